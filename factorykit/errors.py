@@ -1,0 +1,81 @@
+"""What factorykit raises. Every error names the quantity or file, the value, what is allowed and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class FactorykitError(Exception):
+    """Base of all errors that a caller of factorykit can cause."""
+
+
+class UnknownQuantity(FactorykitError):
+    """A name that is no row of the vocabulary, or no formula and no input where one is needed."""
+
+
+class UnknownName(FactorykitError):
+    """A table, preset, connector or other named thing that does not exist."""
+
+
+class ScenarioError(FactorykitError):
+    """A value of the wrong type, not finite, outside its bounds, or in contradiction with the others."""
+
+
+class MissingQuantity(FactorykitError):
+    """Inputs that an output needs and nobody gave. ``missing`` holds their names."""
+
+    def __init__(self, message: str, missing: Iterable[str]) -> None:
+        super().__init__(message)
+        self.missing = tuple(missing)
+
+
+class CycleError(FactorykitError):
+    """Quantities that were chosen to be computed from themselves."""
+
+
+class DatasetError(FactorykitError):
+    """A source file, table or descriptor that breaks a rule. ``rows`` holds the offending rows where there are any."""
+
+    def __init__(self, message: str, rows: pl.DataFrame | None = None) -> None:
+        super().__init__(message)
+        self.rows = rows
+
+
+class QueryError(FactorykitError):
+    """A query that DuckDB refuses, or that reaches for something outside the tables."""
+
+
+class SiteError(FactorykitError):
+    """A page, notebook or link of the site that is found wanting."""
+
+
+class FactorykitWarning(UserWarning):
+    """A result that is right but leaves the range in which it means what one would expect."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the one of ``names`` that is most like ``name``, or None.
+
+    >>> nearest("token", ["tokens", "mfu"])
+    'tokens'
+    """
+    import difflib
+
+    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def unknown(what: str, name: object, names: Iterable[str]) -> str:
+    """Return the sentence for an unknown name, with the nearest known one.
+
+    >>> unknown("table", "cluster", ["clusters", "costs"])
+    "no table 'cluster'; nearest is 'clusters'"
+    """
+    names = list(names)
+    near = nearest(str(name), names)
+    hint = f"nearest is {near!r}" if near else f"there are {', '.join(names[:8])}{' …' if len(names) > 8 else ''}"
+    return f"no {what} {name!r}; {hint}"

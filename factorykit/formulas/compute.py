@@ -1,0 +1,274 @@
+"""How much work a run is and how long a cluster takes for it."""
+
+from __future__ import annotations
+
+from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.typing import Numeric
+
+
+def training_flop(active_parameters: Numeric, tokens: Numeric) -> Numeric:
+    r"""Work of a training run: two FLOP per weight and token forward, four backward.
+
+    .. math:: C = 6 N_a D
+
+    Parameters
+    ----------
+    active_parameters : numeric
+        Weights used for one token, :math:`N_a`. [1]
+    tokens : numeric
+        Tokens seen in the run, :math:`D`. [1]
+
+    Returns
+    -------
+    training_flop : numeric
+        Model FLOP of the run, :math:`C`; recomputation is not in it. [FLOP]
+
+    Notes
+    -----
+    Attention scores are left out; they add :math:`s / 6h` for sequences of :math:`s` tokens in a model of width
+    :math:`h`, 8 % for Llama 3 405B at 8,192 tokens. Columns and numbers broadcast as in polars.
+
+    References
+    ----------
+    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361, 2020, section 2.1, table 1.
+
+    Examples
+    --------
+    Llama 3.1 405B on 15.6 trillion tokens; the paper prints 3.8e25:
+
+    >>> f"{training_flop(405e9, 15.6e12):.2e}"
+    '3.79e+25'
+    """
+    return 6.0 * active_parameters * tokens
+
+
+def nodes(accelerators: Numeric, accelerators_per_node: Numeric) -> Numeric:
+    r"""Servers that hold the accelerators.
+
+    .. math:: n_s = n / g
+
+    Parameters
+    ----------
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+    accelerators_per_node : numeric
+        Chips in one server, :math:`g`. [1]
+
+    Returns
+    -------
+    nodes : numeric
+        Servers, :math:`n_s`; a fraction where the last one is shared. [1]
+
+    Notes
+    -----
+    Power and failures are proportional to the share of a server that is used, so the result is not rounded up.
+
+    References
+    ----------
+    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: eight H100 a server.
+
+    Examples
+    --------
+    >>> nodes(16384.0, 8.0)
+    2048.0
+    """
+    return accelerators / accelerators_per_node
+
+
+def cluster_peak_flop_per_s(accelerators: Numeric, peak_flop_per_s: Numeric) -> Numeric:
+    r"""Dense peak rate of all accelerators together.
+
+    .. math:: F_c = n F
+
+    Parameters
+    ----------
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+    peak_flop_per_s : numeric
+        Dense peak of one chip at the precision of the run, :math:`F`. [FLOP/s]
+
+    Returns
+    -------
+    cluster_peak_flop_per_s : numeric
+        Peak of the cluster, :math:`F_c`. [FLOP/s]
+
+    Notes
+    -----
+    Rates printed "with sparsity" are twice the dense ones; no training run reaches them.
+
+    References
+    ----------
+    .. [1] NVIDIA, "H100 Tensor Core GPU datasheet," 2023: 1,979 TFLOP/s BF16 with sparsity, half of it dense.
+
+    Examples
+    --------
+    24,576 H100 are 24.3 EFLOP/s, not PFLOP/s:
+
+    >>> f"{cluster_peak_flop_per_s(24576.0, 989e12):.3g}"
+    '2.43e+19'
+    """
+    return accelerators * peak_flop_per_s
+
+
+def training_s(training_flop: Numeric, cluster_peak_flop_per_s: Numeric, mfu: Numeric) -> Numeric:
+    r"""Time the work takes if nothing stops it.
+
+    .. math:: T_0 = \frac{C}{F_c\, \mathrm{MFU}}
+
+    Parameters
+    ----------
+    training_flop : numeric
+        Model FLOP of the run, :math:`C`. [FLOP]
+    cluster_peak_flop_per_s : numeric
+        Peak of the cluster, :math:`F_c`. [FLOP/s]
+    mfu : numeric
+        Model FLOP per second over peak. [1]
+
+    Returns
+    -------
+    training_s : numeric
+        Time without stops, :math:`T_0`. [s]
+
+    Notes
+    -----
+    MFU and peak have to belong to one precision, and MFU to the count of FLOP that is used.
+
+    References
+    ----------
+    .. [1] A. Chowdhery et al., "PaLM: scaling language modeling with pathways," arXiv:2204.02311, 2022, appendix B.
+
+    Examples
+    --------
+    >>> round(training_s(3.79e25, 16384 * 989e12, 0.40) / 86400, 1)
+    67.7
+    """
+    return training_flop / (cluster_peak_flop_per_s * mfu)
+
+
+def training_days(training_s: Numeric) -> Numeric:
+    r"""Time the work takes if nothing stops it, in days.
+
+    .. math:: T_{0,d} = T_0 / 86400
+
+    Parameters
+    ----------
+    training_s : numeric
+        Time without stops, :math:`T_0`. [s]
+
+    Returns
+    -------
+    training_days : numeric
+        The same in days. [d]
+
+    Notes
+    -----
+    Exact.
+
+    References
+    ----------
+    .. [1] BIPM, "The International System of Units," 9th ed., 2019, table 8: a day is 86,400 s.
+
+    Examples
+    --------
+    >>> training_days(864000.0)
+    10.0
+    """
+    return training_s / SECONDS_PER_DAY
+
+
+def wall_s(training_s: Numeric, goodput: Numeric) -> Numeric:
+    r"""Time from the first step to the last, stops included.
+
+    .. math:: T = T_0 / G
+
+    Parameters
+    ----------
+    training_s : numeric
+        Time without stops, :math:`T_0`. [s]
+    goodput : numeric
+        Share of wall-clock time that ends up as training progress, :math:`G`. [1]
+
+    Returns
+    -------
+    wall_s : numeric
+        Wall-clock time, :math:`T`. [s]
+
+    Notes
+    -----
+    Infinite where goodput is zero: the run never ends.
+
+    References
+    ----------
+    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
+       arXiv:2410.21680, section II-D: effective training time ratio.
+
+    Examples
+    --------
+    >>> wall_s(9.0e6, 0.9)
+    10000000.0
+    """
+    return training_s / goodput
+
+
+def wall_days(wall_s: Numeric) -> Numeric:
+    r"""Wall-clock time in days.
+
+    .. math:: T_d = T / 86400
+
+    Parameters
+    ----------
+    wall_s : numeric
+        Wall-clock time, :math:`T`. [s]
+
+    Returns
+    -------
+    wall_days : numeric
+        The same in days. [d]
+
+    Notes
+    -----
+    Exact.
+
+    References
+    ----------
+    .. [1] BIPM, "The International System of Units," 9th ed., 2019, table 8: a day is 86,400 s.
+
+    Examples
+    --------
+    >>> wall_days(86400.0 * 54)
+    54.0
+    """
+    return wall_s / SECONDS_PER_DAY
+
+
+def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:
+    r"""Accelerator-hours the run occupies, stops included.
+
+    .. math:: H = n T / 3600
+
+    Parameters
+    ----------
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+    wall_s : numeric
+        Wall-clock time, :math:`T`. [s]
+
+    Returns
+    -------
+    accelerator_hours : numeric
+        Hours of one chip, :math:`H`. [h]
+
+    Notes
+    -----
+    Spares that stand by are not in it.
+
+    References
+    ----------
+    .. [1] Meta, "Llama 3.1 model card," 2024, table of training time: 30.84 million H100 hours for 405B.
+
+    Examples
+    --------
+    >>> accelerator_hours(2048.0, 3600.0 * 24)
+    49152.0
+    """
+    return accelerators * wall_s / SECONDS_PER_HOUR

@@ -1,0 +1,343 @@
+"""A formula seen as a term: the same body, called with symbols, printed as text, LaTeX or a Vega expression.
+
+The term keeps the order in which the formula is written, so that the methods page shows what the code does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from factorykit.quantities import quantity
+
+ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON = 6, 5, 4, 3, 2, 1
+
+
+class Term:
+    """A node of an expression tree. Arithmetic and comparisons build larger terms; branching on one is refused."""
+
+    binding: ClassVar[int] = ATOM
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Any) -> Term:
+        return Binary("+", self, term(other))
+
+    def __radd__(self, other: Any) -> Term:
+        return Binary("+", term(other), self)
+
+    def __sub__(self, other: Any) -> Term:
+        return Binary("-", self, term(other))
+
+    def __rsub__(self, other: Any) -> Term:
+        return Binary("-", term(other), self)
+
+    def __mul__(self, other: Any) -> Term:
+        return Binary("*", self, term(other))
+
+    def __rmul__(self, other: Any) -> Term:
+        return Binary("*", term(other), self)
+
+    def __truediv__(self, other: Any) -> Term:
+        return Binary("/", self, term(other))
+
+    def __rtruediv__(self, other: Any) -> Term:
+        return Binary("/", term(other), self)
+
+    def __pow__(self, other: Any) -> Term:
+        return Binary("**", self, term(other))
+
+    def __rpow__(self, other: Any) -> Term:
+        return Binary("**", term(other), self)
+
+    def __neg__(self) -> Term:
+        return Negative(self)
+
+    def __lt__(self, other: Any) -> Term:
+        return Binary("<", self, term(other))
+
+    def __le__(self, other: Any) -> Term:
+        return Binary("<=", self, term(other))
+
+    def __gt__(self, other: Any) -> Term:
+        return Binary(">", self, term(other))
+
+    def __ge__(self, other: Any) -> Term:
+        return Binary(">=", self, term(other))
+
+    def __eq__(self, other: Any) -> Term:  # type: ignore[override]
+        return Binary("==", self, term(other))
+
+    def __bool__(self) -> bool:
+        raise TypeError("a formula may not branch with if, and, or, min or max; use where, minimum or maximum")
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Number(Term):
+    """A constant."""
+
+    value: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Symbol(Term):
+    """A quantity by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Negative(Term):
+    """The negative of a term."""
+
+    of: Term
+    binding: ClassVar[int] = SIGN
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Binary(Term):
+    """Two terms joined by an operator of Python."""
+
+    operator: str
+    left: Term
+    right: Term
+
+    @property
+    def binding(self) -> int:  # type: ignore[override]
+        """How tightly the operator holds its operands."""
+        return {"**": POWER, "*": PRODUCT, "/": PRODUCT, "+": SUM, "-": SUM}.get(self.operator, COMPARISON)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call(Term):
+    """One of the functions of :mod:`factorykit.formulas.functions` applied to terms."""
+
+    function: str
+    arguments: tuple[Term, ...]
+
+
+def term(value: Any) -> Term:
+    """Return ``value`` as a term."""
+    return value if isinstance(value, Term) else Number(float(value))
+
+
+def call(function: str, *operands: Any) -> Call:
+    """Return ``function`` applied to ``operands`` as a term."""
+    return Call(function, tuple(term(operand) for operand in operands))
+
+
+def trace(formula: Callable[..., Any]) -> Term:
+    """Return the body of ``formula`` as a term over its arguments.
+
+    >>> def nodes(accelerators, accelerators_per_node):
+    ...     return accelerators / accelerators_per_node
+    >>> print(trace(nodes))
+    accelerators / accelerators_per_node
+    """
+    code = formula.__code__
+    return term(formula(*[Symbol(name) for name in code.co_varnames[: code.co_argcount]]))
+
+
+def steps(root: Term, name: str, repeating: frozenset[str] = frozenset()) -> list[tuple[str, Term]]:
+    """Return the term as a list of named terms, the last one called ``name``, so that nothing is written twice.
+
+    A subterm that occurs more than once becomes a step of its own, called ``name_1``, ``name_2`` and so on; so does
+    the argument of a function in ``repeating``, whose printed form repeats its argument.
+
+    >>> x = Symbol("tokens") + 1.0
+    >>> [(step, str(value)) for step, value in steps(x * x, "y")]
+    [('y_1', 'tokens + 1'), ('y', 'y_1 * y_1')]
+    """
+    uses: dict[int, int] = {}
+
+    def count(node: Term) -> None:
+        seen = id(node) in uses
+        uses[id(node)] = uses.get(id(node), 0) + 1
+        if not seen:
+            for child in _children(node):
+                count(child)
+                uses[id(child)] += isinstance(node, Call) and node.function in repeating
+
+    count(root)
+    named: list[tuple[str, Term]] = []
+    known: dict[int, Term] = {}
+
+    def rebuild(node: Term) -> Term:
+        if id(node) in known:
+            return known[id(node)]
+        rebuilt = _with_children(node, [rebuild(child) for child in _children(node)])
+        if uses[id(node)] > 1 and not isinstance(node, (Number, Symbol)) and node is not root:
+            named.append((f"{name}_{len(named) + 1}", rebuilt))
+            rebuilt = Symbol(named[-1][0])
+        known[id(node)] = rebuilt
+        return rebuilt
+
+    last = rebuild(root)
+    return [*named, (name, last)]
+
+
+def _children(node: Term) -> list[Term]:
+    match node:
+        case Binary(left=left, right=right):
+            return [left, right]
+        case Negative(of=of):
+            return [of]
+        case Call(arguments=arguments):
+            return [*arguments]
+        case _:
+            return []
+
+
+def _with_children(node: Term, children: list[Term]) -> Term:
+    match node:
+        case Binary(operator=operator):
+            return Binary(operator, *children)
+        case Negative():
+            return Negative(*children)
+        case Call(function=function):
+            return Call(function, tuple(children))
+        case _:
+            return node
+
+
+def _plain_number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def _infix(root: Term, leaf: Callable[[Term], str], call: Callable[[Call], str], power: str) -> str:
+    def render(node: Term, outer: int = 0) -> str:
+        match node:
+            case Binary(operator="**", left=left, right=right) if power == "pow":
+                return f"pow({render(left)}, {render(right)})"
+            case Binary(operator=operator, left=left, right=right):
+                right_outer = node.binding + (operator in "-/" or node.binding == COMPARISON)
+                left_outer = node.binding + (operator == "**")
+                text = f"{render(left, left_outer)} {operator} {render(right, right_outer)}"
+            case Negative(of=of):
+                text = f"-{render(of, SIGN + 1)}"
+            case Call():
+                return call(node)
+            case _:
+                return leaf(node)
+        return f"({text})" if node.binding < outer else text
+
+    return render(root)
+
+
+def as_text(root: Term) -> str:
+    """Return the term as a line of Python with the quantities' names."""
+
+    def leaf(node: Term) -> str:
+        return node.name if isinstance(node, Symbol) else _plain_number(node.value)  # type: ignore[attr-defined]
+
+    def applied(node: Call) -> str:
+        return f"{node.function}({', '.join(as_text(argument) for argument in node.arguments)})"
+
+    return _infix(root, leaf, applied, "**")
+
+
+VEGA_CALLS: dict[str, str] = {
+    "sqrt": "sqrt({0})",
+    "exp": "exp({0})",
+    "log": "log({0})",
+    "ceil": "ceil({0})",
+    "floor": "floor({0})",
+    "minimum": "min({0}, {1})",
+    "maximum": "max({0}, {1})",
+    "where": "({0} ? {1} : {2})",
+    # Vega has neither function; rounding in 1 + x and exp(x) cancels in the quotients (Goldberg 1991, theorem 4;
+    # Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., 2002, section 1.14.1).
+    "log1p": "(1 + ({0}) == 1 ? ({0}) : log(1 + ({0})) * ({0}) / ((1 + ({0})) - 1))",
+    "expm1": "(exp({0}) == 1 ? ({0}) : abs({0}) > 1 ? exp({0}) - 1 : (exp({0}) - 1) * ({0}) / log(exp({0})))",
+}
+
+
+def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None = None) -> str:
+    """Return the term as a Vega expression.
+
+    ``fields`` says what a quantity is called there; by default the column of that name, ``datum["tokens"]``.
+    A signal or parameter is named by itself: ``{"mfu": "mfu"}``.
+    """
+
+    def leaf(node: Term) -> str:
+        if isinstance(node, Number):
+            return repr(node.value) if node.value >= 0 else f"({node.value!r})"
+        name = node.name  # type: ignore[attr-defined]
+        if callable(fields):
+            return fields(name)
+        return (fields or {}).get(name, f'datum["{name}"]')
+
+    def applied(node: Call) -> str:
+        return VEGA_CALLS[node.function].format(*[as_vega(argument, fields) for argument in node.arguments])
+
+    return _infix(root, leaf, applied, "pow")
+
+
+LATEX_CALLS: dict[str, str] = {
+    "sqrt": r"\sqrt{{{0}}}",
+    "exp": r"\exp\left({0}\right)",
+    "log": r"\ln\left({0}\right)",
+    "ceil": r"\left\lceil {0} \right\rceil",
+    "floor": r"\left\lfloor {0} \right\rfloor",
+    "minimum": r"\min\left({0}, {1}\right)",
+    "maximum": r"\max\left({0}, {1}\right)",
+    "where": r"\begin{{cases}} {1} & \text{{if }} {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
+    "log1p": r"\ln\left(1 + {0}\right)",
+    "expm1": r"\left(\mathrm{{e}}^{{{0}}} - 1\right)",
+}
+LATEX_OPERATORS = {"+": "+", "-": "-", "*": r"\,", "<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "="}
+
+
+def symbol_latex(name: str) -> str:
+    r"""Return the symbol of a quantity, letters of more than one upright.
+
+    >>> symbol_latex("active_parameters"), symbol_latex("mfu")
+    ('N_{a}', '\\mathrm{MFU}')
+    """
+    row = quantity(name)
+    if not row.symbol:
+        return rf"\text{{{row.label}}}"
+    base, _, sub = row.symbol.partition("_")
+    upright = [part if len(part) == 1 or part.startswith("\\") else rf"\mathrm{{{part}}}" for part in (base, sub)]
+    return f"{upright[0]}_{{{upright[1]}}}" if sub else upright[0]
+
+
+def _latex_number(value: float) -> str:
+    if value and not 1e-4 <= abs(value) < 1e6:
+        mantissa, _, exponent = f"{value:g}".partition("e")
+        times = rf"{mantissa} \times " if mantissa != "1" else ""
+        return rf"{times}10^{{{int(exponent or 0)}}}" if exponent else mantissa
+    return _plain_number(value)
+
+
+def as_latex(root: Term) -> str:
+    r"""Return the term in LaTeX, with the symbols of the vocabulary.
+
+    >>> as_latex(2.0 * Symbol("checkpoint_write_s") / Symbol("cluster_mtbf_s"))
+    '\\frac{2 \\, C_{w}}{M}'
+    """
+    match root:
+        case Number(value=value):
+            return _latex_number(value)
+        case Symbol(name=name):
+            return symbol_latex(name)
+        case Negative(of=of):
+            return f"-{_held(of, SIGN + 1)}"
+        case Binary(operator="/", left=left, right=right):
+            return rf"\frac{{{as_latex(left)}}}{{{as_latex(right)}}}"
+        case Binary(operator="**", left=left, right=right):
+            return f"{_held(left, ATOM)}^{{{as_latex(right)}}}"
+        case Binary(operator=operator, left=left, right=right):
+            sign = r"\cdot" if operator == "*" and isinstance(right, Number) else LATEX_OPERATORS[operator]
+            return f"{_held(left, root.binding)} {sign} {_held(right, root.binding + (operator == '-'))}"
+        case Call(function=function, arguments=arguments):
+            return LATEX_CALLS[function].format(*[as_latex(argument) for argument in arguments])
+    raise TypeError(f"no LaTeX for {type(root).__name__}")
+
+
+def _held(node: Term, outer: int) -> str:
+    binds = ATOM if isinstance(node, Binary) and node.operator == "/" else node.binding
+    return rf"\left({as_latex(node)}\right)" if binds < outer else as_latex(node)

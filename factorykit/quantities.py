@@ -1,0 +1,221 @@
+"""The vocabulary: every quantity's name, unit, label, symbol, meaning, bounds and display, read from ``quantities.csv``."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from factorykit.errors import ScenarioError, UnknownQuantity, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SI_PREFIXES = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+SI_UNITS = frozenset({"W", "FLOP", "FLOP/s", "byte", "byte/s"})
+MONEY_PREFIXES = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One row of the vocabulary."""
+
+    name: str
+    unit: str
+    label: str
+    symbol: str
+    kind: str
+    meaning: str
+    bounds: str
+    default: float | None
+    slider_min: float | None
+    slider_max: float | None
+    slider_scale: str
+    display_unit: str
+    display_scale: float
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are words, such as a precision, and not numbers."""
+        return self.unit == "text"
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether a formula computes it and a given value has to agree with that formula."""
+        return self.kind == "derived"
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """Words a text quantity may take; empty if any word is allowed."""
+        return tuple(self.bounds.split(" | ")) if self.is_text and self.bounds else ()
+
+    @property
+    def lower(self) -> float:
+        """Lower bound, in it if ``bounds`` opens with a square bracket."""
+        return float(self.bounds[1:-1].split(",")[0])
+
+    @property
+    def upper(self) -> float:
+        """Upper bound, in it if ``bounds`` closes with a square bracket."""
+        return float(self.bounds[1:-1].split(",")[1])
+
+    def holds(self, value: float) -> bool:
+        """Return whether ``value`` is finite and within the bounds."""
+        above = value >= self.lower if self.bounds[0] == "[" else value > self.lower
+        below = value <= self.upper if self.bounds[-1] == "]" else value < self.upper
+        return above and below and math.isfinite(value)
+
+    @property
+    def title(self) -> str:
+        """Label and display unit, as an axis or a slider says it: ``Checkpoint interval [min]``."""
+        unit = self.display_unit or ("" if self.unit in ("1", "text") else self.unit)
+        return f"{self.label} [{unit}]" if unit else self.label
+
+    def check(self, value: object) -> float | str:
+        """Return ``value`` as the model uses it, a float or a known word.
+
+        Raises
+        ------
+        ScenarioError
+            If it has the wrong type, is not finite, or lies outside the bounds.
+        """
+        if self.is_text:
+            if not isinstance(value, str) or (self.alternatives and value not in self.alternatives):
+                raise ScenarioError(f"{self.name} = {value!r} is not one of {self.bounds or 'the known names'}")
+            return value
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ScenarioError(
+                f"{self.name} = {value!r} is {type(value).__name__}, not a number; "
+                f"give {self.label.lower()} in {self.spoken_unit}"
+            )
+        number = float(value)
+        if not self.holds(number):
+            raise ScenarioError(f"{self.name} = {number!r} is outside {self.bounds}{self._hint(number)}")
+        return number
+
+    @property
+    def spoken_unit(self) -> str:
+        """The unit in a sentence."""
+        return "a plain number" if self.unit == "1" else self.unit
+
+    def _hint(self, number: float) -> str:
+        if self.upper == 1.0 and 1.0 < number <= 100.0:
+            return f"; give a fraction, e.g. {number / 100:g}"
+        if not math.isfinite(number):
+            return "; give a finite number"
+        return f"; give {self.label.lower()} in {self.spoken_unit}"
+
+    def text(self, value: float, digits: int = 3) -> str:
+        """Return ``value`` for reading, scaled and with its unit.
+
+        >>> quantity("cluster_peak_flop_per_s").text(2.43e19)
+        '24.3 EFLOP/s'
+        >>> quantity("mfu").text(0.381)
+        '38.1 %'
+        >>> quantity("rental_cost_usd").text(63.2e6)
+        '63.2 million USD'
+        """
+        if self.is_text:
+            return str(value)
+        if not math.isfinite(value):
+            return f"{value} {self.unit}".removesuffix(" 1")
+        if self.display_unit:
+            return f"{rounded(value / self.display_scale, digits)} {self.display_unit}"
+        prefixes = SI_PREFIXES if self.unit in SI_UNITS else MONEY_PREFIXES if self.unit in ("USD", "1") else ()
+        for scale, prefix in prefixes:
+            if abs(value) >= scale * 0.9995:
+                unit = prefix + self.unit if self.unit in SI_UNITS else f"{prefix[1:]} {self.unit}"
+                return f"{rounded(value / scale, digits)} {unit}".removesuffix(" 1")
+        return f"{rounded(value, digits)} {self.unit}".removesuffix(" 1")
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Return ``value`` with ``digits`` significant digits, never in powers of ten between 1e-4 and 1e9.
+
+    >>> rounded(16384.0), rounded(0.00123456), rounded(2.0)
+    ('16,384', '0.00123', '2')
+    """
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    shown = f"{value:,.{decimals}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def _number(cell: str) -> float | None:
+    return float(cell) if cell else None
+
+
+@cache
+def vocabulary() -> Mapping[str, Quantity]:
+    """Return all quantities by name, in the order of the file."""
+    with (files("factorykit") / "quantities.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return MappingProxyType(
+        {
+            row["name"]: Quantity(
+                **{key: row[key] for key in ("name", "unit", "label", "symbol", "kind", "meaning", "bounds")},
+                default=_number(row["default"]),
+                slider_min=_number(row["slider_min"]),
+                slider_max=_number(row["slider_max"]),
+                slider_scale=row["slider_scale"],
+                display_unit=row["display_unit"],
+                display_scale=_number(row["display_scale"]) or 1.0,
+            )
+            for row in rows
+        }
+    )
+
+
+def quantity(name: str) -> Quantity:
+    """Return the quantity called ``name``.
+
+    Raises
+    ------
+    UnknownQuantity
+        With the nearest name.
+
+    >>> quantity("mfu").bounds
+    '(0, 1]'
+    """
+    try:
+        return vocabulary()[name]
+    except (KeyError, TypeError):
+        raise UnknownQuantity(unknown_quantity(name)) from None
+
+
+def unknown_quantity(name: object) -> str:
+    """Return the sentence for an unknown quantity: ``no quantity 'token'; nearest is 'tokens' (Training tokens)``."""
+    sentence = unknown("quantity", name, vocabulary())
+    near = sentence.rpartition("nearest is ")[2].strip("'")
+    return f"{sentence} ({vocabulary()[near].title})" if near in vocabulary() else sentence
+
+
+def quantities() -> pl.DataFrame:
+    """Return the vocabulary as a frame, one row per quantity, in the order of the file.
+
+    Columns are those of ``quantities.csv`` with ``lower`` and ``upper`` read from ``bounds``; null means that the
+    quantity has no default, slider or bound.
+    """
+    import polars as pl
+
+    rows = vocabulary().values()
+    columns = {
+        field: [getattr(row, field) or None for row in rows] for field in Quantity.__slots__ if field != "default"
+    }
+    numbers = {
+        "default": [row.default for row in rows],
+        "lower": [None if row.is_text else row.lower for row in rows],
+        "upper": [None if row.is_text else row.upper for row in rows],
+    }
+    return pl.DataFrame(columns | numbers).with_columns(
+        pl.col("default", "slider_min", "slider_max", "display_scale", "lower", "upper").cast(pl.Float64)
+    )
