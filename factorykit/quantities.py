@@ -1,4 +1,4 @@
-"""The vocabulary: every quantity's name, unit, label, symbol, meaning, bounds and display, read from ``quantities.csv``."""
+"""The vocabulary, read from ``quantities.csv``: every quantity's name, unit, label, symbol, meaning and bounds."""
 
 from __future__ import annotations
 
@@ -76,6 +76,11 @@ class Quantity:
         """Label and display unit, as an axis or a slider says it: ``Checkpoint interval [min]``."""
         unit = self.display_unit or ("" if self.unit in ("1", "text") else self.unit)
         return f"{self.label} [{unit}]" if unit else self.label
+
+    @property
+    def described(self) -> str:
+        """Label and base unit, as an error says it: ``Checkpoint interval [s]``."""
+        return self.label if self.unit in ("1", "text") else f"{self.label} [{self.unit}]"
 
     def check(self, value: object) -> float | str:
         """Return ``value`` as the model uses it, a float or a known word.
@@ -196,7 +201,7 @@ def unknown_quantity(name: object) -> str:
     """Return the sentence for an unknown quantity: ``no quantity 'token'; nearest is 'tokens' (Training tokens)``."""
     sentence = unknown("quantity", name, vocabulary())
     near = sentence.rpartition("nearest is ")[2].strip("'")
-    return f"{sentence} ({vocabulary()[near].title})" if near in vocabulary() else sentence
+    return f"{sentence} ({vocabulary()[near].described})" if near in vocabulary() else sentence
 
 
 def quantities() -> pl.DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from factorykit.quantities import quantity
+from factorykit.quantities import vocabulary
 
 ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON = 6, 5, 4, 3, 2, 1
 
@@ -292,15 +292,15 @@ LATEX_OPERATORS = {"+": "+", "-": "-", "*": r"\,", "<": "<", "<=": r"\le", ">": 
 
 
 def symbol_latex(name: str) -> str:
-    r"""Return the symbol of a quantity, letters of more than one upright.
+    r"""Return the symbol of a quantity, letters of more than one upright; a step's own name stands for itself.
 
     >>> symbol_latex("active_parameters"), symbol_latex("mfu")
     ('N_{a}', '\\mathrm{MFU}')
     """
-    row = quantity(name)
-    if not row.symbol:
+    row = vocabulary().get(name)
+    if row and not row.symbol:
         return rf"\text{{{row.label}}}"
-    base, _, sub = row.symbol.partition("_")
+    base, _, sub = (row.symbol if row else name).partition("_")
     upright = [part if len(part) == 1 or part.startswith("\\") else rf"\mathrm{{{part}}}" for part in (base, sub)]
     return f"{upright[0]}_{{{upright[1]}}}" if sub else upright[0]
 
