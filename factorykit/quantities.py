@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SI_PREFIXES = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SI_UNITS = frozenset({"W", "FLOP", "FLOP/s", "byte", "byte/s"})
-MONEY_PREFIXES = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
+LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Quantity:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise ScenarioError(
                 f"{self.name} = {value!r} is {type(value).__name__}, not a number; "
-                f"give {self.label.lower()} in {self.spoken_unit}"
+                f"give {self.label} in {self.spoken_unit}"
             )
         number = float(value)
         if not self.holds(number):
@@ -114,7 +114,7 @@ class Quantity:
             return f"; give a fraction, e.g. {number / 100:g}"
         if not math.isfinite(number):
             return "; give a finite number"
-        return f"; give {self.label.lower()} in {self.spoken_unit}"
+        return f"; give {self.label} in {self.spoken_unit}"
 
     def text(self, value: float, digits: int = 3) -> str:
         """Return ``value`` for reading, scaled and with its unit.
@@ -132,12 +132,15 @@ class Quantity:
             return f"{value} {self.unit}".removesuffix(" 1")
         if self.display_unit:
             return f"{rounded(value / self.display_scale, digits)} {self.display_unit}"
-        prefixes = SI_PREFIXES if self.unit in SI_UNITS else MONEY_PREFIXES if self.unit in ("USD", "1") else ()
-        for scale, prefix in prefixes:
+        unit = self.unit.replace("byte", "B")
+        for scale, prefix in self._prefixes:
             if abs(value) >= scale * 0.9995:
-                unit = prefix + self.unit if self.unit in SI_UNITS else f"{prefix[1:]} {self.unit}"
-                return f"{rounded(value / scale, digits)} {unit}".removesuffix(" 1")
-        return f"{rounded(value, digits)} {self.unit}".removesuffix(" 1")
+                return f"{rounded(value / scale, digits)} {prefix}{unit}".removesuffix(" 1")
+        return f"{rounded(value, digits)} {unit}".removesuffix(" 1")
+
+    @property
+    def _prefixes(self) -> tuple[tuple[float, str], ...]:
+        return SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if self.unit in ("USD", "1") else ()
 
 
 def rounded(value: float, digits: int = 3) -> str:
@@ -213,9 +216,8 @@ def quantities() -> pl.DataFrame:
     import polars as pl
 
     rows = vocabulary().values()
-    columns = {
-        field: [getattr(row, field) or None for row in rows] for field in Quantity.__slots__ if field != "default"
-    }
+    fields = [field for field in Quantity.__slots__ if field != "default"]
+    columns = {field: [getattr(row, field) or None for row in rows] for field in fields}
     numbers = {
         "default": [row.default for row in rows],
         "lower": [None if row.is_text else row.lower for row in rows],

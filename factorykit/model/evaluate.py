@@ -193,10 +193,8 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step]) -> None
     value = results[name]
     if isinstance(value, str) or math.isfinite(value):
         return
-    extremes = [
-        step.quantity for step in steps if results[step.quantity] == 0.0 or not math.isfinite(results[step.quantity])
-    ]
-    reason = ", ".join(f"{extreme} = {results[extreme]:g}" for extreme in extremes if extreme != name)
+    computed = {step.quantity: results[step.quantity] for step in steps if step.quantity != name}
+    reason = ", ".join(f"{other} = {x:g}" for other, x in computed.items() if x == 0.0 or not math.isfinite(x))
     because = f": {reason}" if reason else ""
     if math.isnan(value):
         raise ScenarioError(f"{name} is undefined for these inputs{because}; change the inputs these are computed from")

@@ -149,10 +149,8 @@ def _missing(
     missing: list[str], outputs: tuple[str, ...], users: Mapping[str, list[str]], needs: Mapping[str, tuple[str, ...]]
 ) -> MissingQuantity:
     wanted = [f"{name} ({quantity(name).described}){_unlocks(users.get(name))}" for name in missing]
-    shortcuts = [
-        name for name in needs if name in catalogue() and not quantity(name).is_derived and name not in outputs
-    ]
-    instead = f"; or give {' or '.join(shortcuts)} itself" if shortcuts else ""
+    optional = [name for name in needs if name in catalogue() and name not in outputs and not quantity(name).is_derived]
+    instead = f"; or give {' or '.join(optional)} itself" if optional else ""
     return MissingQuantity(f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}", missing)
 
 

@@ -87,10 +87,9 @@ class Scenario(Mapping[str, "float | str"]):
             raise AttributeError(name)
         if name in self:
             return self[name]
-        known = name in vocabulary()
-        raise AttributeError(
-            f"the scenario does not give {name}; evaluate computes it" if known else unknown_quantity(name)
-        )
+        if name in vocabulary():
+            raise AttributeError(f"the scenario does not give {name}; evaluate may compute it")
+        raise AttributeError(unknown_quantity(name))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ScenarioError(f"a scenario does not change; use scenario.replace({name}={value!r})")
@@ -111,13 +110,12 @@ class Scenario(Mapping[str, "float | str"]):
         return f"Scenario({', '.join(f'{name}={value!r}' for name, value in self.items())})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(quantity(name).label)}</td>"
-            f"<td style='text-align:right'>{escape(_shown(name, value))}</td><td>{escape(self.sources.get(name, ''))}</td></tr>"
-            for name, value in self.items()
-        )
-        head = "<tr><th>quantity</th><th>meaning</th><th>value</th><th>source</th></tr>"
-        return f"<table class='dataframe'><caption>{escape(self.label)}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        head = ("quantity", "meaning", "value", "source")
+        rows = [(n, quantity(n).label, _shown(n, value), self.sources.get(n, "")) for n, value in self.items()]
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        columns = "".join(f"<th>{cell}</th>" for cell in head)
+        caption = f"<caption>{escape(self.label)}</caption>"
+        return f"<table>{caption}<thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _shown(name: str, value: float | str) -> str:
