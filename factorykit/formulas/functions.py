@@ -63,7 +63,8 @@ def _unary(name: str, on_float: Callable[[float], float], sql: str) -> Callable[
             case "numpy":
                 import numpy as np
 
-                return getattr(np, name)(x)
+                with np.errstate(all="ignore"):
+                    return getattr(np, name)(x)
             case "sympy":
                 import sympy
 

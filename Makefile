@@ -1,0 +1,56 @@
+# One command each; every one starts with what it needs. `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -W ignore::DeprecationWarning -m
+FK := $(VENV)/bin/factorykit
+STAMP := $(VENV)/.setup-done
+SHELL := /bin/bash
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export JUPYTER_PLATFORM_DIRS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup data site serve lab test check lock bench clean
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+setup: $(STAMP) ## make .venv and install everything into it
+
+$(STAMP): pyproject.toml requirements.lock hatch_build.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12 …"; exit 1; }
+	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV) || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv --clear $(VENV); } || { \
+	  echo "python3 cannot make virtual environments here; install the package python3-venv and try again"; exit 1; }
+	$(VENV)/bin/pip install --quiet --constraint requirements.lock --editable '.[dev]'
+	@touch $@
+
+data: setup ## build the Parquet tables from data/sources
+	@$(FK) data build
+
+site: data ## build tables, run changed notebooks, render the site to _site
+	@$(FK) site build
+
+serve: ## show the site on http://127.0.0.1:8000
+	@$(FK) site serve
+
+lab: setup ## open the notebooks in JupyterLab
+	@$(FK) lab
+
+check: setup ## lint and types
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/pyright
+
+test: check data ## everything that CI runs
+	@$(RUN) pytest -q -n 2 --dist loadfile
+	@$(FK) site build
+	@$(RUN) pytest -q notebooks --nbval --nbval-current-env --nbval-cell-timeout=120 -n 2 --dist loadfile
+
+bench: setup ## measure the speeds, each beside its rival
+	@$(VENV)/bin/python -m benchmarks
+
+lock: ## renew requirements.lock from pyproject.toml
+	$(VENV)/bin/uv pip compile --quiet --universal --all-extras --no-emit-index-url --no-header --no-annotate --upgrade pyproject.toml -o requirements.lock
+
+clean: ## remove what was built; the tables stay
+	rm -rf $(VENV) _site _site.* .cache dist build .pytest_cache .ruff_cache .hypothesis

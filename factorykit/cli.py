@@ -1,0 +1,252 @@
+"""The command line: thin verbs over the public calls.
+
+Exit status: 0 fine, 1 found wanting (a page, claim or run that fails its check), 2 misuse. An error is one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import factorykit as fk
+from factorykit.errors import DatasetError, FactorykitError, ScenarioError, SiteError
+from factorykit.quantities import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EPILOG = "Every quantity is in the unit of the vocabulary: seconds, watts, bytes, FLOP, USD, fractions."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    warnings.showwarning = _one_line
+    try:
+        return options.run(options) or 0
+    except SiteError as error:
+        return _fail(error, 1)
+    except FactorykitError as error:
+        return _fail(error, 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _fail(error: Exception, status: int) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return status
+
+
+def _one_line(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    print(f"{category.__name__}: {message}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="factorykit", description="What an AI factory really takes.", epilog=EPILOG)
+    parser.add_argument("--version", action="version", version=f"factorykit {fk.__version__}")
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    data = verbs.add_parser("data", help="tables: build, list, show, query, and who says so")
+    kinds = data.add_subparsers(required=True, metavar="ACTION")
+    build = _verb(kinds, "build", _data_build, "check data/sources and write the Parquet tables")
+    build.add_argument("--out", type=Path, help="folder to write to; by default the tables that everything reads")
+    _json(_verb(kinds, "list", _data_list, "list the tables"))
+    show = _json(_verb(kinds, "show", _data_show, "print a table"))
+    show.add_argument("table")
+    query = _json(_verb(kinds, "sql", _data_sql, "query the tables, read only"))
+    query.add_argument("query")
+    sources = _json(_verb(kinds, "sources", _data_sources, "who says so: citation, locator, licence"))
+    sources.add_argument("table")
+    sources.add_argument("key", nargs="?")
+
+    evaluate = _json(_verb(verbs, "evaluate", _evaluate, "compute quantities from others"))
+    _inputs(evaluate)
+    evaluate.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
+    evaluate.add_argument("--rows", type=Path, metavar="FILE", help="Parquet or CSV with one scenario a row")
+    evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV to write the wider rows to")
+
+    explain = _json(_verb(verbs, "explain", _explain, "show how a quantity comes about, step by step"))
+    explain.add_argument("output", metavar="QUANTITY")
+    _inputs(explain)
+
+    site = verbs.add_parser("site", help="the published pages: build, check, serve")
+    pages = site.add_subparsers(required=True, metavar="ACTION")
+    site_build = _verb(
+        pages, "build", _site_build, "run changed notebooks, render, check, and publish the folder whole"
+    )
+    site_build.add_argument("--out", type=Path, default=Path("_site"))
+    site_build.add_argument("--renderer", choices=["auto", "quarto", "embedded"], default="auto")
+    site_check = _verb(pages, "check", _site_check, "check a rendered folder")
+    site_check.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
+    site_serve = _verb(pages, "serve", _site_serve, "serve a rendered folder on this machine alone")
+    site_serve.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
+    site_serve.add_argument("--port", type=int, default=8000)
+
+    lab = _verb(verbs, "lab", _lab, "open the notebooks in JupyterLab, on this machine alone")
+    lab.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to jupyter lab")
+    return parser
+
+
+def _verb(verbs: Any, name: str, run: Any, text: str) -> argparse.ArgumentParser:
+    parser = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=EPILOG)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _json(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _inputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--preset", metavar="NAME", help="start from a published run or cluster")
+    parser.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12; a rival model by name")
+
+
+def _scenario(options: argparse.Namespace) -> fk.Scenario:
+    changes = {}
+    for text in options.inputs:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. tokens=15.6e12")
+        quantity(name)
+        try:
+            changes[name] = float(value)
+        except ValueError:
+            changes[name] = value
+    return fk.preset(options.preset).replace(**changes) if options.preset else fk.Scenario(**changes)
+
+
+def _data_build(options: argparse.Namespace) -> None:
+    print(fk.build(options.out))
+
+
+def _data_list(options: argparse.Namespace) -> None:
+    _print_frame(fk.tables(), options.json)
+
+
+def _data_show(options: argparse.Namespace) -> None:
+    _print_frame(fk.table(options.table).collect(), options.json)
+
+
+def _data_sql(options: argparse.Namespace) -> None:
+    _print_frame(fk.sql(options.query), options.json)
+
+
+def _data_sources(options: argparse.Namespace) -> None:
+    _print_frame(fk.sources(options.table, options.key), options.json)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    if options.rows:
+        return _evaluate_rows(options)
+    results = fk.evaluate(_scenario(options), options.output)
+    if options.json:
+        _print_json(results)
+    else:
+        width = max(map(len, results), default=0)
+        for name, value in results.items():
+            print(f"{name:<{width}}  {quantity(name).text(value)}")
+    return None
+
+
+def _evaluate_rows(options: argparse.Namespace) -> None:
+    import polars as pl
+
+    scenario = _scenario(options)
+    rows = _read(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
+    wider = fk.evaluate(rows, options.output)
+    if options.out is None:
+        _print_frame(wider, options.json)
+    elif options.out.suffix == ".parquet":
+        wider.write_parquet(options.out)
+    else:
+        wider.write_csv(options.out)
+
+
+def _read(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DatasetError(f"{path}: {str(error).splitlines()[0]}") from None
+
+
+def _explain(options: argparse.Namespace) -> None:
+    explanation = fk.explain(_scenario(options), options.output)
+    if options.json:
+        _print_frame(explanation.to_frame(), as_json=True)
+    else:
+        print(explanation)
+
+
+def _site_build(options: argparse.Namespace) -> None:
+    from factorykit.site import build
+
+    print(build(options.out, renderer=options.renderer))
+
+
+def _site_check(options: argparse.Namespace) -> None:
+    from factorykit.site import check
+
+    print(check(options.folder))
+
+
+def _site_serve(options: argparse.Namespace) -> None:
+    from factorykit.site import serve
+
+    serve(options.folder, port=options.port)
+
+
+def _lab(options: argparse.Namespace) -> int:
+    import subprocess
+
+    home = Path("notebooks") if Path("notebooks").is_dir() else Path()
+    quiet = [
+        "--ServerApp.ip=127.0.0.1",
+        "--LabApp.news_url=",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
+    return subprocess.call([sys.executable, "-m", "jupyter", "lab", *quiet, str(home), *options.arguments])
+
+
+def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
+    import polars as pl
+
+    if as_json:
+        return _print_json(frame.to_dicts())
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=60, tbl_hide_dataframe_shape=True, tbl_width_chars=0):
+        print(frame)
+    return None
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(_finite(value), ensure_ascii=False, indent=1, default=str))
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {key: _finite(inner) for key, inner in value.items()}
+        case list():
+            return [_finite(inner) for inner in value]
+        case _:
+            return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

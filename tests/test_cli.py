@@ -1,0 +1,73 @@
+"""The command line: what it prints, and one line with status 2 for whatever cannot be done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from factorykit.cli import main
+
+
+def test_evaluate_prints_numbers_for_people_and_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    chain = ["evaluate", "active_parameters=405e9", "tokens=15.6e12", "-o", "training_flop"]
+    assert main(chain) == 0
+    assert capsys.readouterr().out == "training_flop  37.9 YFLOP\n"
+    assert main([*chain, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"training_flop": 6 * 405e9 * 15.6e12}
+
+
+def test_evaluate_reads_and_writes_rows(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("active_parameters,tokens\n405e9,15.6e12\n37e9,14.8e12\n")
+    rows, out = str(tmp_path / "runs.csv"), tmp_path / "wider.parquet"
+    assert main(["evaluate", "--rows", rows, "-o", "training_flop", "--out", str(out)]) == 0
+    assert pl.read_parquet(out)["training_flop"].to_list() == pytest.approx([3.7908e25, 3.2856e24])
+
+
+def test_explain_ends_with_the_quantity_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "failures_per_day", "accelerators=16384", "accelerator_mtbf_s=1.824e8"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("failures_per_day = 7.76 1/d = 86400 /")
+
+
+BAD = [
+    ["evaluate", "token=1e12", "-o", "training_flop"],
+    ["evaluate", "tokens=1e12", "-o", "training_flop"],
+    ["evaluate", "mfu=38", "-o", "mfu"],
+    ["evaluate", "mfu", "-o", "mfu"],
+    ["evaluate", "mfu=nan", "-o", "mfu"],
+    ["evaluate", "--preset", "llama", "-o", "mfu"],
+    ["evaluate", "--rows", "absent.csv", "-o", "mfu"],
+    ["evaluate", "--rows", "pyproject.toml", "-o", "mfu"],
+    ["explain", "mfu"],
+    ["data", "show", "cluster"],
+    ["data", "sql", "select * from nowhere"],
+    ["data", "sql", "select 1; select 2"],
+    ["data", "sources", "cluster"],
+]
+
+
+@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
+def test_misuse_is_one_line_and_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert ": " in captured.err
+
+
+def test_a_corrupt_parquet_is_one_line_and_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 not really PAR1")
+    assert main(["evaluate", "--rows", str(tmp_path / "broken.parquet")]) == 2
+    assert "broken.parquet" in capsys.readouterr().err
+
+
+def test_the_installed_command_answers_help_and_unknown_verbs() -> None:
+    command = [sys.executable, "-m", "factorykit.cli"]
+    assert "VERB" in subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
+    wrong = subprocess.run([*command, "evalute"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "Traceback" not in wrong.stderr

@@ -1,0 +1,90 @@
+"""The house stands: who imports whom, what loads when, which names are used."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import factorykit as fk
+from factorykit.formulas import arguments, catalogue
+from factorykit.quantities import vocabulary
+
+PACKAGE = Path(fk.__file__).parent
+GROUND = {"constants", "quantities", "errors", "typing"}
+LADDER = {
+    "datasets": GROUND,
+    "formulas": GROUND,
+    "model": GROUND | {"datasets", "formulas"},
+    "charts": GROUND | {"datasets", "formulas", "model"},
+    "widgets": GROUND | {"datasets", "formulas", "model", "charts"},
+    "site": GROUND | {"datasets", "formulas", "model", "charts"},
+}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """Return the rooms of factorykit that a module imports, inside functions too."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("factorykit"):
+            parts = node.module.split(".")
+            names |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {a.name.split(".")[1] for a in node.names if a.name.startswith("factorykit.")}
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_from_below(path: Path) -> None:
+    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if room in LADDER:
+        assert imported(path) <= LADDER[room] | {room}
+    elif room in GROUND:
+        assert imported(path) <= GROUND
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = "import sys, factorykit as fk; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"altair", "duckdb", "ipywidgets", "jupyterlab", "numpy", "pandas", "polars", "pyarrow", "scipy", "sympy"}
+    assert not heavy & set(loaded)
+
+
+def test_every_public_name_loads_and_is_documented() -> None:
+    for name in fk.__all__:
+        assert getattr(fk, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'tabel'"):
+        fk.tabel  # noqa: B018
+
+
+def test_every_quantity_of_the_vocabulary_can_be_shown() -> None:
+    for row in vocabulary().values():
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", row.name)
+        assert row.meaning, f"{row.name} has no meaning"
+        assert row.kind in ("input", "derived", "input or derived")
+        if row.slider_min is not None:
+            assert row.slider_scale in ("linear", "log")
+            assert row.holds(row.slider_max) or row.slider_max == row.upper
+        if row.default is not None:
+            assert row.holds(row.default), f"{row.name}: the default {row.default} breaks {row.bounds}"
+
+
+def test_every_derived_quantity_has_a_formula_and_every_formula_is_marked_derived() -> None:
+    for name in catalogue():
+        assert "derived" in vocabulary()[name].kind
+    used = {name for formula in catalogue().values() for name in arguments(formula)} | set(catalogue())
+    built = list(vocabulary())[: list(vocabulary()).index("rental_cost_usd") + 1]
+    assert [name for name in built if name not in used and vocabulary()[name].is_derived] == []
+
+
+def test_the_core_vocabulary_keeps_its_names_and_units(shared: Path) -> None:
+    import polars as pl
+
+    core = pl.read_csv(shared / "quantities_core.csv", infer_schema=False)
+    for name, unit in core.select("name", "unit").rows():
+        assert vocabulary()[name].unit == unit
