@@ -7,11 +7,11 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from factorykit.formulas import checkpoint, compute, cost, energy, reliability
+from factorykit.formulas import architecture, checkpoint, compute, cost, energy, reliability
 
-__all__ = ["arguments", "catalogue", "checkpoint", "compute", "cost", "energy", "reliability"]
+__all__ = ["architecture", "arguments", "catalogue", "checkpoint", "compute", "cost", "energy", "reliability"]
 
-TOPICS = (compute, energy, reliability, checkpoint, cost)
+TOPICS = (architecture, compute, energy, reliability, checkpoint, cost)
 
 
 @cache

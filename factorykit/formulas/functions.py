@@ -208,3 +208,12 @@ def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
 
             return sympy.Piecewise((value, condition), (otherwise, True))
     raise _refuse("where", condition, value, otherwise)
+
+
+def equal(text: Numeric, word: str) -> Numeric:
+    """Return the condition that a text quantity is ``word``; belongs inside :func:`where`."""
+    if type(text).__module__.partition(".")[0] == "sympy":
+        import sympy
+
+        return sympy.Eq(text, sympy.Symbol(word))
+    return text == word

@@ -83,6 +83,13 @@ class Number(Term):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Word(Term):
+    """A word that a text quantity is compared with."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Symbol(Term):
     """A quantity by name."""
 
@@ -121,7 +128,9 @@ class Call(Term):
 
 def term(value: Any) -> Term:
     """Return ``value`` as a term."""
-    return value if isinstance(value, Term) else Number(float(value))
+    if isinstance(value, Term):
+        return value
+    return Word(value) if isinstance(value, str) else Number(float(value))
 
 
 def call(function: str, *operands: Any) -> Call:
@@ -169,7 +178,7 @@ def steps(root: Term, name: str, repeating: frozenset[str] = frozenset()) -> lis
         if id(node) in known:
             return known[id(node)]
         rebuilt = _with_children(node, [rebuild(child) for child in _children(node)])
-        if uses[id(node)] > 1 and not isinstance(node, (Number, Symbol)) and node is not root:
+        if uses[id(node)] > 1 and not isinstance(node, (Number, Symbol, Word)) and node is not root:
             named.append((f"{name}_{len(named) + 1}", rebuilt))
             rebuilt = Symbol(named[-1][0])
         known[id(node)] = rebuilt
@@ -231,6 +240,8 @@ def as_text(root: Term) -> str:
     """Return the term as a line of Python with the quantities' names."""
 
     def leaf(node: Term) -> str:
+        if isinstance(node, Word):
+            return repr(node.text)
         return node.name if isinstance(node, Symbol) else _plain_number(node.value)  # type: ignore[attr-defined]
 
     def applied(node: Call) -> str:
@@ -265,6 +276,8 @@ def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None 
     def leaf(node: Term) -> str:
         if isinstance(node, Number):
             return repr(node.value) if node.value >= 0 else f"({node.value!r})"
+        if isinstance(node, Word):
+            return repr(node.text)
         name = node.name  # type: ignore[attr-defined]
         if callable(fields):
             return fields(name)
@@ -322,6 +335,8 @@ def as_latex(root: Term) -> str:
     match root:
         case Number(value=value):
             return _latex_number(value)
+        case Word(text=text):
+            return rf"\text{{{text}}}"
         case Symbol(name=name):
             return symbol_latex(name)
         case Negative(of=of):

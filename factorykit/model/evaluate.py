@@ -208,7 +208,7 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
     if not lazy and frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be evaluated")
     schema = frame.collect_schema()
-    given = {name for name in schema if name in vocabulary() and not quantity(name).is_text}
+    given = {name for name in schema if name in vocabulary()}
     _refuse_two_sayings(given, using)
     if outputs is None:
         outputs = available(given, using)
@@ -219,9 +219,15 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
     used = {*leaves(steps), *(name for name in outputs if name in given)}
     inputs = [name for name in schema if name in used]
     for name in inputs:
-        if not schema[name].is_numeric():
+        if quantity(name).is_text and schema[name] != pl.String:
+            raise ScenarioError(f"column {name} is {schema[name]}, not text; cast it to String")
+        if not quantity(name).is_text and not schema[name].is_numeric():
             raise ScenarioError(f"column {name} is {schema[name]}, not numeric; cast it to Float64")
-    floats = frame.lazy().with_columns(pl.col(name).cast(pl.Float64) for name in inputs if schema[name] != pl.Float64)
+    floats = frame.lazy().with_columns(
+        pl.col(name).cast(pl.Float64)
+        for name in inputs
+        if not quantity(name).is_text and schema[name] != pl.Float64
+    )
     if lazy:
         floats = floats.with_columns(pl.when(_holds(name)).then(pl.col(name)).alias(name) for name in inputs)
     else:
@@ -236,7 +242,8 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
 def _column(step: Step) -> pl.Expr:
     import polars as pl
 
-    return step.formula(*[pl.col(name) for name in step.arguments]).alias(step.quantity)
+    result = step.formula(*[pl.col(name) for name in step.arguments])
+    return (result if step.arguments else pl.lit(result)).alias(step.quantity)
 
 
 def _holds(name: str) -> pl.Expr:
@@ -244,6 +251,8 @@ def _holds(name: str) -> pl.Expr:
     import polars as pl
 
     row, column = quantity(name), pl.col(name)
+    if row.is_text:
+        return column.is_in(row.alternatives) if row.alternatives else column.is_not_null()
     above = column >= row.lower if row.bounds[0] == "[" else column > row.lower
     below = column <= row.upper if row.bounds[-1] == "]" else column < row.upper
     return above & below if math.isfinite(row.lower) else below & column.is_finite()

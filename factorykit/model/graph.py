@@ -70,9 +70,8 @@ def _chain(given: frozenset[str], outputs: tuple[str, ...], using: tuple[tuple[s
         for needed in needs[name]:
             users.setdefault(needed, []).append(name)
             open_names.append(needed)
-    missing = [name for name in needs if name not in known]
-    if missing:
-        raise _missing(missing, outputs, users, needs)
+    if any(name not in known for name in needs):
+        raise _missing(outputs, given, users, needs)
     try:
         order = tuple(graphlib.TopologicalSorter(needs).static_order())
     except graphlib.CycleError as error:
@@ -85,6 +84,8 @@ def _chain(given: frozenset[str], outputs: tuple[str, ...], using: tuple[tuple[s
 def available(given: Iterable[str], using: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return every quantity that can be computed from ``given``, in the order of the vocabulary.
 
+    What a formula without arguments says of every model, such as no experts, is used and not listed.
+
     >>> available({"accelerators", "accelerator_mtbf_s"})
     ('cluster_mtbf_s', 'failures_per_day')
     """
@@ -92,7 +93,8 @@ def available(given: Iterable[str], using: Mapping[str, str] | None = None) -> t
     known = _steps(tuple(sorted((using or {}).items())))
     while new := {name for name, step in known.items() if name not in reached and reached.issuperset(step.arguments)}:
         reached |= new
-    return tuple(name for name in vocabulary() if name in reached - set(given))
+    said = set(given) | {name for name, step in known.items() if not step.arguments}
+    return tuple(name for name in vocabulary() if name in reached - said)
 
 
 def leaves(steps: Collection[Step]) -> tuple[str, ...]:
@@ -146,12 +148,49 @@ def choice(name: str, rival: str) -> str:
 
 
 def _missing(
-    missing: list[str], outputs: tuple[str, ...], users: Mapping[str, list[str]], needs: Mapping[str, tuple[str, ...]]
+    outputs: tuple[str, ...],
+    given: Collection[str],
+    users: Mapping[str, list[str]],
+    needs: Mapping[str, tuple[str, ...]],
 ) -> MissingQuantity:
-    wanted = [f"{name} ({quantity(name).described}){_unlocks(users.get(name))}" for name in missing]
-    optional = [name for name in needs if name in catalogue() and name not in outputs and not quantity(name).is_derived]
-    instead = f"; or give {' or '.join(optional)} itself" if optional else ""
-    return MissingQuantity(f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}", missing)
+    """Return the error for what nobody gave.
+
+    A quantity that may be given or computed, and towards which nothing was given, is asked for itself: whoever said
+    nothing of an architecture is asked for the parameters, not for twenty widths.
+    """
+
+    def leaves_of(name: str) -> set[str]:
+        if name in given or name not in catalogue():
+            return {name}
+        return set().union(*(leaves_of(needed) for needed in needs[name]))
+
+    def stands_for_its_leaves(name: str) -> bool:
+        found = leaves_of(name)
+        return bool(found) and not quantity(name).is_derived and name not in outputs and found.isdisjoint(given)
+
+    asked: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name in given:
+            return
+        if name not in catalogue() or stands_for_its_leaves(name):
+            asked[name] = None
+            return
+        for needed in needs[name]:
+            visit(needed)
+
+    for output in outputs:
+        visit(output)
+    wanted = [f"{name} ({quantity(name).described}){_unlocks(users.get(name))}" for name in asked]
+    computed = {name: sorted(leaves_of(name) - set(asked)) for name in asked if name in catalogue()}
+    instead = "".join(f"; {name} follows from {', '.join(found)}" for name, found in computed.items() if found)
+    above = [name for name in needs if _may_be_given(name, outputs) and not leaves_of(name).isdisjoint(asked)]
+    itself = f"; or give {' or '.join(above)} itself" if above else ""
+    return MissingQuantity(f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}{itself}", asked)
+
+
+def _may_be_given(name: str, outputs: Collection[str]) -> bool:
+    return name in catalogue() and name not in outputs and not quantity(name).is_derived
 
 
 def _unlocks(users: list[str] | None) -> str:

@@ -1,0 +1,1078 @@
+"""What a transformer is made of: its weights, and the work that one token costs."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import maximum, where
+from factorykit.typing import Numeric
+
+
+
+def kv_heads(attention_heads: Numeric) -> Numeric:
+    """Key-value heads where a model does not say otherwise: one for each query head.
+
+    .. math:: a_{kv} = a
+
+    Parameters
+    ----------
+    attention_heads : numeric
+        Query heads of one attention block. [1]
+
+    Returns
+    -------
+    kv_heads : numeric
+        Fewer than attention_heads for grouped-query attention. [1]
+
+    Notes
+    -----
+    A grouped-query model gives ``kv_heads``.
+
+    References
+    ----------
+    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.2.2.
+
+    Examples
+    --------
+    >>> kv_heads(96.0)
+    96.0
+    """
+    return attention_heads
+
+
+def head_size(hidden_size: Numeric, attention_heads: Numeric) -> Numeric:
+    """Width of one head where a model does not say otherwise.
+
+    .. math:: d = h / a
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    attention_heads : numeric
+        Query heads of one attention block. [1]
+
+    Returns
+    -------
+    head_size : numeric
+        Hidden_size / attention_heads where a model does not say otherwise. [1]
+
+    Notes
+    -----
+    Some models choose it freely (Qwen3-32B: 128 with h / a = 80) and give ``head_size``. Under multi-head latent
+    attention it is the part of query and key without position.
+
+    References
+    ----------
+    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.2.2.
+
+    Examples
+    --------
+    >>> head_size(12288.0, 96.0)
+    128.0
+    """
+    return hidden_size / attention_heads
+
+
+def value_head_size(head_size: Numeric) -> Numeric:
+    """Width of one head's value where a model does not say otherwise.
+
+    .. math:: d_v = d
+
+    Parameters
+    ----------
+    head_size : numeric
+        Hidden_size / attention_heads where a model does not say otherwise. [1]
+
+    Returns
+    -------
+    value_head_size : numeric
+        Width of one head's value; head_size where a model does not say otherwise. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.2.2.
+
+    Examples
+    --------
+    >>> value_head_size(128.0)
+    128.0
+    """
+    return head_size
+
+
+def tied_embeddings() -> Numeric:
+    """Input and output embedding are two matrices where a model does not say otherwise.
+
+    .. math:: 0
+
+    Returns
+    -------
+    tied_embeddings : numeric
+        1 if input and output embedding are one matrix. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 4.2; Llama Team,
+       arXiv:2407.21783, table 3.
+
+    Examples
+    --------
+    >>> tied_embeddings()
+    0.0
+    """
+    return 0.0
+
+
+def experts() -> Numeric:
+    """No routed experts where a model names none.
+
+    .. math:: E = 0
+
+    Returns
+    -------
+    experts : numeric
+        0 or 1 for a dense model. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.3.
+
+    Examples
+    --------
+    >>> experts()
+    0.0
+    """
+    return 0.0
+
+
+def experts_per_token() -> Numeric:
+    """No routed experts are visited where a model names none.
+
+    .. math:: k = 0
+
+    Returns
+    -------
+    experts_per_token : numeric
+        Routed experts that one token visits. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.3.
+
+    Examples
+    --------
+    >>> experts_per_token()
+    0.0
+    """
+    return 0.0
+
+
+def shared_experts() -> Numeric:
+    """No shared experts where a model names none.
+
+    .. math:: 0
+
+    Returns
+    -------
+    shared_experts : numeric
+        Experts of the routed width that every token visits; a fraction if their width is another. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeekMoE," arXiv:2401.06066, 2024, section 3.2: shared experts as an option.
+
+    Examples
+    --------
+    >>> shared_experts()
+    0.0
+    """
+    return 0.0
+
+
+def expert_ffn_size(ffn_size: Numeric) -> Numeric:
+    """Width of a routed expert where a model does not say otherwise: that of the feed-forward block.
+
+    .. math:: f_e = f
+
+    Parameters
+    ----------
+    ffn_size : numeric
+        Width of a dense feed-forward block. [1]
+
+    Returns
+    -------
+    expert_ffn_size : numeric
+        Width of one routed expert. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, table 1.
+
+    Examples
+    --------
+    >>> expert_ffn_size(14336.0)
+    14336.0
+    """
+    return ffn_size
+
+
+def dense_layers() -> Numeric:
+    """Every layer has experts where a mixture-of-experts model does not say otherwise.
+
+    .. math:: 0
+
+    Returns
+    -------
+    dense_layers : numeric
+        Blocks with a dense feed-forward in a mixture-of-experts model; the first ones. [1]
+
+    Notes
+    -----
+    Without experts every layer is dense whatever this says.
+
+    References
+    ----------
+    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, section 2.
+
+    Examples
+    --------
+    >>> dense_layers()
+    0.0
+    """
+    return 0.0
+
+
+def mtp_layers() -> Numeric:
+    """One token is predicted at a time where a model does not say otherwise.
+
+    .. math:: 0
+
+    Returns
+    -------
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 2.2.
+
+    Examples
+    --------
+    >>> mtp_layers()
+    0.0
+    """
+    return 0.0
+
+
+def query_rank() -> Numeric:
+    """Queries have full rank where a model does not say otherwise.
+
+    .. math:: r_q = 0
+
+    Returns
+    -------
+    query_rank : numeric
+        Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
+
+    Examples
+    --------
+    >>> query_rank()
+    0.0
+    """
+    return 0.0
+
+
+def kv_rank() -> Numeric:
+    """Keys and values have full rank where a model does not say otherwise.
+
+    .. math:: r_{kv} = 0
+
+    Returns
+    -------
+    kv_rank : numeric
+        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
+
+    Examples
+    --------
+    >>> kv_rank()
+    0.0
+    """
+    return 0.0
+
+
+def rope_head_size() -> Numeric:
+    """No separate rotary part where a model does not say otherwise.
+
+    .. math:: d_r = 0
+
+    Returns
+    -------
+    rope_head_size : numeric
+        Extra width of query and key that carries the position in multi-head latent attention. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.3.
+
+    Examples
+    --------
+    >>> rope_head_size()
+    0.0
+    """
+    return 0.0
+
+
+def norm_vectors(gated_ffn: Numeric) -> Numeric:
+    """Vectors of one norm where a model does not say otherwise.
+
+    .. math:: n_v = 2 - g
+
+    Parameters
+    ----------
+    gated_ffn : numeric
+        1 if the block is SwiGLU-like (three matrices) else 0. [1]
+
+    Returns
+    -------
+    norm_vectors : numeric
+        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+
+    Notes
+    -----
+    Models with a gated feed-forward use RMSNorm (one vector), the others LayerNorm (two); no exception among the models
+    of the golden cases.
+
+    References
+    ----------
+    .. [1] H. Touvron et al., "LLaMA," arXiv:2302.13971, 2023, section 2.2; T. Brown et al., arXiv:2005.14165, section
+       2.1.
+
+    Examples
+    --------
+    >>> norm_vectors(1.0)
+    1.0
+    """
+    return 2.0 - gated_ffn
+
+
+def moe_layers(layers: Numeric, dense_layers: Numeric, experts: Numeric) -> Numeric:
+    r"""Layers whose feed-forward block is a set of routed experts.
+
+    .. math:: L_e = L - L_{dense} \quad (E > 1), \qquad 0 \quad \text{otherwise}
+
+    Parameters
+    ----------
+    layers : numeric
+        Transformer blocks. [1]
+    dense_layers : numeric
+        Blocks with a dense feed-forward in a mixture-of-experts model; the first ones. [1]
+    experts : numeric
+        0 or 1 for a dense model. [1]
+
+    Returns
+    -------
+    moe_layers : numeric
+        Blocks with routed experts; prediction layers not counted. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 4.2: 61 layers, the first three
+       dense.
+
+    Examples
+    --------
+    >>> moe_layers(61.0, 3.0, 256.0)
+    58.0
+    """
+    return where(experts > 1.0, layers - dense_layers, 0.0)
+
+
+def attention_parameters(
+    hidden_size: Numeric,
+    attention_heads: Numeric,
+    kv_heads: Numeric,
+    head_size: Numeric,
+    query_rank: Numeric,
+    kv_rank: Numeric,
+    rope_head_size: Numeric,
+    value_head_size: Numeric,
+    norm_vectors: Numeric,
+) -> Numeric:
+    r"""Weights of one attention block.
+
+    .. math::
+        N_{attn} = 2 h d (a + a_{kv}) \quad (r_{kv} = 0)
+        N_{attn} = r_q (h + a (d + d_r) + n_v) + r_{kv} (h + a (d + d_v) + n_v) + h d_r + a d_v h \quad (r_{kv} > 0)
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    attention_heads : numeric
+        Query heads of one attention block. [1]
+    kv_heads : numeric
+        Fewer than attention_heads for grouped-query attention. [1]
+    head_size : numeric
+        Hidden_size / attention_heads where a model does not say otherwise. [1]
+    query_rank : numeric
+        Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
+    kv_rank : numeric
+        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
+    rope_head_size : numeric
+        Extra width of query and key that carries the position in multi-head latent attention. [1]
+    value_head_size : numeric
+        Width of one head's value; head_size where a model does not say otherwise. [1]
+    norm_vectors : numeric
+        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+
+    Returns
+    -------
+    attention_parameters : numeric
+        Matrices of one attention block; norms of low ranks included. [1]
+
+    Notes
+    -----
+    Biases are left out, as the reference does. The second line is multi-head latent attention; without a query rank its
+    first term is :math:`h a (d + d_r)`.
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+    .. [2] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
+
+    Examples
+    --------
+    >>> attention_parameters(16384.0, 128.0, 8.0, 128.0, 0.0, 0.0, 0.0, 128.0, 1.0)
+    570425344.0
+    """
+    full_query = hidden_size * attention_heads * (head_size + rope_head_size)
+    low_query = query_rank * (hidden_size + attention_heads * (head_size + rope_head_size) + norm_vectors)
+    low_keys = kv_rank * (hidden_size + attention_heads * (head_size + value_head_size) + norm_vectors)
+    output = attention_heads * value_head_size * hidden_size
+    latent = where(query_rank > 0.0, low_query, full_query) + low_keys + hidden_size * rope_head_size + output
+    return where(kv_rank > 0.0, latent, 2.0 * hidden_size * head_size * (attention_heads + kv_heads))
+
+
+def ffn_parameters(hidden_size: Numeric, ffn_size: Numeric, gated_ffn: Numeric) -> Numeric:
+    """Weights of one dense feed-forward block.
+
+    .. math:: N_{ffn} = (2 + g) h f
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    ffn_size : numeric
+        Width of a dense feed-forward block. [1]
+    gated_ffn : numeric
+        1 if the block is SwiGLU-like (three matrices) else 0. [1]
+
+    Returns
+    -------
+    ffn_parameters : numeric
+        Matrices of one dense feed-forward block. [1]
+
+    Notes
+    -----
+    Three matrices with a gate (SwiGLU), two without.
+
+    References
+    ----------
+    .. [1] N. Shazeer, "GLU variants improve transformer," arXiv:2002.05202, 2020, section 2.
+
+    Examples
+    --------
+    >>> ffn_parameters(12288.0, 49152.0, 0.0)
+    1207959552.0
+    """
+    return (2.0 + gated_ffn) * hidden_size * ffn_size
+
+
+def shared_parameters(
+    hidden_size: Numeric, expert_ffn_size: Numeric, gated_ffn: Numeric, shared_experts: Numeric
+) -> Numeric:
+    """Weights of the experts of one layer that every token visits.
+
+    .. math:: N_{sh} = (2 + g) h f_e E_s
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    expert_ffn_size : numeric
+        Width of one routed expert. [1]
+    gated_ffn : numeric
+        1 if the block is SwiGLU-like (three matrices) else 0. [1]
+    shared_experts : numeric
+        Experts of the routed width that every token visits; a fraction if their width is another. [1]
+
+    Returns
+    -------
+    shared_parameters : numeric
+        Matrices of the shared experts of one layer. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeekMoE," arXiv:2401.06066, 2024, section 3.2.
+
+    Examples
+    --------
+    >>> shared_parameters(7168.0, 2048.0, 1.0, 1.0)
+    44040192.0
+    """
+    return (2.0 + gated_ffn) * hidden_size * expert_ffn_size * shared_experts
+
+
+def routed_parameters(hidden_size: Numeric, expert_ffn_size: Numeric, gated_ffn: Numeric, experts: Numeric) -> Numeric:
+    """Weights of all routed experts of one layer.
+
+    .. math:: N_{re} = (2 + g) h f_e E
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    expert_ffn_size : numeric
+        Width of one routed expert. [1]
+    gated_ffn : numeric
+        1 if the block is SwiGLU-like (three matrices) else 0. [1]
+    experts : numeric
+        0 or 1 for a dense model. [1]
+
+    Returns
+    -------
+    routed_parameters : numeric
+        Matrices of all routed experts of one layer. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, section 2.1.
+
+    Examples
+    --------
+    >>> routed_parameters(4096.0, 14336.0, 1.0, 8.0)
+    1409286144.0
+    """
+    return (2.0 + gated_ffn) * hidden_size * expert_ffn_size * experts
+
+
+def replicated_parameters(hidden_size: Numeric, norm_vectors: Numeric) -> Numeric:
+    """Weights of one layer that every tensor-parallel rank holds: its two norms.
+
+    .. math:: N_{rep} = 2 n_v h
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    norm_vectors : numeric
+        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+
+    Returns
+    -------
+    replicated_parameters : numeric
+        Norms of one layer; every tensor-parallel rank holds them. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> replicated_parameters(12288.0, 2.0)
+    49152.0
+    """
+    return 2.0 * norm_vectors * hidden_size
+
+
+def router_parameters(hidden_size: Numeric, experts: Numeric) -> Numeric:
+    """Weights of one router.
+
+    .. math:: N_{ro} = h E
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    experts : numeric
+        0 or 1 for a dense model. [1]
+
+    Returns
+    -------
+    router_parameters : numeric
+        Router of one layer with experts. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, section 2.1.
+
+    Examples
+    --------
+    >>> router_parameters(7168.0, 256.0)
+    1835008.0
+    """
+    return hidden_size * experts
+
+
+def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Numeric:
+    """Weights of one embedding.
+
+    .. math:: N_{emb} = h V
+
+    Parameters
+    ----------
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    vocabulary_size : numeric
+        Rows of the embedding, padding included. [1]
+
+    Returns
+    -------
+    embedding_parameters : numeric
+        One embedding matrix, vocabulary times width. [1]
+
+    Notes
+    -----
+    Learned positions are left out, as the reference does (25 million of 175 billion in GPT-3).
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> embedding_parameters(12288.0, 51200.0)
+    629145600.0
+    """
+    return hidden_size * vocabulary_size
+
+
+def parameters(
+    layers: Numeric,
+    moe_layers: Numeric,
+    mtp_layers: Numeric,
+    hidden_size: Numeric,
+    norm_vectors: Numeric,
+    attention_parameters: Numeric,
+    ffn_parameters: Numeric,
+    shared_parameters: Numeric,
+    routed_parameters: Numeric,
+    router_parameters: Numeric,
+    replicated_parameters: Numeric,
+    embedding_parameters: Numeric,
+    tied_embeddings: Numeric,
+) -> Numeric:
+    r"""Weights of a model whose architecture is known.
+
+    .. math::
+        N = (L + L_m)(N_{attn} + N_{rep}) + L_d N_{ffn} + (L_e + L_{m,e})(N_{re} + N_{ro} + N_{sh}) + n_v h
+        + (2 - \mathrm{tied}) N_{emb}
+
+    Parameters
+    ----------
+    layers : numeric
+        Transformer blocks. [1]
+    moe_layers : numeric
+        Blocks with routed experts; prediction layers not counted. [1]
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    norm_vectors : numeric
+        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+    attention_parameters : numeric
+        Matrices of one attention block; norms of low ranks included. [1]
+    ffn_parameters : numeric
+        Matrices of one dense feed-forward block. [1]
+    shared_parameters : numeric
+        Matrices of the shared experts of one layer. [1]
+    routed_parameters : numeric
+        Matrices of all routed experts of one layer. [1]
+    router_parameters : numeric
+        Router of one layer with experts. [1]
+    replicated_parameters : numeric
+        Norms of one layer; every tensor-parallel rank holds them. [1]
+    embedding_parameters : numeric
+        One embedding matrix, vocabulary times width. [1]
+    tied_embeddings : numeric
+        1 if input and output embedding are one matrix. [1]
+
+    Returns
+    -------
+    parameters : numeric
+        All weights of the model; embeddings and every expert included; derived when an architecture is given. [1]
+
+    Notes
+    -----
+    The reference's count: no biases, no learned positions; prediction layers :math:`L_m` are like the last layer and
+    their joining projection of :math:`2 h^2` is left out. Exact to the integer where doubles are (below 9e15).
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> parameters(96.0, 0.0, 0.0, 12288.0, 2.0, 603979776.0, 1207959552.0, 0.0, 0.0, 0.0, 49152.0, 629145600.0, 1.0)
+    174580064256.0
+    """
+    expert_layers = moe_layers + where(moe_layers > 0.0, mtp_layers, 0.0)
+    all_layers = layers + mtp_layers
+    dense = (all_layers - expert_layers) * ffn_parameters
+    sparse = expert_layers * (routed_parameters + router_parameters + shared_parameters)
+    blocks = all_layers * (attention_parameters + replicated_parameters) + dense + sparse
+    return blocks + norm_vectors * hidden_size + (2.0 - tied_embeddings) * embedding_parameters
+
+
+def active_parameters(
+    parameters: Numeric,
+    moe_layers: Numeric,
+    mtp_layers: Numeric,
+    routed_parameters: Numeric,
+    experts: Numeric,
+    experts_per_token: Numeric,
+) -> Numeric:
+    """Weights that one token meets: all of them less the routed experts that it does not visit.
+
+    .. math:: N_a = N - (L_e + L_{m,e}) N_{re} (1 - k / E)
+
+    Parameters
+    ----------
+    parameters : numeric
+        All weights of the model; embeddings and every expert included; derived when an architecture is given. [1]
+    moe_layers : numeric
+        Blocks with routed experts; prediction layers not counted. [1]
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+    routed_parameters : numeric
+        Matrices of all routed experts of one layer. [1]
+    experts : numeric
+        0 or 1 for a dense model. [1]
+    experts_per_token : numeric
+        Routed experts that one token visits. [1]
+
+    Returns
+    -------
+    active_parameters : numeric
+        Weights used for one token; equals parameters for a dense model; derived when an architecture is given. [1]
+
+    Notes
+    -----
+    Embeddings count in full, shared experts and routers too. The reference adds prediction layers with every expert;
+    here they count with the visited ones.
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> active_parameters(46.7e9, 32.0, 0.0, 1409286144.0, 8.0, 2.0) / 1e9
+    12.877...
+    """
+    expert_layers = moe_layers + where(moe_layers > 0.0, mtp_layers, 0.0)
+    idle_share = where(experts > 1.0, 1.0 - experts_per_token / maximum(experts, 1.0), 0.0)
+    return parameters - expert_layers * routed_parameters * idle_share
+
+
+def linear_flop_per_token(
+    layers: Numeric,
+    moe_layers: Numeric,
+    mtp_layers: Numeric,
+    hidden_size: Numeric,
+    attention_parameters: Numeric,
+    query_rank: Numeric,
+    kv_rank: Numeric,
+    norm_vectors: Numeric,
+    ffn_parameters: Numeric,
+    shared_parameters: Numeric,
+    routed_parameters: Numeric,
+    experts: Numeric,
+    experts_per_token: Numeric,
+    embedding_parameters: Numeric,
+) -> Numeric:
+    r"""Work of all products with a weight matrix, forward and backward.
+
+    .. math::
+        C_l = 6 \left[(L + L_m) N_{attn} + L_d N_{ffn} + (L_e + L_{m,e})\left(\tfrac{k}{E} N_{re} + N_{sh}\right)
+        + (1 + L_m) N_{emb} + L_m (3 h + 2 h^2)\right]
+
+    Parameters
+    ----------
+    layers : numeric
+        Transformer blocks. [1]
+    moe_layers : numeric
+        Blocks with routed experts; prediction layers not counted. [1]
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    attention_parameters : numeric
+        Matrices of one attention block; norms of low ranks included. [1]
+    query_rank : numeric
+        Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
+    kv_rank : numeric
+        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
+    norm_vectors : numeric
+        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+    ffn_parameters : numeric
+        Matrices of one dense feed-forward block. [1]
+    shared_parameters : numeric
+        Matrices of the shared experts of one layer. [1]
+    routed_parameters : numeric
+        Matrices of all routed experts of one layer. [1]
+    experts : numeric
+        0 or 1 for a dense model. [1]
+    experts_per_token : numeric
+        Routed experts that one token visits. [1]
+    embedding_parameters : numeric
+        One embedding matrix, vocabulary times width. [1]
+
+    Returns
+    -------
+    linear_flop_per_token : numeric
+        Forward + backward of all products with a weight matrix; logits included. [FLOP]
+
+    Notes
+    -----
+    The reference's count: logits included, embedding look-up and router not; the norms of low-rank projections count as
+    one vector each.
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/training.py, num_floating_point_operations.
+    .. [2] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B.
+
+    Examples
+    --------
+    >>> args = (96.0, 0.0, 0.0, 12288.0, 603979776.0, 0.0, 0.0, 2.0, 1207959552.0, 0.0, 0.0, 0.0, 0.0, 629145600.0)
+    >>> linear_flop_per_token(*args)
+    1047451926528.0
+    """
+    expert_layers = moe_layers + where(moe_layers > 0.0, mtp_layers, 0.0)
+    all_layers = layers + mtp_layers
+    low_rank_norms = where(kv_rank > 0.0, (norm_vectors - 1.0) * (query_rank + kv_rank), 0.0)
+    visited = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0) * routed_parameters
+    dense = (all_layers - expert_layers) * ffn_parameters
+    blocks = all_layers * (attention_parameters - low_rank_norms) + dense + expert_layers * (visited + shared_parameters)
+    joining = mtp_layers * (3.0 * hidden_size + 2.0 * hidden_size * hidden_size)
+    return 6.0 * (blocks + joining + (1.0 + mtp_layers) * embedding_parameters)
+
+
+def attention_flop_per_token(
+    layers: Numeric,
+    mtp_layers: Numeric,
+    attention_heads: Numeric,
+    head_size: Numeric,
+    rope_head_size: Numeric,
+    value_head_size: Numeric,
+    sequence_length: Numeric,
+) -> Numeric:
+    """Work of query-key and score-value products over the whole square, forward and backward.
+
+    .. math:: C_s = 6 (L + L_m) a (d + d_r + d_v) s
+
+    Parameters
+    ----------
+    layers : numeric
+        Transformer blocks. [1]
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+    attention_heads : numeric
+        Query heads of one attention block. [1]
+    head_size : numeric
+        Hidden_size / attention_heads where a model does not say otherwise. [1]
+    rope_head_size : numeric
+        Extra width of query and key that carries the position in multi-head latent attention. [1]
+    value_head_size : numeric
+        Width of one head's value; head_size where a model does not say otherwise. [1]
+    sequence_length : numeric
+        Tokens of one training sequence. [1]
+
+    Returns
+    -------
+    attention_flop_per_token : numeric
+        Forward + backward of query-key and score-value products over the whole square; all layers. [FLOP]
+
+    Notes
+    -----
+    All query heads score, grouped or not. A causal kernel does half of it.
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/training.py, num_floating_point_operations.
+
+    Examples
+    --------
+    >>> attention_flop_per_token(96.0, 0.0, 96.0, 128.0, 0.0, 128.0, 2048.0)
+    28991029248.0
+    """
+    width = attention_heads * (head_size + rope_head_size + value_head_size)
+    return 6.0 * (layers + mtp_layers) * width * sequence_length
+
+
+def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_token: Numeric) -> Numeric:
+    """Work of one training token, causal attention counted half.
+
+    .. math:: C_t = C_l + C_s / 2
+
+    Parameters
+    ----------
+    linear_flop_per_token : numeric
+        Forward + backward of all products with a weight matrix; logits included. [FLOP]
+    attention_flop_per_token : numeric
+        Forward + backward of query-key and score-value products over the whole square; all layers. [FLOP]
+
+    Returns
+    -------
+    model_flop_per_token : numeric
+        Forward + backward; causal attention counted half; no recomputation. [FLOP]
+
+    Notes
+    -----
+    The convention of Megatron-LM since 2024 and of most recent reports. No recomputation.
+
+    References
+    ----------
+    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/training.py, num_floating_point_operations.
+
+    Examples
+    --------
+    >>> model_flop_per_token(1047451926528.0, 28991029248.0)
+    1061947441152.0
+    """
+    return linear_flop_per_token + 0.5 * attention_flop_per_token
+
+
+def model_flop_per_token_full_attention(
+    linear_flop_per_token: Numeric, attention_flop_per_token: Numeric
+) -> Numeric:
+    """Work of one training token, the attention square counted in full.
+
+    .. math:: C_{t,full} = C_l + C_s
+
+    Parameters
+    ----------
+    linear_flop_per_token : numeric
+        Forward + backward of all products with a weight matrix; logits included. [FLOP]
+    attention_flop_per_token : numeric
+        Forward + backward of query-key and score-value products over the whole square; all layers. [FLOP]
+
+    Returns
+    -------
+    model_flop_per_token_full_attention : numeric
+        The same with the whole attention square. [FLOP]
+
+    Notes
+    -----
+    The convention of Narayanan et al. and PaLM.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters," arXiv:2104.04473, 2021,
+       equation 3 without recomputation.
+
+    Examples
+    --------
+    >>> model_flop_per_token_full_attention(1047451926528.0, 28991029248.0)
+    1076442955776.0
+    """
+    return linear_flop_per_token + attention_flop_per_token
+
+
+def model_flop_per_token_six_n(active_parameters: Numeric) -> Numeric:
+    """Work of one training token by the rule of six, attention scores left out.
+
+    .. math:: 6 N_a
+
+    Parameters
+    ----------
+    active_parameters : numeric
+        Weights used for one token; equals parameters for a dense model; derived when an architecture is given. [1]
+
+    Returns
+    -------
+    model_flop_per_token_six_n : numeric
+        6 * active_parameters; attention scores left out. [FLOP]
+
+    Notes
+    -----
+    The embedding look-up counts as if it were a product.
+
+    References
+    ----------
+    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361, 2020, section 2.1.
+
+    Examples
+    --------
+    >>> model_flop_per_token_six_n(405e9)
+    2430000000000.0
+    """
+    return 6.0 * active_parameters
