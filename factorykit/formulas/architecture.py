@@ -6,7 +6,6 @@ from factorykit.formulas.functions import maximum, where
 from factorykit.typing import Numeric
 
 
-
 def kv_heads(attention_heads: Numeric) -> Numeric:
     """Key-value heads where a model does not say otherwise: one for each query head.
 
@@ -292,7 +291,7 @@ def mtp_layers() -> Numeric:
 
 
 def query_rank() -> Numeric:
-    """Queries have full rank where a model does not say otherwise.
+    """Rank of the query projection: full, where a model does not say otherwise.
 
     .. math:: r_q = 0
 
@@ -488,7 +487,7 @@ def attention_parameters(
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
     .. [2] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
 
     Examples
@@ -638,7 +637,7 @@ def replicated_parameters(hidden_size: Numeric, norm_vectors: Numeric) -> Numeri
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
 
     Examples
     --------
@@ -704,7 +703,7 @@ def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Nume
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
 
     Examples
     --------
@@ -776,7 +775,7 @@ def parameters(
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
 
     Examples
     --------
@@ -830,7 +829,7 @@ def active_parameters(
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/theoretical_memory_usage.py.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
 
     Examples
     --------
@@ -907,7 +906,7 @@ def linear_flop_per_token(
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/training.py, num_floating_point_operations.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/training.py, num_floating_point_operations.
     .. [2] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B.
 
     Examples
@@ -921,7 +920,9 @@ def linear_flop_per_token(
     low_rank_norms = where(kv_rank > 0.0, (norm_vectors - 1.0) * (query_rank + kv_rank), 0.0)
     visited = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0) * routed_parameters
     dense = (all_layers - expert_layers) * ffn_parameters
-    blocks = all_layers * (attention_parameters - low_rank_norms) + dense + expert_layers * (visited + shared_parameters)
+    blocks = (
+        all_layers * (attention_parameters - low_rank_norms) + dense + expert_layers * (visited + shared_parameters)
+    )
     joining = mtp_layers * (3.0 * hidden_size + 2.0 * hidden_size * hidden_size)
     return 6.0 * (blocks + joining + (1.0 + mtp_layers) * embedding_parameters)
 
@@ -967,7 +968,7 @@ def attention_flop_per_token(
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/training.py, num_floating_point_operations.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/training.py, num_floating_point_operations.
 
     Examples
     --------
@@ -1001,7 +1002,7 @@ def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_toke
 
     References
     ----------
-    .. [1] NVIDIA Megatron-LM d98e8a6, megatron/training/training.py, num_floating_point_operations.
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/training.py, num_floating_point_operations.
 
     Examples
     --------
@@ -1011,9 +1012,7 @@ def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_toke
     return linear_flop_per_token + 0.5 * attention_flop_per_token
 
 
-def model_flop_per_token_full_attention(
-    linear_flop_per_token: Numeric, attention_flop_per_token: Numeric
-) -> Numeric:
+def model_flop_per_token_full_attention(linear_flop_per_token: Numeric, attention_flop_per_token: Numeric) -> Numeric:
     """Work of one training token, the attention square counted in full.
 
     .. math:: C_{t,full} = C_l + C_s

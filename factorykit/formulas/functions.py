@@ -49,6 +49,12 @@ def _polars(operand: Any) -> Any:
     return operand if isinstance(operand, (pl.Expr, pl.Series)) else pl.lit(float(operand))
 
 
+def _series(operand: Any) -> Any:
+    import polars as pl
+
+    return operand if isinstance(operand, pl.Series) else pl.Series([float(operand)])
+
+
 def _unary(name: str, on_float: Callable[[float], float], sql: str) -> Callable[[Numeric], Numeric]:
     def function(x: Numeric) -> Numeric:
         match _backend(x):
@@ -191,7 +197,7 @@ def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
             import polars as pl
 
             if isinstance(condition, pl.Series):
-                return _polars(value).zip_with(condition, _polars(otherwise))
+                return _series(value).zip_with(condition, _series(otherwise))
             return pl.when(condition).then(_polars(value)).otherwise(_polars(otherwise))
         case "duckdb":
             import duckdb

@@ -224,9 +224,7 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
         if not quantity(name).is_text and not schema[name].is_numeric():
             raise ScenarioError(f"column {name} is {schema[name]}, not numeric; cast it to Float64")
     floats = frame.lazy().with_columns(
-        pl.col(name).cast(pl.Float64)
-        for name in inputs
-        if not quantity(name).is_text and schema[name] != pl.Float64
+        pl.col(name).cast(pl.Float64) for name in inputs if not quantity(name).is_text and schema[name] != pl.Float64
     )
     if lazy:
         floats = floats.with_columns(pl.when(_holds(name)).then(pl.col(name)).alias(name) for name in inputs)

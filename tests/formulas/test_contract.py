@@ -19,11 +19,13 @@ from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.terms import as_latex, as_text, as_vega, steps, trace
 from factorykit.quantities import quantity, vocabulary
 
-FORMULAS = list(catalogue().values())
+FORMULAS = [formula for formula in catalogue().values() if arguments(formula)]
+CONSTANTS = [formula for formula in catalogue().values() if not arguments(formula)]
 ROWS = 40
 RTOL = 1e-9  # doubles everywhere; the backends' own exp, log and tanh differ in the last digits
 
 every_formula = pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.__name__)
+every_constant = pytest.mark.parametrize("formula", CONSTANTS, ids=lambda formula: formula.__name__)
 
 
 def sample(name: str, rng: np.random.Generator) -> np.ndarray:
@@ -154,6 +156,12 @@ def section(doc: str, heading: str) -> dict[str, str]:
     body = re.split(rf"\n{heading}\n-+\n", doc)[1].split("\n\n")[0]
     entries = re.split(r"\n(?=\w+ : )", body)
     return {entry.split(" : ")[0].strip(): re.findall(r"\[([^\]]+)\]\s*$", entry.strip())[0] for entry in entries}
+
+
+@every_constant
+def test_a_formula_without_arguments_says_one_allowed_value(formula: Callable[..., Any]) -> None:
+    assert quantity(formula.__name__).check(formula()) == formula()
+    assert formula.__name__ in section(inspect.cleandoc(formula.__doc__ or ""), "Returns")
 
 
 def test_a_formula_may_not_branch() -> None:
