@@ -1,0 +1,8 @@
+"""Tables of facts: kept by hand as CSV, built into Parquet, read lazily with polars or asked in SQL."""
+
+from factorykit.datasets.build import build
+from factorykit.datasets.catalogue import table, tables
+from factorykit.datasets.provenance import sources
+from factorykit.datasets.query import sql
+
+__all__ = ["build", "sources", "sql", "table", "tables"]

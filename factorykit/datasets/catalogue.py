@@ -1,0 +1,176 @@
+"""Where the tables are, what there is, and one of them as a lazy frame."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import factorykit
+from factorykit.errors import DatasetError, UnknownName, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+DESCRIPTOR: Final = "datapackage.json"
+INCOMING: Final = ".incoming"
+"""Folder of finished tables that an interrupted build had no time to move; they are the newest ones."""
+REMEDY: Final = "run `factorykit data build`"
+
+
+def folder() -> Path:
+    """Return the folder of the tables: ``FACTORYKIT_DATA``, else the installed package's, else the repository's."""
+    if chosen := os.environ.get("FACTORYKIT_DATA"):
+        return Path(chosen)
+    package = Path(factorykit.__file__).parent
+    return next((data for data in (package / "data", package.parent / "data") if data.is_dir()), package / "data")
+
+
+def located(name: str) -> Path:
+    """Return where the newest whole version of a file of the data package is."""
+    data = folder()
+    incoming = data / INCOMING / name
+    return incoming if incoming.exists() else data / name
+
+
+def descriptor() -> dict[str, Any]:
+    """Return ``datapackage.json`` as it stands.
+
+    Raises
+    ------
+    DatasetError
+        If it is missing or no JSON.
+    """
+    path = located(DESCRIPTOR)
+    try:
+        return _read(path, path.stat().st_mtime_ns)
+    except FileNotFoundError:
+        raise DatasetError(f"{path} is missing; {REMEDY}") from None
+    except (ValueError, OSError) as error:
+        raise DatasetError(f"{path} cannot be read ({error}); {REMEDY}") from None
+
+
+@cache
+def _read(path: Path, _modified: int) -> dict[str, Any]:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(found, dict) or not isinstance(found.get("resources"), list):
+        raise ValueError("no data package")
+    return found
+
+
+def resources() -> dict[str, dict[str, Any]]:
+    """Return the descriptors of the tables by name."""
+    return {resource["name"]: resource for resource in descriptor()["resources"]}
+
+
+def views() -> dict[str, str]:
+    """Return the ``_preferred`` views by name, each with the table it picks from."""
+    return {each["preferred"]["name"]: name for name, each in resources().items() if "preferred" in each}
+
+
+def find(name: object) -> tuple[dict[str, Any], bool]:
+    """Return the descriptor of a table, or of the table behind a view, and whether it is a view.
+
+    Raises
+    ------
+    UnknownName
+        With the nearest name.
+    """
+    known, picked = resources(), views()
+    if isinstance(name, str) and name in known:
+        return known[name], False
+    if isinstance(name, str) and name in picked:
+        return known[picked[name]], True
+    raise UnknownName(unknown("table", name, [*known, *picked]))
+
+
+def path_of(resource: dict[str, Any]) -> Path:
+    """Return the Parquet file of a table, after making sure that it is the one the descriptor speaks of.
+
+    Raises
+    ------
+    DatasetError
+        If it is missing, cut off or changed.
+    """
+    path = located(resource["path"])
+    try:
+        state = path.stat()
+        digest = _sha256(path, state.st_mtime_ns, state.st_size)
+    except OSError as error:
+        reason = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise DatasetError(f"{path} {reason}; {REMEDY}") from None
+    if f"sha256:{digest}" != resource["hash"]:
+        raise DatasetError(f"{path} is damaged or not the file that {DESCRIPTOR} describes; {REMEDY}")
+    return path
+
+
+@cache
+def _sha256(path: Path, _modified: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def tables() -> pl.DataFrame:
+    """Return what there is: one row per table and per ``_preferred`` view, in the order of the data package.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``table`` (name), ``title``, ``text`` (what a row is), ``rows``, ``columns``, ``licence``, ``view_of`` (for a
+        view the table it picks from, otherwise null).
+
+    Raises
+    ------
+    DatasetError
+        If the tables have not been built.
+    """
+    import polars as pl
+
+    package = descriptor()
+    licence = package["licenses"][0]["name"]
+    rows: list[tuple[str, str, str, int, int, str, str | None]] = []
+    for each in package["resources"]:
+        width = len(each["schema"]["fields"])
+        rows.append((each["name"], each["title"], each["description"], each["rows"], width, licence, None))
+        if picked := each.get("preferred"):
+            said = f"The preferred statement for each {', '.join(picked['key'])}, with the reason in `preferred`."
+            rows.append((picked["name"], f"{each['title']}, preferred", said, picked["rows"], width, licence, each["name"]))
+    names = ("table", "title", "text", "rows", "columns", "licence", "view_of")
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def table(name: str) -> pl.LazyFrame:
+    """Return one table, or its ``_preferred`` view, reading only the columns that are asked of it.
+
+    Parameters
+    ----------
+    name : str
+        A name from `tables`, such as ``"clusters"`` or ``"clusters_preferred"``.
+
+    Returns
+    -------
+    polars.LazyFrame
+        Rows in the order of the source file. Quantities are Float64, words are String; null means that the source
+        does not say. In a view the column ``preferred`` holds the reason.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such table, with the nearest name.
+    DatasetError
+        If the Parquet file is missing or damaged.
+
+    Examples
+    --------
+    >>> chips = table("accelerators").select("accelerator", "peak_bf16_flop_per_s")
+    >>> chips.filter(accelerator="h100_sxm").collect().row(0)
+    ('h100_sxm', 989400000000000.0)
+    """
+    import polars as pl
+
+    resource, is_view = find(name)
+    frame = pl.scan_parquet(path_of(resource))
+    return frame.filter(pl.col("preferred").is_not_null()) if is_view else frame

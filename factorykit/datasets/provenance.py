@@ -1,0 +1,74 @@
+"""Who says it: the source behind every row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from factorykit.datasets.catalogue import find, table
+from factorykit.errors import UnknownName, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
+    """Return who says what a table says.
+
+    Parameters
+    ----------
+    table_name : str
+        A table or view of `tables`.
+    key : str, optional
+        One thing of the table, such as a cluster or a preset, or one statement; all of them by default.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per row of the table and source, in the order of the table: what the row is about (``key``, and its own
+        name where it has one), ``role`` (``says it`` or ``confirms it``), ``source``, ``citation``, ``url``,
+        ``locator``, ``as_of``, ``published``, ``accessed``, ``licence``, ``evidence``. Null means not known.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such table, or nothing of that name in it, with the nearest name.
+    """
+    import polars as pl
+
+    resource, _ = find(table_name)
+    fields = {field["name"]: field for field in resource["schema"]["fields"]}
+    about = next(name for name, field in fields.items() if field.get("entity"))
+    rows = table(table_name).with_row_index("row").collect()
+    names = [about] + (["statement"] if "statement" in fields else []) + (["quantity"] if "quantity" in fields else [])
+    if key is not None:
+        known = pl.concat([rows[name].rename("key") for name in names if name != "quantity"]).unique(maintain_order=True)
+        if key not in known.to_list():
+            raise UnknownName(unknown(f"{about} in {table_name}", key, known.to_list()))
+        rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in names if name != "quantity"))
+    cited = table("sources").select(
+        "source",
+        pl.concat_str("title", pl.col("author"), pl.col("published"), separator=". ", ignore_nulls=True).alias("citation"),
+        pl.coalesce("url", "file").alias("url"),
+        "published",
+        "accessed",
+        "licence",
+        "evidence",
+    )
+    optional = [name for name in ("locator", "as_of") if name in fields]
+    said = rows.lazy().select("row", *names, "source", *optional, role=pl.lit("says it"))
+    if "confirmed_by" in fields:
+        more = (
+            rows.lazy()
+            .filter(pl.col("confirmed_by").is_not_null())
+            .select("row", *names, source=pl.col("confirmed_by").str.split("; "), role=pl.lit("confirms it"))
+            .explode("source")
+        )
+        said = pl.concat([said, more], how="diagonal")
+    columns = ("citation", "url", "locator", "as_of", "published", "accessed", "licence", "evidence")
+    return (
+        said.with_columns(pl.lit(None, pl.String).alias(name) for name in ("locator", "as_of") if name not in fields)
+        .join(cited, on="source", how="left", maintain_order="left")
+        .sort("row", maintain_order=True)
+        .select(*([about] if about != "source" else []), *(n for n in names if n != about), "role", "source", *columns)
+        .collect()
+    )

@@ -1,0 +1,223 @@
+"""Questions in SQL, answered by a DuckDB that knows the tables and can reach nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from threading import Lock
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.datasets import catalogue
+from factorykit.errors import DatasetError, QueryError, UnknownName, unknown
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+
+SETTINGS: Final = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+}
+LOCKS: Final = ("SET enable_external_access = false", "SET lock_configuration = true")
+TABLE_FUNCTIONS: Final = frozenset({"unnest", "range", "generate_series", "repeat_row", "json_each", "json_tree"})
+"""The only functions that may stand where a table stands; the others read files, settings or the engine itself."""
+FORBIDDEN: Final = re.compile(
+    r"^(getenv|current_setting|getvariable|set_config|write_log|pg_.*|current_(database|catalog|schemas?|user|role)"
+    r"|session_user|user|version|nextval|currval|in_search_path|txid_current|current_connection_id"
+    r"|current_query(_id)?|current_transaction_id|parse_duckdb_log_message)$"
+)
+"""Functions that tell of the machine or the engine instead of the tables."""
+QUERY_NODES: Final = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+
+
+class _Engine:
+    """A locked in-memory database with the tables that were asked for so far."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._loaded: dict[str, str] = {}
+
+    def cursor(self, names: Iterable[str]) -> duckdb.DuckDBPyConnection:
+        """Return a connection to a database in which at least ``names`` are tables."""
+        resources, views = catalogue.resources(), catalogue.views()
+        wanted = {views.get(name, name) for name in names}
+        with self._lock:
+            fresh = {name: digest for name, digest in self._loaded.items() if name in resources} | dict.fromkeys(wanted, "")
+            fresh = {name: resources[name]["hash"] for name in fresh}
+            if self._connection is None or fresh != self._loaded:
+                self._connection = _load(fresh)
+                self._loaded = fresh
+            return self._connection.cursor()
+
+
+_ENGINE: Final = _Engine()
+
+
+def _load(names: Iterable[str]) -> duckdb.DuckDBPyConnection:
+    """Return a database that holds ``names`` with their views, and is closed to everything else."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=dict(SETTINGS))
+    for name in names:
+        resource, _ = catalogue.find(name)
+        path = str(catalogue.path_of(resource)).replace("'", "''")
+        try:
+            connection.execute(f"CREATE TABLE {name} AS FROM read_parquet('{path}')")
+        except duckdb.Error as error:
+            raise DatasetError(f"{path} cannot be read ({_first_line(error)}); {catalogue.REMEDY}") from None
+        if view := resource.get("preferred"):
+            connection.execute(f"CREATE VIEW {view['name']} AS FROM {name} WHERE preferred IS NOT NULL")
+    for lock in LOCKS:
+        connection.execute(lock)
+    return connection
+
+
+def sql(query: str, **params: object) -> pl.DataFrame:
+    """Return the answer to one SELECT over the tables.
+
+    Parameters
+    ----------
+    query : str
+        One statement in DuckDB's SQL: SELECT, FROM, WITH, VALUES, DESCRIBE or SUMMARIZE. It sees the tables and views
+        of `tables` and nothing else: no file, network, extension, setting or Python variable.
+    **params
+        Values for ``$name`` in the query.
+
+    Returns
+    -------
+    polars.DataFrame
+        Rows in the order the query asks for; decimals and very wide integers arrive as Float64.
+
+    Raises
+    ------
+    QueryError
+        If it is no such statement, names something unknown (the nearest name is offered), or fails.
+    DatasetError
+        If a table's file is missing or damaged.
+
+    Examples
+    --------
+    >>> sql("select accelerator from accelerators where tdp_w > $least order by tdp_w desc limit 1", least=1300)["accelerator"]
+    shape: (1,)
+    Series: 'accelerator' [str]
+    [
+    	"gb300"
+    ]
+    """
+    import duckdb
+    import polars as pl
+
+    if not isinstance(query, str) or not query.strip():
+        raise QueryError(f"a query is a text such as 'select * from clusters', not {query!r}")
+    blank = _ENGINE.cursor(())
+    try:
+        statements = blank.extract_statements(query)
+    except duckdb.Error as error:
+        raise QueryError(_explain(error, ())) from None
+    if len(statements) != 1:
+        raise QueryError(f"a query is one statement; this is {len(statements)}")
+    kind = statements[0].type.name
+    if kind != "SELECT":
+        raise QueryError(f"a query reads with SELECT; {kind} is not allowed")
+    names = _tables_of(query, blank)
+    _check_params(statements[0].named_parameters, params)
+    cursor = _ENGINE.cursor(names)
+    try:
+        relation = cursor.sql(query, params=params) if params else cursor.sql(query)
+        # A plain namespace and not the relation itself: polars keeps the type of what it is given, and DuckDB's types
+        # kept alive are reported as leaks when Python exits.
+        frame = pl.DataFrame(SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__))
+    except duckdb.Error as error:
+        raise QueryError(_explain(error, names)) from None
+    except pl.exceptions.DuplicateError as error:
+        raise QueryError(f"{_first_line(error)}; name the columns apart with AS") from None
+    except pl.exceptions.PolarsError as error:
+        raise QueryError(_first_line(error)) from None
+    wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
+    return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame
+
+
+def _check_params(expected: Iterable[str], given: dict[str, object]) -> None:
+    """Raise if the query's parameters are not the ones given."""
+    expected = set(expected)
+    if positional := sorted(name for name in expected if name.isdigit()):
+        raise QueryError(f"write parameters as $name, not ${positional[0]} or ?")
+    if lacking := sorted(expected - given.keys()):
+        raise QueryError(f"the query needs {', '.join(f'${name}' for name in lacking)}; give {lacking[0]}=…")
+    if spare := sorted(given.keys() - expected):
+        raise QueryError(f"the query has no parameter ${spare[0]}; write it in the query or leave {spare[0]}=… out")
+
+
+def _tables_of(query: str, cursor: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the tables a query names, after making sure that it asks for nothing but tables."""
+    tree = json.loads(cursor.execute("SELECT json_serialize_sql($query)", {"query": query}).fetchall()[0][0])
+    if tree["error"]:
+        raise QueryError(f"a query reads with SELECT; {_first_line(tree['error_message'])}")
+    nodes = list(_nodes(tree["statements"]))
+    local = {entry["key"].lower() for node in nodes for entry in _entries(node)}
+    known = [*catalogue.resources(), *catalogue.views()]
+    names = set()
+    for node in nodes:
+        kind, inner = node.get("type"), node.get("function_name")
+        if isinstance(kind, str) and kind.endswith("_NODE") and kind not in QUERY_NODES:
+            raise QueryError(f"a query reads with SELECT; {kind.removesuffix('_NODE').replace('_', ' ')} is not allowed")
+        if kind == "SHOW_REF" and node.get("show_type") not in ("DESCRIBE", "SUMMARY"):
+            raise QueryError("a query reads with SELECT; fk.tables() lists the tables")
+        if kind == "TABLE_FUNCTION" and node["function"]["function_name"].lower() not in TABLE_FUNCTIONS:
+            raise QueryError(f"{node['function']['function_name']}() is not allowed: a query reads the tables alone")
+        if isinstance(inner, str) and FORBIDDEN.match(inner.lower()):
+            raise QueryError(f"{inner}() is not allowed: a query reads the tables alone")
+        if kind in ("BASE_TABLE", "SHOW_REF") and (name := node.get("table_name")):
+            qualified = node.get("schema_name") or node.get("catalog_name")
+            if name.lower() in local and not qualified:
+                continue
+            if qualified or name.lower() not in known:
+                said = f"{qualified}.{name}" if qualified else name
+                raise QueryError(unknown("table", said, [*known, *sorted(local)]))
+            names.add(name.lower())
+    return names
+
+
+def _nodes(tree: object) -> Iterator[dict[str, Any]]:
+    """Yield every object of a syntax tree."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def _entries(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the common table expressions that a node defines."""
+    found = node.get("cte_map")
+    return found.get("map", []) if isinstance(found, dict) else []
+
+
+def _first_line(error: object) -> str:
+    return str(error).strip().splitlines()[0].strip().rstrip("!:") if str(error).strip() else "no reason given"
+
+
+def _explain(error: Exception, names: Iterable[str]) -> str:
+    """Return DuckDB's complaint as one line, with the nearest column where one is unknown."""
+    said = re.sub(r"^[A-Za-z ]+ Error: ", "", _first_line(error))
+    column = re.search(r'(?:Referenced column|named|column name) "([^"]+)"', said)
+    if column is None or ("not found" not in said and "does not have" not in said):
+        hint = re.search(r'Did you mean "([^"]+)"', str(error))
+        return f"{said}; nearest is {hint.group(1)!r}" if hint else said
+    known = {
+        field["name"]
+        for name in names
+        for field in catalogue.find(name)[0]["schema"]["fields"]
+    }
+    return unknown("column", column.group(1), sorted(known))
+
+
+__all__ = ["UnknownName", "sql"]
