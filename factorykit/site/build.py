@@ -1,0 +1,173 @@
+"""One command from pages, notebooks and tables to the published folder."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from factorykit.errors import SiteError
+from factorykit.site import checks, finish, notebooks, pages, quarto, renderer
+from factorykit.site.sources import load_project
+
+RENDERERS = ("auto", "quarto", "embedded")
+COPIED = ("_quarto.yml", "index.qmd", "report", "notebooks", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What a build did: where the site is, who rendered it and why, and which notebooks ran."""
+
+    path: Path
+    renderer: str
+    reason: str
+    pages: int
+    executed: tuple[str, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        """Return the lines to print."""
+        ran = f"ran {', '.join(self.executed)}" if self.executed else "no notebook had to run"
+        return (
+            f"rendered {self.pages} pages with {self.reason}; {ran}; {self.seconds:.1f} s\n"
+            f"the site is in {self.path}/; `factorykit site serve` shows it, or open {self.path / 'index.html'}"
+        )
+
+
+def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | str = ".", run: bool = True) -> Build:
+    """Run changed notebooks, print the pages that come from code and data, render, check, and publish the folder whole.
+
+    Parameters
+    ----------
+    out
+        The published folder. It is replaced when everything else has succeeded; until then, and if anything fails or
+        is interrupted, the previous one stays.
+    renderer
+        ``"quarto"``, ``"embedded"``, or ``"auto"``: Quarto where it is found or can be installed, else embedded.
+    project
+        Folder of ``_quarto.yml``.
+    run
+        Whether notebooks run whose stored outputs no longer fit.
+
+    Raises
+    ------
+    SiteError
+        If a notebook fails, a page cannot be rendered, or the checks find anything wanting.
+    """
+    if renderer not in RENDERERS:
+        raise SiteError(f"no renderer {renderer!r}; there are {', '.join(RENDERERS)}")
+    started = time.perf_counter()
+    root, target = Path(project).resolve(), Path(out)
+    restore(target.absolute())
+    described = load_project(root)
+    files = [root / page.source for page in described.pages if page.is_notebook]
+    executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
+    program, reason = choose(renderer, root)
+
+    cache = root / ".cache" / "site"
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        stage = Path(folder) / "project"
+        _stage(root, stage)
+        pages.write(stage)
+        staged = load_project(stage)
+        problems = checks.sources(staged)
+        if program:
+            said = quarto.render(program, stage, Path(folder) / "quarto.log")
+            rendered = stage / str((staged.config.get("project") or {}).get("output-dir", "_site"))
+        else:
+            rendered = Path(folder) / "rendered"
+            said = renderer_says(stage, rendered)
+        finish.finish(staged, rendered)
+        problems += [checks.Problem(*_page_and_text(line)) for line in said]
+        read, found = checks.rendered(rendered, staged)
+        checks.require([*problems, *found])
+        publish(rendered, target.absolute())
+    return Build(
+        path=target,
+        renderer="quarto" if program else "embedded",
+        reason=reason,
+        pages=len(read),
+        executed=tuple(file.name for file in executed),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def renderer_says(stage: Path, rendered: Path) -> list[str]:
+    """Render with the embedded renderer and return its complaints, less those the checks state with page and place."""
+    return [line for line in renderer.render(stage, rendered) if "Citeproc: citation" not in line]
+
+
+def choose(wanted: str, root: Path) -> tuple[Path | None, str]:
+    """Return the ``quarto`` to use, or None for the embedded renderer, and the reason in words."""
+    if wanted == "embedded":
+        return None, "the embedded renderer, as asked"
+    program, reason = quarto.find()
+    if not program and wanted == "auto":
+        tried = quarto.install(root / ".cache" / "quarto-install.json")
+        program, found = quarto.find()
+        reason = found if program else f"{reason}; {tried}"
+    if not program and wanted == "quarto":
+        raise SiteError(f"Quarto was asked for: {reason}; set QUARTO_PATH, or use the embedded renderer")
+    return program, reason if program else f"the embedded renderer ({reason})"
+
+
+def _stage(root: Path, stage: Path) -> None:
+    """Copy what pages are made of, so that neither renderer touches the sources."""
+    stage.mkdir()
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "sources", "*_files")
+    for name in COPIED:
+        if (root / name).is_dir():
+            shutil.copytree(root / name, stage / name, ignore=ignored)
+        elif (root / name).is_file():
+            shutil.copy2(root / name, stage / name)
+
+
+def _page_and_text(line: str) -> tuple[str, str, str]:
+    page, _, text = line.partition(": ")
+    return page, "", text
+
+
+def publish(rendered: Path, target: Path) -> None:
+    """Put the rendered folder in the place of ``target``, whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists() and not (target.is_dir() and ((target / "index.html").is_file() or not any(target.iterdir()))):
+        raise SiteError(f"{target} holds no site; give an empty or new folder")
+    fresh = Path(tempfile.mkdtemp(prefix=f"{target.name}.new-", dir=target.parent))
+    try:
+        shutil.copytree(rendered, fresh, dirs_exist_ok=True)
+        fresh.chmod(0o755)
+        if target.exists() and _exchange(fresh, target):
+            return
+        old = target.with_name(f"{target.name}.old")
+        if target.exists():
+            target.rename(old)
+        try:
+            fresh.rename(target)
+        except BaseException:
+            restore(target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def restore(target: Path) -> None:
+    """Bring back the previous folder if a build was stopped between its two renames."""
+    old = target.with_name(f"{target.name}.old")
+    if old.is_dir() and not target.exists():
+        old.rename(target)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change names in one step, where the system can; return whether it could."""
+    with contextlib.suppress(OSError, AttributeError):
+        here, exchange = -100, 2
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+        return call(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+    return False

@@ -1,0 +1,207 @@
+"""What a Quarto website is made of: its description ``_quarto.yml``, its pages, and the cells of its notebooks."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from factorykit.errors import SiteError
+
+FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
+OPTION = re.compile(r"#\|\s?(.*)")
+HEADING = re.compile(r"^(#{1,2})\s+(.+?)\s*(?:\{[^{}]*\})?\s*$", re.MULTILINE)
+FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*\s*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a notebook: its source without the option lines, and what is stored with it."""
+
+    number: int
+    kind: str
+    source: str
+    options: dict[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    identity: str = ""
+    count: int | None = None
+    outputs: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def is_code(self) -> bool:
+        """Whether a kernel runs it."""
+        return self.kind == "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page before it is rendered: where it comes from, its front matter, and its text or cells."""
+
+    source: PurePosixPath
+    meta: dict[str, Any]
+    body: str
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def href(self) -> str:
+        """Where it lies in the site, from the top."""
+        return str(self.source.with_suffix(".html"))
+
+    @property
+    def is_notebook(self) -> bool:
+        """Whether it is made of cells."""
+        return self.source.suffix == ".ipynb"
+
+    @property
+    def title(self) -> str:
+        """Title in the front matter, else the first heading, else the file's name."""
+        return str(self.meta.get("title") or self.source.stem)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A website as ``_quarto.yml`` describes it."""
+
+    root: Path
+    config: dict[str, Any]
+    pages: tuple[Page, ...]
+
+    @property
+    def website(self) -> dict[str, Any]:
+        """The part of the description about navigation."""
+        return self.config.get("website") or {}
+
+    @property
+    def html(self) -> dict[str, Any]:
+        """The part of the description about pages."""
+        return (self.config.get("format") or {}).get("html") or {}
+
+
+def load_project(root: Path) -> Project:
+    """Return the website described by ``root/_quarto.yml``, its pages in the order of ``project: render``.
+
+    Raises
+    ------
+    SiteError
+        If the description is missing or no YAML, or a page of it cannot be read.
+    """
+    file = root / "_quarto.yml"
+    if not file.is_file():
+        raise SiteError(f"no _quarto.yml in {root}; give the folder that holds the project")
+    config = _yaml(file.read_text(encoding="utf-8"), "_quarto.yml")
+    wanted: dict[PurePosixPath, None] = {}
+    for pattern in (config.get("project") or {}).get("render") or ["**/*.qmd", "**/*.ipynb"]:
+        if pattern.startswith("!"):
+            for found in glob(root, pattern[1:]):
+                wanted.pop(found, None)
+        else:
+            wanted.update(dict.fromkeys(glob(root, pattern)))
+    pages = tuple(read_page(root, path) for path in wanted if path.suffix in (".qmd", ".ipynb"))
+    if not pages:
+        raise SiteError(f"{file}: project: render names no page that exists")
+    return Project(root, config, pages)
+
+
+def glob(root: Path, pattern: str) -> list[PurePosixPath]:
+    """Return the files under ``root`` that ``pattern`` names, sorted; a folder stands for all that is in it."""
+    pattern = pattern.removeprefix("/")
+    if (root / pattern).is_dir():
+        pattern = f"{pattern.rstrip('/')}/**/*"
+    found = (PurePosixPath(path.relative_to(root).as_posix()) for path in root.glob(pattern) if path.is_file())
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.parts))
+
+
+def read_page(root: Path, source: PurePosixPath) -> Page:
+    """Return the page ``source`` (from ``root``) with its front matter; the title is lifted out of the text."""
+    text = (root / source).read_text(encoding="utf-8")
+    if source.suffix == ".ipynb":
+        meta, cells = _lift(source, read_cells(text, str(source)))
+        return Page(source, meta, "", cells)
+    meta, body = split_front_matter(text, str(source))
+    return Page(source, meta, body)
+
+
+def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str]:
+    """Return the YAML at the top of ``text`` and the rest, in which line numbers stay those of the file."""
+    found = FRONT_MATTER.match(text)
+    if not found:
+        return {}, text
+    return _yaml(found[1], where), "\n" * found[0].count("\n") + text[found.end() :]
+
+
+def read_cells(text: str, where: str) -> tuple[Cell, ...]:
+    """Return the cells of a notebook given as JSON.
+
+    Raises
+    ------
+    SiteError
+        If the text is no notebook, or a cell's options are no YAML.
+    """
+    try:
+        rows = json.loads(text)["cells"]
+        return tuple(_cell(number, row, where) for number, row in enumerate(rows, 1))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SiteError(f"{where}: no notebook that can be read ({error}); restore it or save it again") from error
+
+
+def _cell(number: int, row: dict[str, Any], where: str) -> Cell:
+    lines = joined(row["source"]).splitlines()
+    options: list[str] = []
+    while row["cell_type"] == "code" and lines and (found := OPTION.fullmatch(lines[0])):
+        options.append(found[1])
+        lines.pop(0)
+    return Cell(
+        number=number,
+        kind=row["cell_type"],
+        source="\n".join(lines).strip("\n"),
+        options=_yaml("\n".join(options), f"{where}, cell {number}"),
+        tags=tuple(row.get("metadata", {}).get("tags", ())),
+        identity=row.get("id", ""),
+        count=row.get("execution_count"),
+        outputs=tuple(row.get("outputs", ())),
+    )
+
+
+def joined(text: str | list[str]) -> str:
+    """Return a notebook's text, which may be stored as a list of lines."""
+    return text if isinstance(text, str) else "".join(text)
+
+
+def _lift(source: PurePosixPath, cells: tuple[Cell, ...]) -> tuple[dict[str, Any], tuple[Cell, ...]]:
+    meta: dict[str, Any] = {}
+    texts = {cell.number: cell.source for cell in cells}
+    if cells and not cells[0].is_code:
+        meta, texts[cells[0].number] = split_front_matter(cells[0].source, f"{source}, cell 1")
+    for level in (1, 2):
+        for cell in cells:
+            if "title" in meta or cell.kind != "markdown":
+                continue
+            masked = FENCE.sub(lambda fence: "x" * len(fence[0]), texts[cell.number])
+            for heading in HEADING.finditer(masked):
+                if len(heading[1]) == level:
+                    meta["title"] = heading[2]
+                    text = texts[cell.number]
+                    texts[cell.number] = text[: heading.start()] + text[heading.end() :]
+                    break
+    kept = [
+        Cell(
+            cell.number, cell.kind, texts[cell.number], cell.options, cell.tags, cell.identity, cell.count, cell.outputs
+        )
+        for cell in cells
+        if cell.kind != "raw" or texts[cell.number].strip()
+    ]
+    return meta, tuple(kept)
+
+
+def _yaml(text: str, where: str) -> dict[str, Any]:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SiteError(f"{where}: no YAML: {' '.join(str(error).split())}") from error
+    if value is not None and not isinstance(value, dict):
+        raise SiteError(f"{where}: expected keys and values, found {type(value).__name__}")
+    return value or {}

@@ -1,0 +1,201 @@
+/* Theme, menu, search, tab sets, copy buttons and the table of contents of the embedded renderer's pages. */
+(function () {
+  "use strict";
+  var html = document.documentElement;
+  var root = document.currentScript.dataset.root;
+  var one = function (query, from) { return (from || document).querySelector(query); };
+  var all = function (query, from) { return Array.prototype.slice.call((from || document).querySelectorAll(query)); };
+
+  /* Theme: the reader's choice, else the system's. Charts listen to the event. */
+  var theme = one("button.theme");
+  function setTheme(name, keep) {
+    html.dataset.theme = name;
+    theme.setAttribute("aria-pressed", String(name === "dark"));
+    if (keep) try { localStorage.setItem("site-theme", name); } catch (blocked) { /* private window */ }
+    window.dispatchEvent(new CustomEvent("factorykit:theme", { detail: { theme: name } }));
+  }
+  setTheme(html.dataset.theme, false);
+  theme.addEventListener("click", function () { setTheme(html.dataset.theme === "dark" ? "light" : "dark", true); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function (system) {
+    var kept = null;
+    try { kept = localStorage.getItem("site-theme"); } catch (blocked) { /* private window */ }
+    if (!kept) setTheme(system.matches ? "dark" : "light", false);
+  });
+
+  /* Menu on narrow screens. */
+  var menu = one("button.menu");
+  function openMenu(open) {
+    html.classList.toggle("menu-open", open);
+    menu.setAttribute("aria-expanded", String(open));
+  }
+  if (menu) {
+    menu.addEventListener("click", function () { openMenu(menu.getAttribute("aria-expanded") !== "true"); });
+    document.addEventListener("keydown", function (event) { if (event.key === "Escape") openMenu(false); });
+  }
+
+  /* Tab sets: arrow keys move, as a reader's software expects. */
+  all(".tabset").forEach(function (set) {
+    var tabs = all(':scope > [role="tablist"] > [role="tab"]', set);
+    function choose(tab) {
+      tabs.forEach(function (other) {
+        var chosen = other === tab;
+        other.setAttribute("aria-selected", String(chosen));
+        other.tabIndex = chosen ? 0 : -1;
+        document.getElementById(other.getAttribute("aria-controls")).hidden = !chosen;
+      });
+      window.dispatchEvent(new Event("resize"));
+    }
+    tabs.forEach(function (tab, place) {
+      tab.addEventListener("click", function () { choose(tab); });
+      tab.addEventListener("keydown", function (event) {
+        var step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!step) return;
+        var next = tabs[(place + step + tabs.length) % tabs.length];
+        choose(next);
+        next.focus();
+      });
+    });
+    if (tabs.length) choose(tabs[0]);
+  });
+
+  /* Whatever scrolls sideways can be reached by keyboard. */
+  function reachable() {
+    all(".fk-scroll, pre").forEach(function (box) {
+      if (box.scrollWidth > box.clientWidth + 1) { box.tabIndex = 0; } else { box.removeAttribute("tabindex"); }
+    });
+  }
+  reachable();
+  addEventListener("resize", reachable);
+  all("details").forEach(function (fold) { fold.addEventListener("toggle", reachable); });
+
+  /* Copy buttons on code. */
+  all("div.sourceCode").forEach(function (block) {
+    var button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.addEventListener("click", function () {
+      navigator.clipboard.writeText(one("pre", block).innerText).then(function () {
+        button.textContent = "Copied";
+        setTimeout(function () { button.textContent = "Copy"; }, 1500);
+      });
+    });
+    block.appendChild(button);
+  });
+
+  /* The section being read, in the table of contents. */
+  var entries = all("nav.toc a");
+  var heads = entries.map(function (entry) { return document.getElementById(decodeURIComponent(entry.hash.slice(1))); });
+  var waiting = false;
+  function mark() {
+    waiting = false;
+    var now = 0;
+    heads.forEach(function (head, place) { if (head && head.getBoundingClientRect().top < 120) now = place; });
+    if (innerHeight + scrollY >= document.body.scrollHeight - 4) now = heads.length - 1;
+    entries.forEach(function (entry, place) { entry.classList.toggle("now", place === now); });
+    var box = one("nav.toc"), top = entries[now].offsetTop - box.offsetTop;
+    if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 80) box.scrollTop = top - box.clientHeight / 2;
+  }
+  if (entries.length) {
+    mark();
+    addEventListener("scroll", function () { if (!waiting) { waiting = true; requestAnimationFrame(mark); } }, { passive: true });
+  }
+
+  /* Search: every word has to occur; titles and headings weigh more than text. The index is a script, so that
+     it also loads where pages are opened as files. */
+  var dialog = one("dialog.search"), input = one("input", dialog), list = one("#found"), status = one(".found-count");
+  var chosen = -1, loading = null;
+  function load() {
+    loading = loading || new Promise(function (done, fail) {
+      var script = document.createElement("script");
+      script.src = root + "site_libs/search.js";
+      script.onload = function () {
+        done(window.siteSearch.map(function (row) {
+          return { href: row[0], page: row[1], head: row[2], text: row[3], low: [row[1], row[2], row[3]].map(function (part) { return part.toLowerCase(); }) };
+        }));
+      };
+      script.onerror = fail;
+      document.head.appendChild(script);
+    });
+    return loading;
+  }
+  function score(row, words) {
+    var total = 0;
+    for (var i = 0; i < words.length; i++) {
+      var best = 0;
+      for (var part = 0; part < 3; part++) {
+        var at = row.low[part].indexOf(words[i]);
+        if (at < 0) continue;
+        var start = at === 0 || !/[a-z0-9]/.test(row.low[part][at - 1]);
+        best = Math.max(best, [6, 8, 1][part] * (start ? 2 : 1));
+      }
+      if (!best) return 0;
+      total += best;
+    }
+    return total + (row.head ? 0 : 1);
+  }
+  function marked(element, text, words) {
+    var pattern = new RegExp("(" + words.map(function (word) { return word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"); }).join("|") + ")", "ig");
+    text.split(pattern).forEach(function (piece, place) {
+      var node = place % 2 ? document.createElement("mark") : document.createTextNode(piece);
+      if (place % 2) node.textContent = piece;
+      element.appendChild(node);
+    });
+    return element;
+  }
+  function show(rows) {
+    var words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    list.textContent = "";
+    chosen = -1;
+    input.removeAttribute("aria-activedescendant");
+    var found = words.length ? rows.map(function (row) { return [score(row, words), row]; }).filter(function (pair) { return pair[0]; })
+      .sort(function (a, b) { return b[0] - a[0]; }).slice(0, 20) : [];
+    input.setAttribute("aria-expanded", String(found.length > 0));
+    status.textContent = !words.length ? "" : found.length ? found.length + (found.length === 1 ? " place" : " places") : "Nothing found";
+    found.forEach(function (pair, place) {
+      var row = pair[1], item = document.createElement("li"), link = document.createElement("a");
+      item.setAttribute("role", "option");
+      item.id = "found-" + place;
+      link.href = root + row.href;
+      link.tabIndex = -1;
+      var name = document.createElement("strong"), text = document.createElement("span");
+      marked(name, row.head ? row.page + " › " + row.head : row.page, words);
+      var at = row.low[2].indexOf(words[0]);
+      marked(text, (at > 60 ? "… " : "") + row.text.slice(Math.max(0, at - 60), Math.max(0, at - 60) + 170), words);
+      link.appendChild(name);
+      link.appendChild(text);
+      item.appendChild(link);
+      item.addEventListener("click", function () { dialog.close(); });
+      list.appendChild(item);
+    });
+  }
+  function search() {
+    load().then(show, function () { status.textContent = "The search index did not load"; });
+  }
+  function open() { if (!dialog.open) { dialog.showModal(); input.select(); load(); } }
+  one("button.find").addEventListener("click", open);
+  input.addEventListener("input", search);
+  input.addEventListener("keydown", function (event) {
+    var items = all("li", list);
+    var step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && items.length) {
+      event.preventDefault();
+      chosen = (chosen + step + items.length) % items.length;
+      items.forEach(function (item, place) { item.setAttribute("aria-selected", String(place === chosen)); });
+      input.setAttribute("aria-activedescendant", items[chosen].id);
+      items[chosen].scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      var link = one("a", items[Math.max(0, chosen)] || list);
+      if (link) { dialog.close(); location.href = link.href; }
+    }
+  });
+  dialog.addEventListener("click", function (event) { if (event.target === dialog) dialog.close(); });
+  document.addEventListener("keydown", function (event) {
+    var typing = /^(input|textarea|select)$/i.test(event.target.tagName) || event.target.isContentEditable;
+    if ((event.key === "/" && !typing) || (event.key === "k" && (event.ctrlKey || event.metaKey))) {
+      event.preventDefault();
+      open();
+    }
+  });
+})();
