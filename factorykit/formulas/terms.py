@@ -150,7 +150,16 @@ def trace(formula: Callable[..., Any]) -> Term:
     return term(formula(*[Symbol(name) for name in code.co_varnames[: code.co_argcount]]))
 
 
-def steps(root: Term, name: str, repeating: frozenset[str] = frozenset()) -> list[tuple[str, Term]]:
+def symbols(root: Term) -> set[str]:
+    """Return the names that occur in a term."""
+    if isinstance(root, Symbol):
+        return {root.name}
+    return {name for child in _children(root) for name in symbols(child)}
+
+
+def steps(
+    root: Term, name: str, repeating: frozenset[str] = frozenset(), separator: str = "_"
+) -> list[tuple[str, Term]]:
     """Return the term as a list of named terms, the last one called ``name``, so that nothing is written twice.
 
     A subterm that occurs more than once becomes a step of its own, called ``name_1``, ``name_2`` and so on; so does
@@ -179,7 +188,7 @@ def steps(root: Term, name: str, repeating: frozenset[str] = frozenset()) -> lis
             return known[id(node)]
         rebuilt = _with_children(node, [rebuild(child) for child in _children(node)])
         if uses[id(node)] > 1 and not isinstance(node, (Number, Symbol, Word)) and node is not root:
-            named.append((f"{name}_{len(named) + 1}", rebuilt))
+            named.append((f"{name}{separator}{len(named) + 1}", rebuilt))
             rebuilt = Symbol(named[-1][0])
         known[id(node)] = rebuilt
         return rebuilt

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
 from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
-from factorykit.model.graph import Step, available, chain, choice, layers, leaves
+from factorykit.formulas import functions
+from factorykit.formulas.terms import Binary, Call, Negative, Number, Symbol, Term, symbols
+from factorykit.formulas.terms import steps as parts
+from factorykit.model.graph import Step, available, chain, choice, leaves
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -17,6 +21,19 @@ if TYPE_CHECKING:
 
 AGREEMENT = 1e-6
 """Relative difference up to which a given derived quantity and its formula count as one number; room for rounding."""
+
+OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": operator.pow,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
 
 Outputs = str | Iterable[str] | None
 
@@ -231,17 +248,44 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
     else:
         _check_frame(frame, floats, inputs)
         _check_agreement(floats, given, using)
-    for layer in layers(steps):
-        floats = floats.with_columns(_column(step) for step in layer)
+    for layer in _columns(steps):
+        floats = floats.with_columns(layer)
     wider = floats.select(*schema, *(name for name in dict.fromkeys(outputs) if name not in schema))
     return wider if lazy else wider.collect()
 
 
-def _column(step: Step) -> pl.Expr:
+@lru_cache(maxsize=512)
+def _columns(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
+    """Return the steps as columns in groups that need only earlier groups.
+
+    What a formula uses more than once becomes a column of its own: polars' own search for common parts gives up on
+    nested ones, and the plan of the exact checkpoint optimum would grow a hundredfold.
+    """
+    groups: list[list[pl.Expr]] = []
+    depth: dict[str, int] = {}
+    for step in steps:
+        for name, part in parts(step.term, step.quantity, frozenset({"expm1"}), separator=" part "):
+            depth[name] = level = max((depth.get(needed, 0) for needed in symbols(part)), default=0) + 1
+            groups.extend([] for _ in range(level - len(groups)))
+            groups[level - 1].append(_expression(part).alias(name))
+    return groups
+
+
+def _expression(part: Term) -> Any:
     import polars as pl
 
-    result = step.formula(*[pl.col(name) for name in step.arguments])
-    return (result if step.arguments else pl.lit(result)).alias(step.quantity)
+    match part:
+        case Symbol(name=name):
+            return pl.col(name)
+        case Number(value=value):
+            return value
+        case Negative(of=of):
+            return -_expression(of)
+        case Binary(operator=sign, left=left, right=right):
+            return OPERATORS[sign](_expression(left), _expression(right))
+        case Call(function=function, arguments=arguments):
+            return getattr(functions, function)(*map(_expression, arguments))
+    raise TypeError(f"no column for {type(part).__name__}")
 
 
 def _holds(name: str) -> pl.Expr:
@@ -279,8 +323,8 @@ def _check_agreement(floats: pl.LazyFrame, given: set[str], using: Mapping[str, 
     for name, steps in _redundant(frozenset(given), tuple(sorted(using.items()))):
         stated = "stated " + name
         compared = floats.with_columns(pl.col(name).alias(stated))
-        for layer in layers(steps):
-            compared = compared.with_columns(_column(step) for step in layer)
+        for layer in _columns(steps):
+            compared = compared.with_columns(layer)
         differs = (pl.col(stated) - pl.col(name)).abs() > AGREEMENT * pl.max_horizontal(
             pl.col(stated).abs(), pl.col(name).abs()
         )

@@ -103,18 +103,6 @@ def leaves(steps: Collection[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for step in steps for name in step.arguments if name not in computed))
 
 
-def layers(steps: Iterable[Step]) -> list[list[Step]]:
-    """Return the steps in groups that need only earlier groups."""
-    depth: dict[str, int] = {}
-    groups: list[list[Step]] = []
-    for step in steps:
-        depth[step.quantity] = level = max((depth.get(name, 0) for name in step.arguments), default=0) + 1
-        if level > len(groups):
-            groups.append([])
-        groups[level - 1].append(step)
-    return groups
-
-
 @cache
 def _steps(using: tuple[tuple[str, str], ...]) -> Mapping[str, Step]:
     steps = {name: Step(name, formula, arguments(formula)) for name, formula in catalogue().items()}
