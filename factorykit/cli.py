@@ -9,6 +9,7 @@ import argparse
 import json
 import math
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Sequence
@@ -227,7 +228,8 @@ def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
 
     if as_json:
         return _print_json(frame.to_dicts())
-    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=60, tbl_hide_dataframe_shape=True, tbl_width_chars=0):
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=50, tbl_hide_dataframe_shape=True, tbl_width_chars=width):
         print(frame)
     return None
 
