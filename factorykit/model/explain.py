@@ -31,7 +31,8 @@ class ExplainedStep:
 
     def __str__(self) -> str:
         shown = quantity(self.quantity).text(self.value)  # type: ignore[arg-type]
-        return f"{self.quantity} = {shown}" + (f" = {self.formula}" if self.formula else "  [given]")
+        origin = f" = {self.formula}" if self.formula else f"  [{self.source or 'given'}]"
+        return f"{self.quantity} = {shown}{origin}"
 
 
 @dataclass(frozen=True)
