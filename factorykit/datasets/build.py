@@ -9,6 +9,7 @@ import json
 import math
 import shutil
 import tempfile
+import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,8 +99,14 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
     files[DESCRIPTOR] = (json.dumps(package, indent=1, ensure_ascii=False) + "\n").encode()
     changed = _swap_in(files, target)
     rows = [
-        (name, frame.height, frame.width, len(files[f"{name}.parquet"]), _sha256(files[f"{name}.parquet"]),
-         f"{name}.parquet" in changed)
+        (
+            name,
+            frame.height,
+            frame.width,
+            len(files[f"{name}.parquet"]),
+            _sha256(files[f"{name}.parquet"]),
+            f"{name}.parquet" in changed,
+        )
         for name, frame in tables.items()
     ]
     return pl.DataFrame(rows, schema=("table", "rows", "columns", "bytes", "sha256", "changed"), orient="row")
@@ -133,7 +140,9 @@ def _swap_in(files: Mapping[str, bytes], target: Path) -> set[str]:
         for path in stale:
             path.unlink()
     except OSError as error:
-        raise DatasetError(f"{error.filename or target} cannot be written ({error.strerror}); give another out=…") from error
+        raise DatasetError(
+            f"{error.filename or target} cannot be written ({error.strerror}); give another out=…"
+        ) from error
     return set(changed)
 
 
@@ -242,10 +251,11 @@ def _check_rules(path: Path, schema: type[dy.Schema], frame: pl.DataFrame, broke
     import dataframely as dy
 
     columns = schema.columns()
-    numbered = type(schema)(schema.__name__, (schema,), {LINE: dy.Int64(nullable=False), "__module__": __name__})
+    with_line: dict[str, Any] = {LINE: dy.Int64(nullable=False), "__module__": __name__}
+    numbered: Any = types.new_class(schema.__name__, (schema,), exec_body=lambda body: body.update(with_line))
     _, failure = numbered.filter(frame)
     if failure.counts():
-        details = failure.details().with_columns(dy_row_is_broken=True)
+        details = failure.details()
         for row in details.to_dicts():
             for rule in failure.counts():
                 if str(row[rule]) != "invalid":
@@ -336,7 +346,7 @@ def _package(
         "description": (
             "Rows are statements: who says it, where, as of when. Statements that contradict one another stand side by "
             "side; the row whose column `preferred` is filled is the one picked, with the reason. Quantities are in "
-            "seconds, watts, bytes, FLOP and US dollars without prefixes. An empty cell means that the source does not say."
+            "seconds, watts, bytes, FLOP and US dollars without prefixes. An empty cell: the source does not say."
         ),
         "version": VERSION,
         "licenses": [
@@ -347,7 +357,8 @@ def _package(
             }
         ],
         "sources": [
-            {"title": row["title"]} | ({"path": row["url"]} if row["url"] else {}) for row in tables["sources"].to_dicts()
+            {"title": row["title"]} | ({"path": row["url"]} if row["url"] else {})
+            for row in tables["sources"].to_dicts()
         ],
         "resources": [_resource(name, schemas()[name], tables[name], files, views) for name in tables],
     }
@@ -361,8 +372,11 @@ def _resource(
     title, _, said = (line.strip() for line in (schema.__doc__ or "").partition("\n"))
     every = columns(schema)
     unique = schema.primary_key()
-    foreign = [(column, told.metadata["references"].split(".")) for column, told in every.items()
-               if "references" in (told.metadata or {}) and "separator" not in told.metadata]
+    foreign = [
+        (column, told.metadata["references"].split("."))
+        for column, told in every.items()
+        if "references" in (told.metadata or {}) and "separator" not in told.metadata
+    ]
     content = files[f"{name}.parquet"]
     resource: dict[str, Any] = {
         "name": name,
@@ -395,8 +409,13 @@ def _field(name: str, column: Any, is_key: bool) -> dict[str, Any]:
     import polars as pl
 
     constraints: dict[str, Any] = {"required": True} if is_key or not column.nullable else {}
-    for ours, theirs in (("min", "minimum"), ("max", "maximum"), ("min_exclusive", "exclusiveMinimum"),
-                         ("max_exclusive", "exclusiveMaximum"), ("regex", "pattern")):
+    for ours, theirs in (
+        ("min", "minimum"),
+        ("max", "maximum"),
+        ("min_exclusive", "exclusiveMinimum"),
+        ("max_exclusive", "exclusiveMaximum"),
+        ("regex", "pattern"),
+    ):
         if getattr(column, ours, None) is not None:
             constraints[theirs] = getattr(column, ours)
     told = column.metadata or {}

@@ -131,13 +131,15 @@ def tables() -> pl.DataFrame:
 
     package = descriptor()
     licence = package["licenses"][0]["name"]
-    rows: list[tuple[str, str, str, int, int, str, str | None]] = []
+    rows: list[tuple[str | int | None, ...]] = []
     for each in package["resources"]:
         width = len(each["schema"]["fields"])
         rows.append((each["name"], each["title"], each["description"], each["rows"], width, licence, None))
         if picked := each.get("preferred"):
             said = f"The preferred statement for each {', '.join(picked['key'])}, with the reason in `preferred`."
-            rows.append((picked["name"], f"{each['title']}, preferred", said, picked["rows"], width, licence, each["name"]))
+            rows.append(
+                (picked["name"], f"{each['title']}, preferred", said, picked["rows"], width, licence, each["name"])
+            )
     names = ("table", "title", "text", "rows", "columns", "licence", "view_of")
     return pl.DataFrame(rows, schema=names, orient="row")
 

@@ -39,15 +39,19 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
     fields = {field["name"]: field for field in resource["schema"]["fields"]}
     about = next(name for name, field in fields.items() if field.get("entity"))
     rows = table(table_name).with_row_index("row").collect()
-    names = [about] + (["statement"] if "statement" in fields else []) + (["quantity"] if "quantity" in fields else [])
+    own = [name for name in ("statement", "quantity") if name in fields]
+    named = [about, *(name for name in own if name == "statement")]
     if key is not None:
-        known = pl.concat([rows[name].rename("key") for name in names if name != "quantity"]).unique(maintain_order=True)
-        if key not in known.to_list():
-            raise UnknownName(unknown(f"{about} in {table_name}", key, known.to_list()))
-        rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in names if name != "quantity"))
+        known = pl.concat([rows[name].rename("key") for name in named]).unique(maintain_order=True).to_list()
+        if key not in known:
+            raise UnknownName(unknown(f"{about} in {table_name}", key, known))
+        rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
+    names = [about, *own] if about != "source" else []
     cited = table("sources").select(
         "source",
-        pl.concat_str("title", pl.col("author"), pl.col("published"), separator=". ", ignore_nulls=True).alias("citation"),
+        pl.concat_str("title", pl.col("author"), pl.col("published"), separator=". ", ignore_nulls=True).alias(
+            "citation"
+        ),
         pl.coalesce("url", "file").alias("url"),
         "published",
         "accessed",
@@ -69,6 +73,6 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
         said.with_columns(pl.lit(None, pl.String).alias(name) for name in ("locator", "as_of") if name not in fields)
         .join(cited, on="source", how="left", maintain_order="left")
         .sort("row", maintain_order=True)
-        .select(*([about] if about != "source" else []), *(n for n in names if n != about), "role", "source", *columns)
+        .select(*names, "role", "source", *columns)
         .collect()
     )

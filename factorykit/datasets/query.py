@@ -26,7 +26,7 @@ LOCKS: Final = ("SET enable_external_access = false", "SET lock_configuration = 
 TABLE_FUNCTIONS: Final = frozenset({"unnest", "range", "generate_series", "repeat_row", "json_each", "json_tree"})
 """The only functions that may stand where a table stands; the others read files, settings or the engine itself."""
 FORBIDDEN: Final = re.compile(
-    r"^(getenv|current_setting|getvariable|set_config|write_log|pg_.*|current_(database|catalog|schemas?|user|role)"
+    r"^(getenv|sleep_ms|setseed|setval|inet_.*|has_.*_privilege|current_setting|getvariable|set_config|write_log|pg_.*|current_(database|catalog|schemas?|user|role)"
     r"|session_user|user|version|nextval|currval|in_search_path|txid_current|current_connection_id"
     r"|current_query(_id)?|current_transaction_id|parse_duckdb_log_message)$"
 )
@@ -35,46 +35,59 @@ QUERY_NODES: Final = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_
 
 
 class _Engine:
-    """A locked in-memory database with the tables that were asked for so far."""
+    """A locked in-memory database that holds the tables, made when it is first asked."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._loaded: dict[str, str] = {}
+        self._held: dict[str, str] = {}
+        self._built: dict[str, str] = {}
 
-    def cursor(self, names: Iterable[str]) -> duckdb.DuckDBPyConnection:
-        """Return a connection to a database in which at least ``names`` are tables."""
-        resources, views = catalogue.resources(), catalogue.views()
+    def cursor(self, names: Iterable[str] = ()) -> duckdb.DuckDBPyConnection:
+        """Return a connection to a database in which ``names`` are tables as they were built last."""
+        built = {name: resource["hash"] for name, resource in catalogue.resources().items()}
+        views = catalogue.views()
         wanted = {views.get(name, name) for name in names}
         with self._lock:
-            fresh = {name: digest for name, digest in self._loaded.items() if name in resources} | dict.fromkeys(wanted, "")
-            fresh = {name: resources[name]["hash"] for name in fresh}
-            if self._connection is None or fresh != self._loaded:
-                self._connection = _load(fresh)
-                self._loaded = fresh
-            return self._connection.cursor()
+            if self._connection is None or built != self._built or not wanted <= self._held.keys():
+                self._connection, self._held = _load(wanted)
+                self._built = built
+            connection = self._connection
+        return connection.cursor()
 
 
 _ENGINE: Final = _Engine()
 
 
-def _load(names: Iterable[str]) -> duckdb.DuckDBPyConnection:
-    """Return a database that holds ``names`` with their views, and is closed to everything else."""
+def _load(wanted: Iterable[str]) -> tuple[duckdb.DuckDBPyConnection, dict[str, str]]:
+    """Return a database that holds the tables and is closed to everything else, and the tables by hash.
+
+    All of them are read at once, because a locked database can take no more; one that is damaged and not ``wanted``
+    is left out.
+    """
     import duckdb
 
     connection = duckdb.connect(":memory:", config=dict(SETTINGS))
-    for name in names:
-        resource, _ = catalogue.find(name)
-        path = str(catalogue.path_of(resource)).replace("'", "''")
+    held: dict[str, str] = {}
+    for name, resource in catalogue.resources().items():
         try:
-            connection.execute(f"CREATE TABLE {name} AS FROM read_parquet('{path}')")
+            path = catalogue.path_of(resource)
+            quoted = str(path).replace("'", "''")
+            connection.execute(f"CREATE TABLE \"{name}\" AS FROM read_parquet('{quoted}')")
+        except DatasetError:
+            if name in wanted:
+                raise
+            continue
         except duckdb.Error as error:
-            raise DatasetError(f"{path} cannot be read ({_first_line(error)}); {catalogue.REMEDY}") from None
+            raise DatasetError(
+                f"{resource['path']} cannot be read ({_first_line(error)}); {catalogue.REMEDY}"
+            ) from None
+        held[name] = resource["hash"]
         if view := resource.get("preferred"):
-            connection.execute(f"CREATE VIEW {view['name']} AS FROM {name} WHERE preferred IS NOT NULL")
+            connection.execute(f'CREATE VIEW "{view["name"]}" AS FROM "{name}" WHERE preferred IS NOT NULL')
     for lock in LOCKS:
         connection.execute(lock)
-    return connection
+    return connection, held
 
 
 def sql(query: str, **params: object) -> pl.DataFrame:
@@ -102,19 +115,15 @@ def sql(query: str, **params: object) -> pl.DataFrame:
 
     Examples
     --------
-    >>> sql("select accelerator from accelerators where tdp_w > $least order by tdp_w desc limit 1", least=1300)["accelerator"]
-    shape: (1,)
-    Series: 'accelerator' [str]
-    [
-    	"gb300"
-    ]
+    >>> sql("select accelerator from accelerators where tdp_w > $least order by name", least=1300)["accelerator"].to_list()
+    ['mi355x', 'gb300']
     """
     import duckdb
     import polars as pl
 
     if not isinstance(query, str) or not query.strip():
         raise QueryError(f"a query is a text such as 'select * from clusters', not {query!r}")
-    blank = _ENGINE.cursor(())
+    blank = _ENGINE.cursor()
     try:
         statements = blank.extract_statements(query)
     except duckdb.Error as error:
@@ -131,7 +140,8 @@ def sql(query: str, **params: object) -> pl.DataFrame:
         relation = cursor.sql(query, params=params) if params else cursor.sql(query)
         # A plain namespace and not the relation itself: polars keeps the type of what it is given, and DuckDB's types
         # kept alive are reported as leaks when Python exits.
-        frame = pl.DataFrame(SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__))
+        stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
+        frame = pl.DataFrame(stream)
     except duckdb.Error as error:
         raise QueryError(_explain(error, names)) from None
     except pl.exceptions.DuplicateError as error:
@@ -165,7 +175,9 @@ def _tables_of(query: str, cursor: duckdb.DuckDBPyConnection) -> set[str]:
     for node in nodes:
         kind, inner = node.get("type"), node.get("function_name")
         if isinstance(kind, str) and kind.endswith("_NODE") and kind not in QUERY_NODES:
-            raise QueryError(f"a query reads with SELECT; {kind.removesuffix('_NODE').replace('_', ' ')} is not allowed")
+            raise QueryError(
+                f"a query reads with SELECT; {kind.removesuffix('_NODE').replace('_', ' ')} is not allowed"
+            )
         if kind == "SHOW_REF" and node.get("show_type") not in ("DESCRIBE", "SUMMARY"):
             raise QueryError("a query reads with SELECT; fk.tables() lists the tables")
         if kind == "TABLE_FUNCTION" and node["function"]["function_name"].lower() not in TABLE_FUNCTIONS:
@@ -212,11 +224,7 @@ def _explain(error: Exception, names: Iterable[str]) -> str:
     if column is None or ("not found" not in said and "does not have" not in said):
         hint = re.search(r'Did you mean "([^"]+)"', str(error))
         return f"{said}; nearest is {hint.group(1)!r}" if hint else said
-    known = {
-        field["name"]
-        for name in names
-        for field in catalogue.find(name)[0]["schema"]["fields"]
-    }
+    known = {field["name"] for name in names for field in catalogue.find(name)[0]["schema"]["fields"]}
     return unknown("column", column.group(1), sorted(known))
 
 

@@ -1,6 +1,7 @@
 """What the tables hold: for each table its columns with unit, bounds and text, and the rules between them.
 
-One class is one table, called as the class in lower case. Its docstring is the table's text: a title, then what a row is.
+One class is one table, called as the class in lower case. Its docstring is the table's text: a title, then what a row
+is.
 A new table is a class here and a file ``data/sources/<table>.csv`` with the same columns; nothing else names it.
 
 Only `factorykit.datasets.build` and tests import this module, since dataframely is needed to build tables and not to
@@ -57,7 +58,7 @@ def share(description: str) -> dy.Float64:
 def measured(name: str, description: str = "") -> dy.Float64:
     """Return a column of a quantity of the vocabulary, with that quantity's unit and bounds."""
     this = quantity(name)
-    bounds: dict[str, float] = {}
+    bounds: dict[str, Any] = {}
     if this.lower > float("-inf"):
         bounds["min" if this.bounds[0] == "[" else "min_exclusive"] = this.lower
     if this.upper < float("inf"):
@@ -131,9 +132,7 @@ class Accelerators(Sourced):
     vendor = text("who designs it", required=True)
     kind = text("what sort of chip", required=True, one_of=("GPU", "TPU", "ASIC", "APU"))
     launch = dy.String(nullable=True, regex=DAY, description="month of release, otherwise of announcement")
-    status = text(
-        "whether it can be had", required=True, one_of=("shipping", "cloud only", "internal", "announced")
-    )
+    status = text("whether it can be had", required=True, one_of=("shipping", "cloud only", "internal", "announced"))
     peak_bf16_flop_per_s = number("FLOP/s", "dense peak in bf16, or fp16 where there is no bf16")
     peak_fp8_flop_per_s = number("FLOP/s", "dense peak in 8-bit floating point")
     peak_fp4_flop_per_s = number("FLOP/s", "dense peak in 4-bit floating point")
@@ -313,6 +312,7 @@ class Presets(Sourced):
 
     @dy.rule()
     def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
+        """Compare each value with the bounds that the vocabulary gives its quantity."""
         inside = pl.lit(value=False)
         for name, this in vocabulary().items():
             if not this.is_text:
