@@ -386,11 +386,12 @@ def _resource(
         "path": f"{name}.parquet",
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
-        "bytes": len(content),
+        "size_bytes": len(content),  # "bytes" is the standard's word, but frictionless cannot count those of Parquet
         "hash": f"sha256:{_sha256(content)}",
         "rows": frame.height,
         "schema": {
             "fields": [_field(column, told, column in unique) for column, told in every.items()],
+            "missingValues": ["", "nan"],
             "primaryKey": unique,
             "foreignKeys": [
                 {"fields": [column], "reference": {"resource": "" if other == name else other, "fields": [key]}}

@@ -115,8 +115,8 @@ def sql(query: str, **params: object) -> pl.DataFrame:
 
     Examples
     --------
-    >>> sql("select accelerator from accelerators where tdp_w > $least order by name", least=1300)["accelerator"].to_list()
-    ['mi355x', 'gb300']
+    >>> sql("select name from accelerators where tdp_w > $least order by name", least=1300)["name"].to_list()
+    ['AMD Instinct MI355X', 'NVIDIA GB300 (per GPU, NVL72)']
     """
     import duckdb
     import polars as pl

@@ -59,9 +59,16 @@ FAILURES = {
     "note": "note",
 }
 MONEY = (
-    "cost_usd cost_usd_per_year cost_usd_per_month cluster_usd_per_h rental_usd_per_accelerator_h "
-    "electricity_usd_per_kwh share people factor_per_two_years"
-).split()
+    "cost_usd",
+    "cost_usd_per_year",
+    "cost_usd_per_month",
+    "cluster_usd_per_h",
+    "rental_usd_per_accelerator_h",
+    "electricity_usd_per_kwh",
+    "share",
+    "people",
+    "factor_per_two_years",
+)
 COSTS = {
     "subject": "subject",
     "component": "component",
@@ -128,9 +135,7 @@ def test_no_statement_of_the_documents_is_lost(file, table, mapping):
         source = f"seed_{stated['seed_file'][:3]}"
         candidates = [r for r in rows if r["source"] == source and r["locator"] == stated["locator"]]
         wanted = [(c, *(to if isinstance(to, tuple) else (to, 1.0))) for c, to in mapping.items() if stated[c]]
-        missing = [
-            [(c, stated[c]) for c, to, by in wanted if not holds(row, stated[c], to, by)] for row in candidates
-        ]
+        missing = [[(c, stated[c]) for c, to, by in wanted if not holds(row, stated[c], to, by)] for row in candidates]
         if not any(not each for each in missing):
             lost.append((stated["locator"], min(missing, key=len, default="no row")))
     assert lost == []

@@ -1,0 +1,181 @@
+"""Building: all that is broken is said at once, nothing is left half done, and the same sources give the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import factorykit.datasets as data
+from factorykit.datasets import catalogue
+from factorykit.errors import DatasetError
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir() if path.is_file()}
+
+
+def test_all_broken_rows_of_all_files_are_reported_at_once(edit):
+    edit("accelerators", "9.894e14", "-9.894e14")
+    edit("accelerators", "shipping", "sold out")
+    edit("clusters", "meta_24k@seed_000,", "meta_24k@seed_009,")
+    edit("costs", ",seed_000,", ",seed_900,")
+    edit("presets", "tokens,1.56e13", "tokens,many")
+    edit("presets", "mfu,0.41", "mfu,41")
+    with pytest.raises(DatasetError, match="nothing was built") as raised:
+        data.build()
+    rows = raised.value.rows
+    assert rows is not None
+    assert rows.columns == ["file", "line", "column", "value", "rule"]
+    assert set(rows["file"]) == {"accelerators.csv", "clusters.csv", "costs.csv", "presets.csv"}
+    found = {(row["column"], row["value"]) for row in rows.to_dicts()}
+    assert {("status", "sold out"), ("peak_bf16_flop_per_s", "-989400000000000.0")} <= found
+    assert {("source", "seed_900"), ("value", "many"), ("value", "41.0")} <= found
+
+
+def test_a_broken_cell_is_named_by_file_line_column_value_and_rule(edit, copy):
+    edit("accelerators", "9.894e14", "-9.894e14")
+    lines = (copy / "sources" / "accelerators.csv").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "-9.894e14" in text)
+    with pytest.raises(DatasetError) as raised:
+        data.build()
+    assert raised.value.rows.row(0) == (
+        "accelerators.csv",
+        line,
+        "peak_bf16_flop_per_s",
+        "-989400000000000.0",
+        "must be at least 0.0",
+    )
+    assert f"accelerators.csv line {line}: peak_bf16_flop_per_s = '-989400000000000.0'" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new", "said"),
+    [
+        ("runs", "mfu,", "mfuu,", "nearest is 'mfu'"),
+        ("runs", "\n", ",surplus\n", "no column 'surplus'"),
+        ("runs", "llama_3_1_405b@seed_000,", "llama_3_1_405b@seed_000,x,", "cells where the header has"),
+        ("clusters", "h100_sxm", "h100_smx", "nearest is 'h100_sxm'"),
+        ("presets", ",mfu,", ",mfus,", "nearest is 'mfu'"),
+        ("presets", "mfu,0.41", "mfu,nan", "must be a finite number"),
+        ("presets", "mfu,0.41", "tokens,1.56e13", "must not occur twice"),
+        ("sources", "seed_001,", '"seed_001,', "no valid CSV"),
+        ("clusters", "the operator's own report", "", "exactly one of its statements must be preferred, not 0"),
+        ("clusters", "5e7,5e8", "5e8,5e7", "must not be above power_w_high"),
+        ("accelerators", "nvidia_notes", "nvidia_nodes", "nearest is 'nvidia_notes'"),
+    ],
+)
+def test_each_kind_of_fault_is_explained(edit, table, old, new, said):
+    edit(table, old, new)
+    with pytest.raises(DatasetError, match=said):
+        data.build()
+
+
+def test_files_that_are_missing_empty_or_not_utf8_are_reported_together(copy):
+    (copy / "sources" / "runs.csv").unlink()
+    (copy / "sources" / "costs.csv").write_bytes(b"")
+    (copy / "sources" / "failures.csv").write_bytes(b"\xff\xfe")
+    (copy / "sources" / "cluster.csv").write_text("a\n1\n")
+    with pytest.raises(DatasetError) as raised:
+        data.build()
+    assert {"runs.csv", "costs.csv", "failures.csv", "cluster.csv"} <= set(raised.value.rows["file"])
+
+
+def test_a_refused_build_leaves_the_built_tables_untouched(edit, copy):
+    before = contents(copy)
+    edit("accelerators", "9.894e14", "-9.894e14")
+    with pytest.raises(DatasetError):
+        data.build()
+    assert contents(copy) == before
+    assert not list(copy.glob(".build-*"))
+
+
+def test_a_build_interrupted_while_writing_leaves_the_previous_tables_whole(edit, copy, monkeypatch):
+    before = contents(copy)
+    edit("presets", "mfu,0.41", "mfu,0.42")
+    write = Path.write_bytes
+
+    def interrupted(path: Path, content: bytes) -> int:
+        if path.name == catalogue.DESCRIPTOR:
+            raise KeyboardInterrupt
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        data.build()
+    assert contents(copy) == before
+    assert not list(copy.glob(".build-*"))
+
+
+def test_a_build_interrupted_while_moving_shows_the_new_tables_whole(edit, copy, monkeypatch):
+    edit("presets", "mfu,0.41", "mfu,0.42")
+    edit("accelerators", "9.894e14", "9.895e14")
+    move = Path.replace
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if path.suffix == ".json":
+            raise KeyboardInterrupt
+        return move(path, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        data.build()
+    mfu = "select value from presets where preset = 'llama_3_1_405b' and quantity = 'mfu'"
+    peak = "select peak_bf16_flop_per_s from accelerators where accelerator = 'h100_sxm'"
+    assert (data.sql(mfu).item(), data.sql(peak).item()) == (0.42, 9.895e14)
+    monkeypatch.undo()
+    assert not data.build(copy)["changed"].any()
+    assert not (copy / catalogue.INCOMING).exists()
+
+
+def test_building_twice_gives_the_same_bytes_and_touches_nothing(copy, tmp_path):
+    first = data.build(tmp_path / "elsewhere", sources=copy / "sources")
+    again = data.build(tmp_path / "elsewhere", sources=copy / "sources")
+    other = data.build(tmp_path / "third", sources=copy / "sources")
+    assert first["changed"].all()
+    assert not again["changed"].any()
+    assert contents(tmp_path / "elsewhere") == contents(tmp_path / "third")
+    assert_frame_equal(first.drop("changed"), other.drop("changed"))
+
+
+def test_the_committed_tables_are_a_fresh_build_of_the_committed_sources(tmp_path):
+    data.build(tmp_path, sources=catalogue.folder() / "sources")
+    for name in catalogue.resources():
+        fresh = pl.read_parquet(tmp_path / f"{name}.parquet")
+        assert_frame_equal(fresh, data.table(name).collect())
+
+
+def test_an_unwritable_folder_is_a_plain_error(copy):
+    (copy / "file").touch()
+    with pytest.raises(DatasetError, match="cannot be written"):
+        data.build(copy / "file" / "tables", sources=copy / "sources")
+
+
+def test_the_descriptor_tells_hash_size_and_rows_of_every_file():
+    for resource in catalogue.descriptor()["resources"]:
+        path = catalogue.folder() / resource["path"]
+        assert resource["hash"] == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        assert resource["size_bytes"] == path.stat().st_size
+        frame = pl.read_parquet(path)
+        assert resource["rows"] == frame.height
+        assert [field["name"] for field in resource["schema"]["fields"]] == frame.columns
+
+
+def test_the_descriptor_is_a_valid_data_package():
+    frictionless = pytest.importorskip("frictionless")
+    path = catalogue.folder() / catalogue.DESCRIPTOR
+    report = frictionless.Package.validate_descriptor(json.loads(path.read_text(encoding="utf-8")))
+    assert report.valid, report.flatten(["message"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_tables_keep_what_the_descriptor_says():
+    for name in ("pandas", "pyarrow"):
+        pytest.importorskip(name, reason="frictionless reads Parquet through pandas and pyarrow")
+    frictionless = pytest.importorskip("frictionless")
+    report = frictionless.Package(str(catalogue.folder() / catalogue.DESCRIPTOR)).validate()
+    assert report.valid, report.flatten(["message"])
