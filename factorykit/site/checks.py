@@ -240,12 +240,8 @@ class PageReader(HTMLParser):
             self.outside += [(hit[1], line) for hit in CSS_OUTSIDE.finditer(data)]
         else:
             self.unresolved += [(hit[0], line) for hit in UNRESOLVED.finditer(data)]
-            if (
-                self._strong
-                and (self._cite or data.endswith("?"))
-                and re.fullmatch(r"[\w:.#$%&+?<>~/-]+\?|\?\?\?", data)
-            ):
-                self.unresolved.append((f"citation @{self._cite or data.rstrip('?')}", line))
+            if self._strong and self._cite and re.fullmatch(r"\S+\?|\?\?\?", data):
+                self.unresolved.append((f"citation @{self._cite}", line))
 
 
 def outside_of_script(text: str) -> list[str]:

@@ -132,7 +132,6 @@ async def _run_all(files: list[Path], timeout: int) -> dict[Path, str]:
 
 async def _run(file: Path, timeout: int) -> str | None:
     """Execute one notebook and write it back whole; return what went wrong, if anything."""
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # its import alone takes 0.8 s
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import nbformat

@@ -90,13 +90,17 @@ def references(formula: Callable[..., Any]) -> list[str]:
 
 
 def cited(reference: str, keys: dict[str, str]) -> str | None:
-    """Return the key of the work that ``reference`` names by its quoted title, or None.
+    """Return the key of the work that ``reference`` names by its title or, in quotation marks, its title's beginning.
 
-    >>> cited('J. Doe, "The thing," 2020, table 1.', {"thething": "doe2020"})
+    >>> cited('J. Doe, "The thing," 2020, table 1.', {"thethingitself": "doe2020"})
     'doe2020'
     """
-    title = re.search(r'"(.+?),?"', reference)
-    return keys.get(_letters(title[1])) if title else None
+    quoted = re.search(r'"(.+?),?"', reference)
+    if not quoted:
+        return next((key for title, key in keys.items() if title in _letters(reference)), None)
+    wanted = _letters(quoted[1])
+    found = [key for title, key in keys.items() if title.startswith(wanted)]
+    return keys.get(wanted) or (found[0] if len(found) == 1 else None)
 
 
 def _citation(reference: str, keys: dict[str, str]) -> str:
@@ -104,11 +108,10 @@ def _citation(reference: str, keys: dict[str, str]) -> str:
     key = cited(reference, keys)
     if not key:
         return reference
-    rest = re.split(r',?"', reference, maxsplit=2)[2]
-    place = re.sub(r"\barXiv:[\d.]+,?", "", re.split(r"(?<!arXiv:)\b(?:19|20)\d\d\b", rest, maxsplit=1)[-1]).strip(
-        " .,:"
-    )
-    return f"@{key}{': ' + place if place and place not in rest[:1] else ''}."
+    rest = re.split(r',?"', reference, maxsplit=2)[-1]
+    after_year = re.split(r"(?<!arXiv:)\b(?:19|20)\d\d\b", rest, maxsplit=1)[-1]
+    place = re.sub(r"\barXiv:[\d.]+,?", "", after_year).strip(" .,:")
+    return f"@{key}: {place}." if place else f"@{key}."
 
 
 def _sections(formula: Callable[..., Any]) -> dict[str, str]:
@@ -157,10 +160,10 @@ def methods(keys: dict[str, str]) -> str:
     users = _users()
     parts = [
         _front("Methods", "Every formula of factorykit, printed from the code that computes it."),
-        "A formula's name is the quantity it returns, and its arguments are the quantities it needs. The "
-        "equations below are the bodies of the functions, read by a program and set as mathematics; symbols, units and "
-        "bounds are those of the [vocabulary](vocabulary.qmd). All quantities are in base units: seconds, watts, bytes, "
-        "FLOP, USD; energy alone is in kWh.",
+        "A formula's name is the quantity it returns, and its arguments are the quantities it needs. The equations "
+        "below are the bodies of the functions, read by a program and set as mathematics. Symbols, units and bounds "
+        "are those of the [vocabulary](vocabulary.qmd). All quantities are in base units: seconds, watts, bytes, FLOP, "
+        "USD; energy alone is in kWh.",
     ]
     for topic in TOPICS:
         word = topic.__name__.rpartition(".")[2]
@@ -293,7 +296,7 @@ def data_page(data: Path, downloads: Path) -> str:
     parts = [
         front,
         _escaped(package.get("description", "")),
-        "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them all: "
+        "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them: "
         f"columns, units, keys, sources, licences and hashes. Version {package.get('version', '')}.",
     ]
     parts += [_table(resource, data, downloads) for resource in package.get("resources", ())]

@@ -97,8 +97,9 @@ def render(root: Path, out: Path) -> list[str]:
     for page, (title, description, footer, toc, body, draft, _) in zip(project.pages, done, strict=True):
         text = _template().render(
             page=page, site=project.website, body=body, toc=toc, title=title, description=description, footer=footer,
-            header=_header(project, page), styles=_styles(project, page), **_navigation(project, page), root=_root(page),
+            header=_header(project, page), styles=_styles(project, page), root=_root(page),
             toc_title=project.html.get("toc-title", "On this page"), language=project.config.get("lang", "en"),
+            **_navigation(project, page),
         )  # fmt: skip
         target = out / page.href
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -395,34 +396,38 @@ def _plain(markup: str) -> str:
 
 
 class _Sections(HTMLParser):
-    """Cuts a page into sections for the search: address, page, heading and text."""
+    """Cuts a page into places for the search, sections and named rows: address, page, heading and text."""
 
     SKIP = frozenset({"script", "style", "svg", "math", "button", "form"})
+    INLINE = frozenset({"a", "abbr", "b", "code", "em", "i", "kbd", "mark", "small", "span", "strong", "sub", "sup"})
 
     def __init__(self, href: str, title: str) -> None:
         super().__init__()
         self.rows: list[list[str]] = [[href, title, "", ""]]
-        self.href, self.title, self.skipped, self.section, self.heading = href, title, 0, "", False
+        self.href, self.title, self.skipped, self.anchor, self.heading = href, title, 0, "", ""
 
     @classmethod
     def of(cls, body: str, href: str, title: str) -> list[list[str]]:
         parser = cls(href, title)
         parser.feed(body)
-        return [[*row[:3], " ".join(row[3].split())[:3000]] for row in parser.rows if row[2] or row[3].strip()]
+        rows = ([*row[:2], *(" ".join(text.split())[:3000] for text in row[2:])] for row in parser.rows)
+        return [row for row in rows if row[2] or row[3]]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
         self.skipped += tag in self.SKIP
-        if tag == "section":
-            self.section = found.get("id") or ""
-        elif tag in ("h2", "h3"):
-            self.heading = True
-            self.rows.append([f"{self.href}#{found.get('id') or self.section}", self.title, "", ""])
+        self.anchor = found.get("id") or self.anchor
+        if tag in ("h2", "h3") or found.get("class") == "fk-name":
+            self.heading = tag
+            self.rows.append([f"{self.href}#{self.anchor}", self.title, "", ""])
 
     def handle_endtag(self, tag: str) -> None:
         self.skipped -= tag in self.SKIP
-        self.heading = self.heading and tag not in ("h2", "h3")
+        if tag == self.heading:
+            self.heading = ""
+        if tag not in self.INLINE or tag == "span":
+            self.rows[-1][3] += " "
 
     def handle_data(self, data: str) -> None:
         if not self.skipped:
-            self.rows[-1][2 if self.heading else 3] += data if self.heading else f"{data} "
+            self.rows[-1][2 if self.heading else 3] += data

@@ -1,0 +1,85 @@
+"""A made-up project to render, the real one, and a browser to look at it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_site import Made
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    pytest.importorskip("pypandoc")
+    return Made(tmp_path)
+
+
+# The real site in a browser
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's own site, rendered from stored outputs."""
+    from factorykit.site import build
+
+    out = tmp_path_factory.mktemp("site") / "out"
+    return build(out, renderer="embedded", project=ROOT, run=False).path
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """Address of the site on a server of this machine."""
+    from factorykit.site.serve import server
+
+    with server(site, port=0) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not program:
+        pytest.skip("no Chromium on PATH; the pages were not looked at in a browser (apt install chromium)")
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent; no page was looked at in a browser")
+    flags = [
+        "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", "--no-first-run",
+    ]  # fmt: skip
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
+    """Open a page of the site; at the end nothing may have gone wrong on it, and no other host been asked."""
+    asked: list[str] = []
+    wrong: list[str] = []
+    contexts = []
+
+    def open_page(path: str = "index.html", *, width: int = 1280, height: int = 900, **options: Any) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(path if "://" in path else f"{address}/{path}", wait_until="load")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not [url for url in asked if not url.startswith((address, "data:", "blob:", "file:"))]
+    assert not wrong

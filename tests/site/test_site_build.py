@@ -1,0 +1,258 @@
+"""The folder is published whole or not at all, by the renderer that can be had, and shown to this machine alone."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from made_site import Made
+
+from factorykit.errors import SiteError
+from factorykit.formulas import catalogue
+from factorykit.site import build, finish, pages, quarto
+from factorykit.site.build import choose, publish, restore
+from factorykit.site.serve import server
+from factorykit.site.sources import load_project
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def folder(path: Path, text: str) -> Path:
+    path.mkdir()
+    (path / "index.html").write_text(text)
+    return path
+
+
+def test_a_build_renders_checks_and_publishes(made: Made, tmp_path: Path):
+    done = build(tmp_path / "out", renderer="embedded", project=made.root)
+    assert done.renderer == "embedded"
+    assert "as asked" in str(done)
+    assert (tmp_path / "out/report/methods.html").is_file()
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith("out.")]
+
+
+def test_a_build_that_fails_leaves_the_previous_site(made: Made, tmp_path: Path):
+    out = folder(tmp_path / "out", "before")
+    made.write("index.qmd", "---\ntitle: Start\n---\n[x](none.qmd)\n")
+    with pytest.raises(SiteError, match=r"index\.qmd, line 4: dead link none\.html"):
+        build(out, renderer="embedded", project=made.root)
+    assert (out / "index.html").read_text() == "before"
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_publishing_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool):
+    new, out = folder(tmp_path / "new", "after"), folder(tmp_path / "out", "before")
+    if not at_once:
+        monkeypatch.setattr(sys.modules[publish.__module__], "_exchange", lambda *_: False)
+    real = Path.rename
+
+    def stopped(self: Path, target: Path) -> Path:
+        if ".new-" in self.name:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    if not at_once:
+        monkeypatch.setattr(Path, "rename", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            publish(new, out)
+        assert (out / "index.html").read_text() == "before"
+        monkeypatch.setattr(Path, "rename", real)
+    publish(new, out)
+    assert (out / "index.html").read_text() == "after"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "out"]
+
+
+def test_a_build_killed_between_two_renames_is_mended_by_the_next(tmp_path: Path):
+    folder(tmp_path / "out.old", "before")
+    restore(tmp_path / "out")
+    assert (tmp_path / "out/index.html").read_text() == "before"
+
+
+def test_a_folder_that_holds_something_else_is_not_replaced(tmp_path: Path):
+    new = folder(tmp_path / "new", "after")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/thesis.txt").write_text("years of work")
+    with pytest.raises(SiteError, match="holds no site"):
+        publish(new, tmp_path / "home")
+    assert (tmp_path / "home/thesis.txt").is_file()
+
+
+def test_an_unknown_renderer_is_refused():
+    with pytest.raises(SiteError, match="no renderer 'latex'; there are auto, quarto, embedded"):
+        build(renderer="latex")
+
+
+# Quarto: a stand-in that copies pages as Quarto would have written them
+
+
+@pytest.fixture
+def no_quarto(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("QUARTO_PATH", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing" / "python"))
+
+
+def fake_quarto(file: Path, version: str = "1.7.34", body: str = "") -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        f"#!{sys.executable}\n"
+        f"import json, pathlib, sys\nif sys.argv[1] == '--version':\n    print('{version}')\n    raise SystemExit\n"
+        "root = pathlib.Path(sys.argv[2])\nlog = pathlib.Path(sys.argv[sys.argv.index('--log') + 1])\n"
+        "log.write_text('')\n"
+        "for page in ('index', 'report/other', 'report/methods', 'report/vocabulary', 'report/data'):\n"
+        "    file = root / '_site' / (page + '.html')\n    file.parent.mkdir(parents=True, exist_ok=True)\n"
+        f"    file.write_text('<html><body><main>ok</main></body></html>')\n{body}\n"
+    )
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.usefixtures("no_quarto")
+def test_quarto_is_found_by_variable_and_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert quarto.find() == (None, "no quarto in QUARTO_PATH or PATH")
+    monkeypatch.undo()
+    program = fake_quarto(tmp_path / "bin" / "quarto")
+    monkeypatch.setenv("QUARTO_PATH", str(program))
+    assert quarto.find() == (program, "Quarto 1.7.34 from QUARTO_PATH")
+    monkeypatch.setenv("QUARTO_PATH", str(tmp_path))
+    assert quarto.find()[0] == program
+    monkeypatch.setenv("QUARTO_PATH", str(fake_quarto(tmp_path / "old" / "quarto", "1.2.0")))
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    assert quarto.find() == (program, "Quarto 1.7.34 from PATH")
+
+
+def test_quarto_renders_where_it_is_found(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    outside = (
+        "(root / '_site/report/other.html').write_text('<html><head><script src=\"https://cdnjs.cloudflare.com/r.js\">"
+        "</script></head><body><main>ok</main></body></html>')"
+    )
+    monkeypatch.setenv("QUARTO_PATH", str(fake_quarto(tmp_path / "bin" / "quarto", body=outside)))
+    done = build(tmp_path / "out", project=made.root)
+    assert (done.renderer, done.reason) == ("quarto", "Quarto 1.7.34 from QUARTO_PATH")
+    assert "cdnjs" not in (tmp_path / "out/report/other.html").read_text()
+
+
+def test_what_quarto_only_mentions_in_its_log_fails_the_build(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    said = json.dumps({"level": 20, "levelName": "INFO", "msg": "Unable to resolve crossref @fig-x"})
+    program = fake_quarto(tmp_path / "bin" / "quarto", body=f"log.write_text({said!r})")
+    monkeypatch.setenv("QUARTO_PATH", str(program))
+    with pytest.raises(SiteError, match="Unable to resolve crossref @fig-x"):
+        build(tmp_path / "out", project=made.root)
+
+
+def test_a_citation_message_over_two_records_is_read_as_one():
+    records = [{"levelName": "INFO", "msg": "citeproc: citation nobody"}, {"levelName": "INFO", "msg": "not found"}]
+    log = "\n".join(json.dumps({"level": 20, **record}) for record in records)
+    assert quarto.complaints(log) == ["quarto: citeproc: citation nobody not found"]
+
+
+@pytest.mark.usefixtures("no_quarto")
+def test_a_failed_installation_is_remembered_and_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    calls = []
+    monkeypatch.setattr(sys, "prefix", "/made/up/venv")
+    monkeypatch.setattr(quarto, "_run_limited", lambda command, seconds: calls.append(command) or "no network")
+    assert choose("auto", tmp_path)[1].endswith("installing quarto-cli failed (no network))")
+    program, reason = choose("auto", tmp_path)
+    assert program is None
+    assert "no network" in reason
+    assert "remove" in reason
+    assert len(calls) == 1
+    with pytest.raises(SiteError, match="Quarto was asked for"):
+        choose("quarto", tmp_path)
+
+
+def test_an_installation_that_hangs_is_ended():
+    assert quarto._run_limited([sys.executable, "-c", "import time; time.sleep(60)"], 1) == "no end after 1 s"
+
+
+# Pages from code
+
+
+def test_every_formula_and_quantity_has_its_place(tmp_path: Path):
+    keys = pages.bibliography((ROOT / "report/references.bib").read_text(encoding="utf-8"))
+    methods, words = pages.methods(keys), pages.vocabulary_page()
+    for name, formula in catalogue().items():
+        assert f"{{#{name.replace('_', '-')}}}" in methods
+        assert f"{{#eq-{name.replace('_', '-')}}}" in methods
+        assert pages.equations(formula)[-1].split(" = ")[0]
+    assert words.count("{.fk-name}") == len(pages.vocabulary())
+
+
+def test_every_work_that_a_formula_cites_stands_in_the_bibliography():
+    keys = pages.bibliography((ROOT / "report/references.bib").read_text(encoding="utf-8"))
+    missing = {
+        text for formula in catalogue().values() for text in pages.references(formula) if not pages.cited(text, keys)
+    }
+    assert not missing, "add these to report/references.bib, with the title as the docstring has it"
+
+
+# Frames
+
+
+def test_a_polars_frame_becomes_a_plain_table(made: Made):
+    import polars as pl
+    from made_site import code, shown
+
+    frame = pl.DataFrame({"name": ["a<b", None], "tokens": [1.5, 2.0]})
+    made.cells(code("frame", shown(text_html=frame._repr_html_())))
+    finish.finish(load_project(made.root), made.root / "_site")
+    page = (made.root / "_site/notebooks/01-made.html").read_text()
+    assert '<td>a&lt;b</td><td class="fk-right">1.5</td>' in page
+    assert '<td class="fk-null">–</td>' in page
+    assert "<style>" not in page
+    assert '<a href="01-made.ipynb" download>' in page
+    assert (made.root / "_site/notebooks/01-made.ipynb").is_file()
+
+
+# Serving
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[int]:
+    folder(tmp_path / "site", "home")
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "site/link.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "site/empty").mkdir()
+    with server(tmp_path / "site", port=0) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        assert running.server_address[0] == "127.0.0.1"
+        yield running.server_port
+        running.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [
+        ("/", None, 200),
+        ("/index.html?x=1", None, 200),
+        ("/none.html", None, 404),
+        ("/../secret.txt", None, 404),
+        ("/%2e%2e/secret.txt", None, 404),
+        ("/..%2fsecret.txt", None, 404),
+        ("/link.txt", None, 404),
+        ("/empty/", None, 404),
+        ("/", "evil.example", 403),
+    ],
+)
+def test_the_server_hands_out_the_folder_and_nothing_else(shop: int, path: str, host: str | None, status: int):
+    connection = http.client.HTTPConnection("127.0.0.1", shop, timeout=5)
+    connection.request("GET", path, headers={"Host": host} if host else {})
+    answer = connection.getresponse()
+    assert answer.status == status
+    assert b"secret" not in answer.read().replace(b"secret.txt", b"")
+    connection.close()
+
+
+def test_a_port_that_is_taken_is_named(shop: int, tmp_path: Path):
+    with pytest.raises(SiteError, match=f"port {shop} cannot be used"):
+        server(tmp_path / "site", port=shop)
