@@ -1,0 +1,22 @@
+"""Charts: frames and scenarios in, pictures out. One module a topic; labels and units come from the vocabulary.
+
+Loading this module makes Altair show charts through factorykit's own renderer, unless another one was chosen: charts
+then draw in JupyterLab and on the site without a network.
+"""
+
+from __future__ import annotations
+
+import altair as alt
+
+from factorykit.charts import checkpoint, compute, cost
+from factorykit.charts.bundle import page_script
+from factorykit.charts.embed import mimebundle, renderer, svg
+from factorykit.charts.finish import finish
+from factorykit.charts.live import Case, Live
+from factorykit.charts.table import table
+
+__all__ = ["Case", "Live", "checkpoint", "compute", "cost", "finish", "mimebundle", "page_script", "svg", "table"]
+
+alt.renderers.register("factorykit", renderer)
+if alt.renderers.active == "default":
+    alt.renderers.enable("factorykit")

@@ -1,0 +1,8 @@
+"""Widgets: sliders made from the vocabulary, and charts that change in place."""
+
+from __future__ import annotations
+
+from factorykit.widgets.explorer import Explorer, explore
+from factorykit.widgets.live_chart import LiveChart
+
+__all__ = ["Explorer", "LiveChart", "explore"]

@@ -1,0 +1,53 @@
+"""The one script that draws charts: Vega's bundle and ``runtime.js`` in a classic script that needs nothing else.
+
+It stands alone so that the build can load it before the package is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+VEGA_LITE = "6.4"
+RUNTIME = Path(__file__).with_name("runtime.js")
+BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
+
+HEAD = "/* factorykit {digest}. Vega, Vega-Lite and Vega-Embed: BSD-3-Clause, (c) University of Washington IDL. */\n"
+FRAME = (
+    '(()=>{{"use strict";let vegaEmbed;const factorykitVega=embed=>{{vegaEmbed=embed}};{{{vega}}}\n{runtime}}})();\n'
+)
+
+
+def page_script() -> str:
+    """Return the script of a page: a classic script of about 0.9 MB that finds and draws every chart container.
+
+    The wheel brings it; in a checkout it is built from Vega's bundle when ``runtime.js`` has changed.
+    """
+    head = HEAD.format(digest=digest())
+    if BUILT.is_file():
+        text = BUILT.read_text(encoding="utf-8")
+        if text.startswith(head):
+            return text
+    return build()
+
+
+def digest() -> str:
+    """Return what the script is made from, as a short hash."""
+    return hashlib.sha256(RUNTIME.read_bytes() + FRAME.encode() + VEGA_LITE.encode()).hexdigest()[:16]
+
+
+def build() -> str:
+    """Build the script, keep it beside the package where that can be written, and return it."""
+    import vl_convert
+
+    vega = vl_convert.javascript_bundle("factorykitVega(vegaEmbed);", vl_version=VEGA_LITE)
+    text = HEAD.format(digest=digest()) + FRAME.format(vega=vega, runtime=RUNTIME.read_text(encoding="utf-8"))
+    part = BUILT.with_name(f"factorykit.{os.getpid()}.part.js")
+    try:
+        BUILT.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(BUILT)
+    except OSError:
+        part.unlink(missing_ok=True)
+    return text

@@ -1,0 +1,59 @@
+"""How often to save: what share of the time is left for training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from factorykit.charts.live import Case, Live
+
+RIVALS = {
+    "Young": "checkpoint_interval_young_s",
+    "Daly": "checkpoint_interval_daly_s",
+    "Exact optimum": "checkpoint_interval_optimal_s",
+}
+MODELS = tuple(Case(label, {"checkpoint_interval_s": rival}) for label, rival in RIVALS.items())
+
+
+def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show which checkpoint interval leaves most time for training, and what missing it costs.
+
+    ``presets`` are scenarios by label; the first is the one to start from.
+    """
+    return Live(
+        title="Time that ends up as training, by checkpoint interval",
+        base=next(iter((presets or {"": {}}).values())),
+        x="checkpoint_interval_s",
+        outputs=("checkpoint_goodput",),
+        sliders=("accelerators", "accelerator_mtbf_s", "checkpoint_write_s", "restart_s", "checkpoint_interval_s"),
+        points=MODELS,
+        readouts=("checkpoint_goodput", "cluster_mtbf_s", "failures_per_day", "checkpoint_interval_optimal_s"),
+        band={"accelerator_mtbf_s": 0.25},
+        domain=(10.0, 86400.0),
+        y_domain={"checkpoint_goodput": (0.0, 1.0)},
+        presets=presets or {},
+        key="checkpoint",
+        source="Daly 2006, equation 20; inputs in the presets table",
+        description="Goodput rises with the checkpoint interval, is flat around the optimum and falls beyond it. "
+        "The intervals of Young and Daly and the exact optimum are marked.",
+    )
+
+
+def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show how the best interval shrinks as a job grows, and where the rival formulas part."""
+    return Live(
+        title="Checkpoint interval that three formulas advise",
+        base=next(iter((presets or {"": {}}).values())),
+        x="accelerators",
+        outputs=("checkpoint_interval_s",),
+        sliders=("accelerators", "accelerator_mtbf_s", "checkpoint_write_s"),
+        curves=MODELS,
+        readouts=tuple(RIVALS.values()),
+        domain=(64.0, 1e6),
+        log=("checkpoint_interval_s",),
+        presets=presets or {},
+        key="interval",
+        source="Young 1974; Daly 2006, equations 20 and 37; inputs in the presets table",
+        description="The advised interval falls with the square root of the number of accelerators; "
+        "the formulas part where a write lasts as long as the time between failures.",
+    )

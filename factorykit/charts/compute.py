@@ -1,0 +1,83 @@
+"""How much compute a cluster has, and what power it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from factorykit.charts import encoding
+from factorykit.charts.finish import finish
+from factorykit.charts.live import Live
+from factorykit.charts.theme import PALETTE
+
+
+def bars(frame: pl.DataFrame, quantity: str, *, title: str, source: str, by: str = "label") -> alt.LayerChart:
+    """Show which cluster has how much of a quantity: one row per cluster, longest bar first."""
+    started = encoding.chart(frame)
+    rows = alt.Y(f"{by}:N", title=None, sort="-x", axis=alt.Axis(labelLimit=260, ticks=False, domain=False))
+    bar = started.mark_bar(cornerRadiusEnd=3, height={"band": 0.62}).encode(
+        x=encoding.x(quantity), y=rows, tooltip=encoding.tooltip([by, quantity])
+    )
+    words = encoding.text_expression(encoding.vocabulary()[quantity], encoding.datum(quantity))
+    text = (
+        started.transform_calculate(text=words)
+        .mark_text(align="left", dx=5)
+        .encode(x=encoding.x(quantity), y=rows, text="text:N")
+    )
+    return finish(
+        (bar + text).properties(height=alt.Step(30)),
+        title,
+        source=source,
+        description=f"{encoding.title(quantity)} of {frame.height} clusters as bars, largest first.",
+    )
+
+
+def statements(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.Chart:
+    """Show whether those who speak about a cluster agree: one dot per statement, one line per cluster.
+
+    ``frame`` has one row per statement: ``cluster``, ``source``, ``as_of``, ``who`` and the quantity.
+    """
+    dots = (
+        encoding.chart(frame)
+        .mark_point(filled=True, size=110, opacity=0.85)
+        .encode(
+            x=encoding.x(quantity, scale=alt.Scale(type="log", padding=20)),
+            y=alt.Y(
+                "cluster:N", title=None, sort=None, axis=alt.Axis(labelLimit=260, ticks=False, domain=False, grid=True)
+            ),
+            color=alt.Color("who:N", title=None, scale=alt.Scale(range=list(PALETTE))),
+            shape=alt.Shape("who:N", title=None),
+            tooltip=encoding.tooltip(["cluster", quantity, "who", "source", "as_of"]),
+        )
+        .properties(height=alt.Step(34))
+    )
+    return finish(
+        dots,
+        title,
+        source=source,
+        description=f"{encoding.title(quantity)} as {frame.height} statements give it, one line per cluster.",
+    )
+
+
+def rate_and_power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show what rate and what facility power a number of accelerators comes to.
+
+    ``presets`` are scenarios by label; the first is the one to start from.
+    """
+    return Live(
+        title="Peak rate and facility power, by accelerators",
+        base=next(iter((presets or {"": {}}).values())),
+        x="accelerators",
+        outputs=("cluster_peak_flop_per_s", "facility_power_w"),
+        sliders=("accelerators", "peak_flop_per_s", "accelerator_power_w", "node_overhead_power_w", "pue"),
+        readouts=("cluster_peak_flop_per_s", "facility_power_w", "annual_energy_kwh", "annual_electricity_cost_usd"),
+        domain=(1000.0, 1e6),
+        log=("cluster_peak_flop_per_s", "facility_power_w"),
+        presets=presets or {},
+        key="cluster",
+        source="Inputs, each with its source, in the presets table",
+        description="Peak rate and facility power both grow in proportion to the number of accelerators.",
+    )

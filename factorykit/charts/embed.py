@@ -1,0 +1,138 @@
+"""A chart as an output: a container, its data, a still picture, and numbers for those who read text.
+
+The text/html works in JupyterLab and on the site, offline. It holds no generated id, so that a notebook that is run
+again stores the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from factorykit.charts.bundle import VEGA_LITE
+from factorykit.charts.encoding import title
+from factorykit.charts.live import Live, summary_lines
+from factorykit.charts.theme import INK, STILL_INK, config
+from factorykit.quantities import vocabulary
+
+STILL_WIDTH = 680
+LAB_SCRIPT = "lab/extensions/factorykit/static/factorykit.js"
+
+# Runs where it stands: the container is two siblings back. On the site the page's script has come first or will find
+# the container itself; in JupyterLab the script is loaded once, from the installed extension.
+BOOT = (
+    "(()=>{const s=document.currentScript,d=s.previousElementSibling.previousElementSibling,w=window,"
+    'go=()=>w.factorykit.mount(d),no=()=>{if(d.dataset.drawn)return;const p=document.createElement("p");'
+    'p.setAttribute("role","status");p.textContent="A still picture: the script that makes this chart live '
+    'did not load.";d.append(p)};if(w.factorykit)return go();'
+    'const c=document.getElementById("jupyter-config-data");'
+    "if(!c)return addEventListener('load',()=>w.factorykit?go():no());"
+    "(w.factorykitScript||=new Promise((ok,bad)=>{const t=document.createElement('script');"
+    f"t.src=JSON.parse(c.textContent).baseUrl+'{LAB_SCRIPT}';t.onload=ok;t.onerror=bad;"
+    "document.head.append(t)})).then(go,no)})()"
+)
+
+
+def html(payload: Mapping[str, Any]) -> str:
+    """Return the chart as text/html: still pictures, the payload as JSON, and the few lines that start the script."""
+    stills = "\n".join(
+        f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{still(whole(payload, spec))}">'
+        for spec in payload["specs"]
+    )
+    data = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    return (
+        f'<div class="factorykit-chart">\n{stills}\n</div>\n'
+        f'<script type="application/json">{data}</script>\n<script>{BOOT}</script>'
+    )
+
+
+def whole(payload: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a specification of the payload with the rows that its panels share."""
+    grid = payload.get("grid")
+    rows = {"grid": [{grid["field"]: value} for value in grid["values"]]} if grid else {}
+    return {**spec, "datasets": {**spec.get("datasets", {}), **rows}}
+
+
+def still(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
+    """Return a picture of the specification as a data address, legible on light and dark pages."""
+    return "data:image/svg+xml," + quote(svg(spec, width), safe=" ='/:;,()!?*@$|[]{}")
+
+
+def svg(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
+    """Return the specification drawn as SVG text."""
+    import vl_convert
+
+    spec = _without_hover(spec)
+    fixed = {**spec, "config": config(STILL_INK), **({"width": width} if spec.get("width") == "container" else {})}
+    text = vl_convert.vegalite_to_svg(json.loads(json.dumps(fixed).replace(INK, STILL_INK)), vl_version=VEGA_LITE)
+    return re.sub(r"(\d\.\d\d)\d+", r"\1", text if "'" in text else text.replace('"', "'"))
+
+
+def _without_hover(spec: Mapping[str, Any]) -> dict[str, Any]:
+    layers = [_without_hover(layer) for layer in spec.get("layer", ()) if not _is_hover(layer)]
+    return {**spec, "layer": layers} if layers else dict(spec)
+
+
+def _is_hover(layer: Mapping[str, Any]) -> bool:
+    return any(param["name"] == "hover" for param in layer.get("params", ()))
+
+
+def _alt(spec: Mapping[str, Any]) -> str:
+    return str(spec.get("description", "Chart"))
+
+
+def chart_payload(spec: Mapping[str, Any], key: str = "chart") -> dict[str, Any]:
+    """Return the payload of a chart without sliders: its specification, its source and its columns."""
+    frame = drawn(spec)
+    columns = [
+        {"spec": 0, "field": name, "name": name, "title": title(name), "scale": _scale(name)} for name in frame.columns
+    ]
+    shown = {name: value for name, value in spec.items() if name not in ("usermeta", "config")}
+    return {
+        "key": key,
+        "title": _words(spec),
+        "source": spec.get("usermeta", {}).get("source", ""),
+        "specs": [shown],
+        "config": spec.get("config", config()),
+        "columns": columns,
+    }
+
+
+def drawn(spec: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the largest data set of a specification, as it was given to the chart."""
+    inline = spec.get("data", {}).get("values")
+    sets = [*spec.get("datasets", {}).values(), *([inline] if inline else [])]
+    return pl.DataFrame(max(sets, key=len), infer_schema_length=None) if sets else pl.DataFrame()
+
+
+def summary(spec: Mapping[str, Any]) -> str:
+    """Return the chart as a few lines of numbers: title, rows, minimum, median and maximum of every column."""
+    return "\n".join([_words(spec), *summary_lines(drawn(spec))])
+
+
+def mimebundle(chart: Live | Mapping[str, Any]) -> dict[str, str]:
+    """Return text/html and text/plain of a live chart or of a Vega-Lite specification."""
+    if isinstance(chart, Live):
+        return {"text/html": html(chart.payload), "text/plain": chart.summary()}
+    return {"text/html": html(chart_payload(chart)), "text/plain": summary(chart)}
+
+
+def renderer(spec: dict[str, Any], **_: Any) -> dict[str, str]:
+    """Render an Altair chart; registered with Altair as ``factorykit``."""
+    return mimebundle(spec)
+
+
+def _scale(name: str) -> float:
+    return vocabulary()[name].display_scale if name in vocabulary() else 1.0
+
+
+def _words(spec: Mapping[str, Any]) -> str:
+    words = spec.get("title", spec.get("description", "Chart"))
+    text = words["text"] if isinstance(words, Mapping) else words
+    return " ".join(text) if isinstance(text, list) else str(text)

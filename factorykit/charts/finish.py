@@ -1,0 +1,36 @@
+"""The one door through which every chart leaves: title, source line, width, text alternative, theme."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from factorykit.charts.theme import config
+
+
+def finish(chart: Any, title: str, *, source: str, description: str, subtitle: str = "", height: int = 300) -> Any:
+    """Return the chart ready for a reader.
+
+    Parameters
+    ----------
+    chart
+        Any Altair chart.
+    title
+        What the chart answers.
+    source
+        Where the numbers come from; printed below the chart and kept in the file somebody saves.
+    description
+        The chart in a sentence, for those who hear it.
+    subtitle
+        What the reader has to know to read it.
+    height
+        Height of the plot in pixels; a chart with rows takes its own.
+    """
+    words: dict[str, Any] = {"text": title} | ({"subtitle": subtitle} if subtitle else {})
+    size: dict[str, Any] = {"width": "container"}
+    if getattr(chart, "height", alt.Undefined) is alt.Undefined:
+        size["height"] = height
+    return chart.properties(
+        title=alt.TitleParams(**words), description=description, usermeta={"source": source}, **size
+    ).configure(**config())

@@ -1,0 +1,564 @@
+"""Charts that compute: Vega-Lite whose expressions are printed from the model's own formulas.
+
+A :class:`Live` chart knows its sliders, its curves and its presets. From the names alone the graph finds the formulas
+between them; what depends on no column becomes a signal, the rest a column of the chart. The same specification is
+drawn on a page without a kernel and in JupyterLab, where widgets set the same parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from factorykit.charts import encoding
+from factorykit.charts.theme import INK, PALETTE, config
+from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
+from factorykit.formulas.terms import Symbol, as_vega, steps
+from factorykit.model.evaluate import evaluate
+from factorykit.model.graph import available, chain, leaves
+from factorykit.quantities import quantity, vocabulary
+
+GRID_POINTS = 121
+SLIDER_STEPS = 200
+REPEATING = frozenset({"log1p", "expm1"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A rival way to compute the same picture: other models for some quantities, or other values."""
+
+    label: str
+    using: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Control:
+    """What a slider has to know, read from the vocabulary."""
+
+    name: str
+    label: str
+    unit: str
+    minimum: float
+    maximum: float
+    scale: str
+    whole: bool
+    value: float
+
+    @property
+    def step(self) -> float:
+        """Distance of two positions: in the value on a linear scale, in its decimal logarithm on a log scale."""
+        if self.scale == "log":
+            return math.log10(self.maximum / self.minimum) / SLIDER_STEPS
+        return (self.maximum - self.minimum) / SLIDER_STEPS
+
+
+def control(name: str, value: float) -> Control:
+    """Return the control of a quantity that starts at ``value``; its range is widened to hold it.
+
+    Raises
+    ------
+    ScenarioError
+        If the vocabulary has no slider for it, or the value is refused.
+
+    >>> control("mfu", 0.4).unit, control("mfu", 0.4).maximum
+    ('%', 0.7)
+    """
+    row = quantity(name)
+    if row.slider_min is None or row.slider_max is None:
+        raise ScenarioError(f"{name} has no slider; give slider_min and slider_max in the vocabulary")
+    value = float(row.check(value))
+    unit = row.display_unit or ("" if row.unit == "1" else row.unit)
+    return Control(
+        name,
+        row.label,
+        unit,
+        min(row.slider_min, value),
+        max(row.slider_max, value),
+        row.slider_scale,
+        row.unit == "1" and row.slider_max > 10,
+        value,
+    )
+
+
+class Program:
+    """Vega expressions for a chain of formulas, each written once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.signals: list[dict[str, str]] = []
+        self.columns: list[dict[str, str]] = []
+        self._taken = set(taken)
+        self._known: dict[tuple[Any, ...], str] = {}
+
+    def compute(self, have: Mapping[str, str], outputs: Sequence[str], using: Mapping[str, str]) -> dict[str, str]:
+        """Return an expression for every quantity between ``have`` and ``outputs``."""
+        have = dict(have)
+        for step in chain(have.keys(), outputs, using):
+            operands = tuple(have[name] for name in step.arguments)
+            key = (step.formula, operands)
+            if isinstance(step.term, Symbol):
+                self._known[key] = operands[0]
+            if key not in self._known:
+                local = dict(have)
+                for name, term in steps(step.term, step.quantity, REPEATING):
+                    local[name] = self.emit(name, as_vega(term, local))
+                self._known[key] = local[step.quantity]
+            have[step.quantity] = self._known[key]
+        return have
+
+    def emit(self, name: str, expression: str) -> str:
+        """Give the expression a name, and return what it is called from there."""
+        unique, n = name, 1
+        while unique in self._taken:
+            n += 1
+            unique = f"{name}_case{n}"
+        self._taken.add(unique)
+        if "datum[" in expression:
+            self.columns.append({"calculate": expression, "as": unique})
+            return encoding.datum(unique)
+        self.signals.append({"name": unique, "expr": expression})
+        return unique
+
+
+@dataclass(frozen=True)
+class Live:
+    """A chart with sliders: curves over one quantity, the present setting on them, rival models beside it.
+
+    Parameters
+    ----------
+    title
+        What the chart answers.
+    base
+        Values to start from; what the curves need and nobody gives comes from the vocabulary's defaults.
+    x
+        Quantity along the horizontal axis.
+    outputs
+        Quantities drawn against it, one panel each.
+    sliders
+        Quantities a reader may move.
+    curves
+        One line each. By default a single one.
+    points
+        Settings to mark, each with its own models.
+    readouts
+        Quantities whose present value is printed; ``outputs`` by default.
+    band
+        Relative doubt of inputs, ``{"accelerator_mtbf_s": 0.25}``; drawn around the first curve.
+    domain
+        Range of ``x``; that of its slider by default.
+    y_domain, log
+        Fixed range of an output; outputs drawn on a logarithmic axis.
+    only_where
+        A quantity and the value below which nothing is drawn.
+    presets
+        Values by name, for a drop-down.
+    key
+        Short name of the chart in a shared link.
+    source, description
+        Where the inputs come from; the chart in a sentence.
+    """
+
+    title: str
+    base: Mapping[str, Any]
+    x: str
+    outputs: tuple[str, ...]
+    sliders: tuple[str, ...]
+    curves: tuple[Case, ...] = (Case(""),)
+    points: tuple[Case, ...] = ()
+    readouts: tuple[str, ...] = ()
+    band: Mapping[str, float] = field(default_factory=dict)
+    domain: tuple[float, float] | None = None
+    y_domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    log: tuple[str, ...] = ()
+    only_where: tuple[str, float] | None = None
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    key: str = "chart"
+    source: str = ""
+    description: str = ""
+    height: int = 300
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Quantities whose present value is printed."""
+        return self.readouts or self.outputs
+
+    @cached_property
+    def parameters(self) -> dict[str, float]:
+        """Every input of the chart and its value at the start, in the order of the vocabulary."""
+        asked = (*self.outputs, *self.shown, *([self.only_where[0]] if self.only_where else []))
+        needed = set(self.sliders) | {self.x}
+        for case in (Case(""), *self.curves, *self.points):
+            needed |= self._leaves(case, asked)
+        values = {}
+        for name in (name for name in vocabulary() if name in needed):
+            value = self._found(name, self.base)
+            if value is None:
+                raise MissingQuantity(f"{self.title}: give {name} ({quantity(name).meaning})", [name])
+            values[name] = float(quantity(name).check(value))
+        return values
+
+    def _found(self, name: str, values: Mapping[str, Any]) -> float | None:
+        """Return what ``values`` give for a quantity or let compute, else the vocabulary's default."""
+        given = values.get(name)
+        if isinstance(given, (int, float)):
+            return given
+        if name != self.x and name in available(values):
+            return evaluate(values, name)[name]
+        return quantity(name).default
+
+    def _leaves(self, case: Case, outputs: Sequence[str]) -> set[str]:
+        """Return the inputs of one case: walk down from the outputs, and stop at what is given or has no formula."""
+        stops = {name for name in (*self.sliders, self.x) if name not in case.using}
+        given = stops | set(case.given) | {name for name in self.base if name not in case.using}
+        while True:
+            try:
+                found = chain(given, outputs, case.using)
+            except MissingQuantity as error:
+                given |= set(error.missing)
+            else:
+                return set(leaves(found)) - set(case.given) | (set(outputs) & stops)
+
+    @cached_property
+    def controls(self) -> tuple[Control, ...]:
+        """The sliders, in the order asked for."""
+        return tuple(control(name, self.parameters[name]) for name in self.sliders)
+
+    @cached_property
+    def grid(self) -> tuple[float, ...]:
+        """Values of ``x`` at which the curves are computed."""
+        row = quantity(self.x)
+        low, high = self.domain or (row.slider_min or 1.0, row.slider_max or 1.0)
+        parts = [i / (GRID_POINTS - 1) for i in range(GRID_POINTS)]
+        values = [low * (high / low) ** p if row.slider_scale == "log" else low + (high - low) * p for p in parts]
+        return tuple(float(f"{value:.6g}") for value in values)
+
+    def values(self, changes: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """Return all inputs with ``changes`` made, each checked.
+
+        Raises
+        ------
+        UnknownName, ScenarioError
+            If a name is no input of this chart, or a value is refused.
+        """
+        for name in changes or {}:
+            quantity(name)
+            if name not in self.parameters:
+                raise UnknownName(f"{self.title}: {unknown('input', name, self.parameters)}")
+        return self.parameters | {name: float(quantity(name).check(value)) for name, value in (changes or {}).items()}
+
+    def preset(self, label: str) -> dict[str, float]:
+        """Return all inputs as the preset called ``label`` has them.
+
+        Raises
+        ------
+        UnknownName
+            With the nearest label.
+        """
+        if label not in self.presets:
+            raise UnknownName(unknown("preset", label, self.presets))
+        found = {name: self._found(name, self.presets[label]) for name in self.parameters}
+        return self.values({name: value for name, value in found.items() if value is not None})
+
+    # What the chart shows, as frames: the same grid, through the same formulas.
+
+    def rows(self, changes: Mapping[str, Any] | None = None) -> pl.DataFrame:
+        """Return what the curves show: one row per grid point, ``x`` and one column per output and curve."""
+        values = self.values(changes)
+        frame = pl.DataFrame({self.x: self.grid})
+        for curve in self.curves:
+            found = self._evaluated(curve, values, self.grid)
+            frame = frame.with_columns(found[name].alias(_named(name, curve.label)) for name in self.outputs)
+        return frame
+
+    def now(self, changes: Mapping[str, Any] | None = None, case: Case | None = None) -> dict[str, float]:
+        """Return ``x`` and the printed quantities at the present setting, or as ``case`` has them."""
+        case = case or Case("")
+        values = self.values(changes)
+        names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
+        inputs = {name: value for name, value in values.items() if name in self._leaves(case, names)} | dict(case.given)
+        if self.x not in case.using:
+            inputs[self.x] = values[self.x]
+        return evaluate(inputs, names, using=case.using)
+
+    def _evaluated(self, case: Case, values: Mapping[str, float], grid: Sequence[float]) -> pl.DataFrame:
+        needed = self._leaves(case, self.outputs) - {self.x}
+        inputs = {name: value for name, value in values.items() if name in needed} | dict(case.given)
+        frame = pl.DataFrame({self.x: grid}).with_columns(pl.lit(value).alias(name) for name, value in inputs.items())
+        return evaluate(frame, self.outputs, using=case.using)
+
+    def summary(self, changes: Mapping[str, Any] | None = None) -> str:
+        """Return the chart as a few lines of numbers, in the units of the vocabulary."""
+        now = self.now(changes)
+        lines = [self.title, *summary_lines(self.rows(changes)), "now: " + _pairs(now)]
+        for point in self.points:
+            found = self.now(changes, point)
+            lines.append(f"{point.label}: {_pairs({name: found[name] for name in (self.x, *self.outputs)})}")
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
+        from factorykit.charts.embed import mimebundle
+
+        return mimebundle(self)
+
+    # What the chart is, as a payload for the script.
+
+    @cached_property
+    def payload(self) -> dict[str, Any]:
+        """Everything the script needs: specifications, controls, presets, what to print."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "source": " ".join([*([f"{self.source}."] if self.source else []), *self._doubts()]),
+            "specs": [self._without_rows(spec) for spec in self.specs],
+            "grid": {"field": self.x, "values": self.grid},
+            "config": config(),
+            "parameters": self.parameters,
+            "controls": [
+                {
+                    "name": c.name,
+                    "label": c.label,
+                    "min": c.minimum,
+                    "max": c.maximum,
+                    "scale": c.scale,
+                    "whole": c.whole,
+                }
+                for c in self.controls
+            ],
+            "steps": SLIDER_STEPS,
+            "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
+            "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],
+            "assumptions": [
+                {"name": name, "label": quantity(name).label} for name in self.parameters if name not in self.sliders
+            ],
+            "columns": self._columns(),
+        }
+
+    @cached_property
+    def specs(self) -> list[dict[str, Any]]:
+        """The Vega-Lite specifications, one per output."""
+        return [self._spec(output) for output in self.outputs]
+
+    def _without_rows(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the specification without what all panels share: the grid and the theme."""
+        curves, points = spec["layer"]
+        return {**spec, "layer": [{**curves, "data": {"name": "grid"}}, points], "config": {}}
+
+    def _columns(self) -> list[dict[str, Any]]:
+        columns = [{"spec": 0, "field": self.x} | _described(self.x, "")]
+        for i, output in enumerate(self.outputs):
+            for n, curve in enumerate(self.curves):
+                columns.append({"spec": i, "field": f"curve {n}"} | _described(output, curve.label))
+        return columns
+
+    def _spec(self, output: str) -> dict[str, Any]:
+        program = Program((*self.parameters, self.x))
+        present = {name: name for name in self.parameters}
+        along = present | {self.x: encoding.datum(self.x)}
+        row, x_row = quantity(output), quantity(self.x)
+        asked = (output, *([self.only_where[0]] if self.only_where else []))
+        for n, curve in enumerate(self.curves):
+            have = program.compute(self._given(along, curve), asked, curve.using)
+            program.columns.append({"calculate": self._drawn(have, output), "as": f"curve {n}"})
+            program.columns.append({"calculate": _scaled(row, encoding.datum(f"curve {n}")), "as": f"shown {n}"})
+        for side in self._sides():
+            have = program.compute(self._given(along, self.curves[0]) | side, asked, self.curves[0].using)
+            name = f"band {len([c for c in program.columns if c['as'].startswith('band')])}"
+            program.columns.append({"calculate": _scaled(row, self._drawn(have, output)), "as": name})
+        program.columns.append({"calculate": _scaled(x_row, encoding.datum(self.x)), "as": "x"})
+        marks = [self._mark(program, case, output) for case in self.points]
+        now = program.compute(present, (*self.shown, *asked), {})
+        marks.append({"label": "now", "x": _scaled(x_row, now[self.x]), "y": _scaled(row, now[output])})
+        marks[-1]["text"] = encoding.text_expression(row, now[output])
+        texts = [
+            {"name": f"{name}_text", "expr": encoding.text_expression(quantity(name), now[name])}
+            for name in dict.fromkeys((*self.parameters, *self.shown))
+            if output == self.outputs[0]
+        ]
+        return {
+            "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+            "description": self.description or self.title,
+            "width": "container",
+            "height": self.height,
+            "params": [{"name": n, "value": v} for n, v in self.parameters.items()] + program.signals + texts,
+            "layer": [
+                {
+                    "data": {"name": "grid", "values": [{self.x: value} for value in self.grid]},
+                    "transform": program.columns,
+                    "layer": self._lines(row),
+                },
+                {"data": {"name": "points", "values": [{}]}, "layer": self._marks(marks)},
+            ],
+            "config": config(),
+        }
+
+    def _given(self, have: Mapping[str, str], case: Case) -> dict[str, str]:
+        kept = {name: value for name, value in have.items() if name not in case.using}
+        return kept | {name: repr(float(value)) for name, value in case.given.items()}
+
+    def _doubts(self) -> list[str]:
+        names = [f"{quantity(name).label} {100 * spread:g} % lower or higher" for name, spread in self.band.items()]
+        return [f"Band: {', '.join(names)}."] if names else []
+
+    def _sides(self) -> list[dict[str, str]]:
+        if not self.band:
+            return []
+        return [
+            {
+                name: f"min({name} * {factor(spread)!r}, {min(quantity(name).upper, 1e300)!r})"
+                for name, spread in self.band.items()
+            }
+            for factor in (lambda spread: 1.0 / (1.0 + spread), lambda spread: 1.0 + spread)
+        ]
+
+    def _drawn(self, have: Mapping[str, str], output: str) -> str:
+        fine = f"isFinite({have[output]})"
+        if self.only_where:
+            name, least = self.only_where
+            fine += f" && {have[name]} >= {least!r}"
+        return f"({fine} ? {have[output]} : null)"
+
+    def _mark(self, program: Program, case: Case, output: str) -> dict[str, str]:
+        present = self._given({name: name for name in self.parameters}, case)
+        have = program.compute(present, (self.x, output), case.using)
+        row = quantity(output)
+        return {"label": case.label, "x": _scaled(quantity(self.x), have[self.x]), "y": _scaled(row, have[output])}
+
+    def _axes(self, output: str) -> dict[str, Any]:
+        x_row, row = quantity(self.x), quantity(output)
+        low, high = (value / x_row.display_scale for value in (self.grid[0], self.grid[-1]))
+        x_scale = {"type": x_row.slider_scale or "linear", "domain": [low, high], "nice": False}
+        y_scale: dict[str, Any] = {"type": "log"} if output in self.log else {"type": "linear", "zero": True}
+        if output in self.y_domain:
+            y_scale["domain"] = [value / row.display_scale for value in self.y_domain[output]]
+        return {
+            "x": {
+                "field": "x",
+                "type": "quantitative",
+                "title": x_row.title,
+                "scale": x_scale,
+                "axis": encoding.axis(x_row, "x", x_scale["type"]),
+            },
+            "y": {
+                "type": "quantitative",
+                "title": row.title,
+                "scale": y_scale,
+                "axis": encoding.axis(row, "y", y_scale["type"]),
+            },
+        }
+
+    def _lines(self, row: Any) -> list[dict[str, Any]]:
+        axes = self._axes(row.name)
+        x = axes["x"]
+        layers: list[dict[str, Any]] = []
+        if self.band:
+            layers.append(
+                {
+                    "mark": {"type": "area", "opacity": 0.18, "clip": True, "color": PALETTE[0]},
+                    "encoding": {"x": x, "y": axes["y"] | {"field": "band 0"}, "y2": {"field": "band 1"}},
+                }
+            )
+        for n, curve in enumerate(self.curves):
+            mark = {"type": "line", "clip": True, "strokeDash": [[1, 0], [6, 4], [2, 3]][n % 3]}
+            layers.append(
+                {"mark": mark, "encoding": {"x": x, "y": axes["y"] | {"field": f"shown {n}"}} | self._color(curve)}
+            )
+        layers[-1]["params"] = [
+            {
+                "name": "zoom",
+                "select": {"type": "interval", "zoom": "wheel![event.ctrlKey || event.metaKey || event.shiftKey]"},
+                "bind": "scales",
+            }
+        ]
+        pick = {"type": "point", "on": "pointermove", "clear": "pointerout", "nearest": True, "fields": [self.x]}
+        layers.append(
+            {
+                "params": [{"name": "hover", "select": pick}],
+                "mark": {"type": "rule", "tooltip": {"content": "data"}, "color": INK},
+                "encoding": {
+                    "x": x,
+                    "opacity": {"condition": {"param": "hover", "empty": False, "value": 0.35}, "value": 0},
+                },
+            }
+        )
+        return layers
+
+    def _color(self, case: Case) -> dict[str, Any]:
+        labels = [case.label for case in (*self.curves, *self.points) if case.label]
+        if not case.label:
+            return {"color": {"value": PALETTE[0]}}
+        offset = 0 if self.curves[0].label else 1
+        scale = {"domain": labels, "range": list(PALETTE[offset : offset + len(labels)])}
+        return {"color": {"datum": case.label, "type": "nominal", "scale": scale, "legend": {"symbolOpacity": 1}}}
+
+    def _marks(self, marks: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+        *rivals, now = marks
+        axes = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}}
+        shapes = ("circle", "diamond", "triangle-up", "square")
+        layers: list[dict[str, Any]] = []
+        for n, (case, mark) in enumerate(zip(self.points, rivals, strict=True)):
+            layers.append(
+                {
+                    "transform": [{"calculate": mark["x"], "as": "x"}, {"calculate": mark["y"], "as": "y"}],
+                    "mark": {"type": "point", "shape": shapes[n % 4], "clip": True, "size": 240 - 80 * n, "opacity": 1},
+                    "encoding": axes | self._color(case),
+                }
+            )
+        place = [
+            {"calculate": now["x"], "as": "x"},
+            {"calculate": now["y"], "as": "y"},
+            {"calculate": now["text"], "as": "text"},
+        ]
+        layers.append(
+            {
+                "transform": place,
+                "layer": [
+                    {
+                        "mark": {"type": "rule", "strokeDash": [3, 3], "opacity": 0.6, "clip": True},
+                        "encoding": {"x": axes["x"]},
+                    },
+                    {
+                        "mark": {"type": "point", "filled": True, "size": 90, "color": INK, "clip": True},
+                        "encoding": axes,
+                    },
+                    {
+                        "mark": {"type": "text", "dx": 8, "dy": -10, "align": "left", "fontWeight": 600},
+                        "encoding": axes | {"text": {"field": "text"}},
+                    },
+                ],
+            }
+        )
+        return layers
+
+
+def _scaled(row: Any, value: str) -> str:
+    return f"{value} / {row.display_scale!r}" if row.display_scale != 1.0 else value
+
+
+def _named(name: str, label: str) -> str:
+    return f"{name} ({label})" if label else name
+
+
+def _described(name: str, label: str) -> dict[str, Any]:
+    row = quantity(name)
+    title = f"{row.title}, {label}" if label else row.title
+    return {"name": _named(name, label), "title": title, "scale": row.display_scale}
+
+
+def _pairs(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in values.items())
+
+
+def summary_lines(frame: pl.DataFrame) -> list[str]:
+    """Return rows and, per column of numbers, minimum, median and maximum, aligned."""
+    numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric() and column.count()]
+    width = max((len(column.name) for column in numbers), default=0)
+    lines = [f"{frame.height} rows"]
+    for column in numbers:
+        low, middle, high = (f"{value:.6g}" for value in (column.min(), column.median(), column.max()))  # type: ignore[str-format]
+        lines.append(f"{column.name:<{width}}  min {low:>11}  median {middle:>11}  max {high:>11}")
+    return lines

@@ -1,0 +1,104 @@
+"""Explorers: a live chart with its sliders, presets and reset, in a notebook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+
+from factorykit.charts.embed import html
+from factorykit.charts.live import Live
+from factorykit.errors import ScenarioError
+from factorykit.widgets.controls import labelled, preset_choice, reset_button, sliders
+from factorykit.widgets.live_chart import LiveChart
+
+
+class Explorer:
+    """A live chart and what moves it.
+
+    Displayed in JupyterLab it is ipywidgets sliders over a chart that changes in place; the same output also carries
+    the chart of the static page and its numbers as text.
+
+    >>> from factorykit.charts.checkpoint import goodput_by_interval
+    >>> explorer = Explorer(goodput_by_interval())
+    >>> explorer.set(accelerators=1024).values["accelerators"]
+    1024.0
+    """
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.sliders = sliders(live.controls)
+        self.chart = LiveChart(live, controls=self.sliders)
+        self._fixed = {name: value for name, value in live.parameters.items() if name not in self.sliders}
+        self._preset = preset_choice(live.presets)
+        self._preset.observe(self._choose, "value")
+        reset = reset_button()
+        reset.on_click(lambda _: self.reset())
+        bar = ipywidgets.HBox([self._preset, reset] if live.presets else [reset])
+        grid = ipywidgets.GridBox(
+            [labelled(control, self.sliders[control.name]) for control in live.controls],
+            layout=ipywidgets.Layout(
+                grid_template_columns="repeat(auto-fill, minmax(15rem, 1fr))", grid_gap="4px 20px"
+            ),
+        )
+        title = ipywidgets.HTML(f"<b style='font-size:1.1em'>{live.title}</b>")
+        self.view = ipywidgets.VBox([title, bar, grid, self.chart])
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every input as it stands, sliders and fixed ones, in the order of the vocabulary."""
+        moved = {name: float(slider.value) for name, slider in self.sliders.items()}
+        return {name: {**self._fixed, **moved}[name] for name in self.live.parameters}
+
+    def set(self, **quantities: Any) -> Explorer:
+        """Move sliders, or change what is held fixed; the chart follows.
+
+        Raises
+        ------
+        UnknownName, UnknownQuantity, ScenarioError
+            If a name is no input of the chart, or a value is refused or beyond the slider.
+        """
+        values = self.live.values(quantities)
+        for name in quantities:
+            slider = self.sliders.get(name)
+            control = next((control for control in self.live.controls if control.name == name), None)
+            if slider is None or control is None:
+                self._fixed[name] = values[name]
+            elif control.minimum <= values[name] <= control.maximum:
+                slider.value = values[name]
+            else:
+                raise ScenarioError(
+                    f"{name} = {values[name]:g} is beyond the slider, {control.minimum:g} to {control.maximum:g}"
+                )
+        self.chart.signals = dict(self._fixed)
+        return self
+
+    def preset(self, label: str) -> Explorer:
+        """Set every input as the preset called ``label`` has it."""
+        return self.set(**self.live.preset(label))
+
+    def reset(self) -> Explorer:
+        """Take every input back to where it started."""
+        self._preset.value = ""
+        return self.set(**self.live.parameters)
+
+    def summary(self) -> str:
+        """Return what the chart shows at the present setting, as a few lines of numbers."""
+        return self.live.summary(self.values)
+
+    def _choose(self, change: Any) -> None:
+        if change["new"]:
+            self.preset(change["new"])
+
+    def _repr_mimebundle_(self, **_: Any) -> Any:
+        view = self.view._repr_mimebundle_() or {}
+        data, metadata = view if isinstance(view, tuple) else (view, {})
+        return {**data, "text/html": html(self.live.payload), "text/plain": self.live.summary()}, metadata
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def explore(live: Live) -> Explorer:
+    """Return sliders over a live chart, for a notebook."""
+    return Explorer(live)
