@@ -17,10 +17,22 @@ if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
+    from factorykit.model.compare import attribute, compare
+    from factorykit.model.distributions import (
+        LogNormal,
+        LogUniform,
+        Normal,
+        Quantiles,
+        Triangular,
+        Uniform,
+        empirical,
+    )
     from factorykit.model.evaluate import evaluate
     from factorykit.model.explain import explain
     from factorykit.model.presets import preset, presets
+    from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
+    from factorykit.model.sweep import sweep
     from factorykit.quantities import quantities, quantity
 
 __version__ = "0.1.0"
@@ -28,19 +40,33 @@ __version__ = "0.1.0"
 _HOME = {
     "FactorykitError": "errors",
     "FactorykitWarning": "errors",
+    "LogNormal": "model.distributions",
+    "LogUniform": "model.distributions",
+    "Normal": "model.distributions",
+    "Quantiles": "model.distributions",
     "Scenario": "model.scenario",
+    "Triangular": "model.distributions",
+    "Uniform": "model.distributions",
+    "attribute": "model.compare",
+    "bands": "model.sample",
     "build": "datasets",
     "charts": "",
+    "compare": "model.compare",
     "datasets": "",
+    "empirical": "model.distributions",
     "evaluate": "model.evaluate",
+    "exceedance": "model.sample",
     "explain": "model.explain",
     "formulas": "",
     "preset": "model.presets",
     "presets": "model.presets",
     "quantities": "quantities",
     "quantity": "quantities",
+    "sample": "model.sample",
+    "sensitivity": "model.sample",
     "sources": "datasets",
     "sql": "datasets",
+    "sweep": "model.sweep",
     "table": "datasets",
     "tables": "datasets",
     "widgets": "",
@@ -49,19 +75,33 @@ _HOME = {
 __all__ = [
     "FactorykitError",
     "FactorykitWarning",
+    "LogNormal",
+    "LogUniform",
+    "Normal",
+    "Quantiles",
     "Scenario",
+    "Triangular",
+    "Uniform",
+    "attribute",
+    "bands",
     "build",
     "charts",
+    "compare",
     "datasets",
+    "empirical",
     "evaluate",
+    "exceedance",
     "explain",
     "formulas",
     "preset",
     "presets",
     "quantities",
     "quantity",
+    "sample",
+    "sensitivity",
     "sources",
     "sql",
+    "sweep",
     "table",
     "tables",
     "widgets",

@@ -1,0 +1,251 @@
+"""What is known about an input that is not known exactly: a distribution, given by its quantile function.
+
+Every distribution has ``ppf(u)``, the value below which a share ``u`` of the probability lies, so a frozen
+distribution of ``scipy.stats`` serves as well. Rows come from points in the unit cube through ``ppf``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from factorykit.errors import ScenarioError
+
+CENTRAL_MASS = 0.9
+"""Share of the probability between the two values that give a lognormal, where nobody says otherwise: 5 to 95 %."""
+
+
+@runtime_checkable
+class Distribution(Protocol):
+    """Anything with a quantile function."""
+
+    def ppf(self, q: Any) -> Any:
+        """Return the values below which the shares ``q`` of the probability lie."""
+        ...
+
+
+def _finite(kind: str, **numbers: float) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ScenarioError(f"{kind}: {name} = {value!r} is not a finite number; give one")
+
+
+def _ordered(kind: str, low: float, high: float) -> None:
+    if not low < high:
+        raise ScenarioError(f"{kind}: low = {low!r} is not below high = {high!r}; a fixed value belongs in the base")
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Every value between ``low`` and ``high`` is as likely as any other.
+
+    >>> float(Uniform(0.3, 0.5).ppf(0.5))
+    0.4
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _finite("Uniform", low=self.low, high=self.high)
+        _ordered("Uniform", self.low, self.high)
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles."""
+        return self.low + (self.high - self.low) * q
+
+
+@dataclass(frozen=True, slots=True)
+class LogUniform:
+    """Every factor between ``low`` and ``high`` is as likely as any other; both above zero.
+
+    >>> round(float(LogUniform(1.0, 100.0).ppf(0.5)), 9)
+    10.0
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _finite("LogUniform", low=self.low, high=self.high)
+        _ordered("LogUniform", self.low, self.high)
+        if self.low <= 0.0:
+            raise ScenarioError(f"LogUniform: low = {self.low!r} is not above zero; use Uniform")
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles."""
+        return self.low * (self.high / self.low) ** q
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Gaussian with ``mean`` and standard deviation ``sd``, cut off below ``low`` and above ``high``.
+
+    >>> float(Normal(0.4, 0.03, low=0.0, high=1.0).ppf(0.5))
+    0.4
+    """
+
+    mean: float
+    sd: float
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        _finite("Normal", mean=self.mean, sd=self.sd)
+        _ordered("Normal", self.low, self.high)
+        if self.sd <= 0.0:
+            raise ScenarioError(f"Normal: sd = {self.sd!r} is not above zero; a fixed value belongs in the base")
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles."""
+        from scipy.special import ndtr, ndtri
+
+        below, above = ndtr((self.low - self.mean) / self.sd), ndtr((self.high - self.mean) / self.sd)
+        return self.mean + self.sd * ndtri(below + (above - below) * q)
+
+
+@dataclass(frozen=True, slots=True)
+class LogNormal:
+    """Lognormal with a share ``mass`` of its probability between ``low`` and ``high``, equal shares on either side.
+
+    The median is ``sqrt(low * high)``. Two quantiles are what sources print; a mean and a sigma hardly ever.
+
+    >>> round(float(LogNormal(1.0, 4.0).ppf(0.5)), 9), round(float(LogNormal(1.0, 4.0).ppf(0.95)), 9)
+    (2.0, 4.0)
+    """
+
+    low: float
+    high: float
+    mass: float = CENTRAL_MASS
+
+    def __post_init__(self) -> None:
+        _finite("LogNormal", low=self.low, high=self.high, mass=self.mass)
+        _ordered("LogNormal", self.low, self.high)
+        if self.low <= 0.0:
+            raise ScenarioError(f"LogNormal: low = {self.low!r} is not above zero; use Normal")
+        if not 0.0 < self.mass < 1.0:
+            raise ScenarioError(
+                f"LogNormal: mass = {self.mass!r} is outside (0, 1); give the share between low and high"
+            )
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the logarithm."""
+        from scipy.special import ndtri
+
+        return math.log(self.high / self.low) / (2.0 * float(ndtri(0.5 + 0.5 * self.mass)))
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles."""
+        import numpy as np
+        from scipy.special import ndtri
+
+        return math.sqrt(self.low) * math.sqrt(self.high) * np.exp(self.sigma * ndtri(q))
+
+
+@dataclass(frozen=True, slots=True)
+class Triangular:
+    """Rises linearly from ``low`` to ``mode`` and falls linearly to ``high``.
+
+    >>> float(Triangular(0.0, 0.5, 1.0).ppf(0.5))
+    0.5
+    """
+
+    low: float
+    mode: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _finite("Triangular", low=self.low, mode=self.mode, high=self.high)
+        _ordered("Triangular", self.low, self.high)
+        if not self.low <= self.mode <= self.high:
+            raise ScenarioError(f"Triangular: mode = {self.mode!r} is outside [{self.low!r}, {self.high!r}]")
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles."""
+        import numpy as np
+
+        width, rise = self.high - self.low, self.mode - self.low
+        left = self.low + np.sqrt(q * width * rise)
+        right = self.high - np.sqrt((1.0 - q) * width * (width - rise))
+        return np.where(q * width < rise, left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Straight lines between known quantiles; the shares run from 0 to 1.
+
+    >>> float(Quantiles((0.0, 0.5, 1.0), (1.99, 3.25, 12.29)).ppf(0.5))
+    3.25
+    """
+
+    shares: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.shares) != len(self.values) or len(self.shares) < 2:
+            raise ScenarioError(
+                f"Quantiles: {len(self.shares)} shares and {len(self.values)} values; give two or more pairs"
+            )
+        _finite("Quantiles", **{f"values[{i}]": value for i, value in enumerate(self.values)})
+        rising = all(a < b for a, b in zip(self.shares, self.shares[1:], strict=False))
+        if self.shares[0] != 0.0 or self.shares[-1] != 1.0 or not rising:
+            raise ScenarioError(f"Quantiles: shares {self.shares} do not rise from 0 to 1; add the lowest and highest")
+        if any(a > b for a, b in zip(self.values, self.values[1:], strict=False)):
+            raise ScenarioError(f"Quantiles: values {self.values} fall somewhere; sort them with their shares")
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles."""
+        import numpy as np
+
+        return np.interp(q, self.shares, self.values)
+
+
+def empirical(values: Sequence[float]) -> Quantiles:
+    """Return the distribution that was seen: straight lines between the sorted ``values``.
+
+    Between the observations the quantile is that of NumPy's and polars' ``linear`` rule.
+
+    >>> float(empirical([3.0, 1.0, 2.0]).ppf(0.5))
+    2.0
+    """
+    seen = sorted(float(value) for value in values)
+    if len(seen) < 2:
+        raise ScenarioError(f"empirical: {len(seen)} values; give two or more, or put a fixed value in the base")
+    return Quantiles(tuple(i / (len(seen) - 1) for i in range(len(seen))), tuple(seen))
+
+
+FURTHEST = 2.0**-31
+"""How near to 0 and 1 a point comes: half the last bit of a Sobol point."""
+
+
+def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
+    """Return ``distributions`` if every name is a numeric quantity and every value has a quantile function.
+
+    Raises
+    ------
+    UnknownQuantity, ScenarioError
+    """
+    from factorykit.quantities import quantity
+
+    if not distributions:
+        raise ScenarioError("distributions are empty; give at least one, e.g. {'mfu': Uniform(0.35, 0.45)}")
+    for name, distribution in distributions.items():
+        row = quantity(name)
+        if row.is_text:
+            raise ScenarioError(f"{name} is a word, not a number; compare its alternatives instead")
+        if not isinstance(distribution, Distribution):
+            raise ScenarioError(
+                f"{name} = {distribution!r} is no distribution; give one such as Uniform(0.35, 0.45), "
+                f"or put a fixed value in the base"
+            )
+        for share in (FURTHEST, 1.0 - FURTHEST):
+            end = float(distribution.ppf(share))
+            if not row.holds(end):
+                raise ScenarioError(
+                    f"{name}: the distribution reaches {end:g}, outside {row.bounds}; "
+                    f"use a narrower one, or cut a Normal off with low and high"
+                )
+    return dict(distributions)
