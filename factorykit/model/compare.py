@@ -185,7 +185,7 @@ def _mixtures(
     for subset in subsets:
         mixed = {name: value for name, value in first.items() if name not in subset}
         mixed |= {name: value for name, value in last.items() if name in subset}
-        numbers = {name: value for name, value in mixed.items() if not isinstance(value, str)}
+        numbers: dict[str, float] = {name: value for name, value in mixed.items() if not isinstance(value, str)}
         words = {name: value for name, value in mixed.items() if isinstance(value, str)}
         key = (tuple(sorted(numbers)), tuple(sorted(words.items())))
         groups.setdefault(key, []).append((subset, numbers))
