@@ -7,11 +7,33 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from factorykit.formulas import architecture, checkpoint, compute, cost, energy, reliability
+from factorykit.formulas import (
+    architecture,
+    checkpoint,
+    compute,
+    cost,
+    energy,
+    operations,
+    reliability,
+    scaling,
+    topology,
+)
 
-__all__ = ["architecture", "arguments", "catalogue", "checkpoint", "compute", "cost", "energy", "reliability"]
+__all__ = [
+    "architecture",
+    "arguments",
+    "catalogue",
+    "checkpoint",
+    "compute",
+    "cost",
+    "energy",
+    "operations",
+    "reliability",
+    "scaling",
+    "topology",
+]
 
-TOPICS = (architecture, compute, energy, reliability, checkpoint, cost)
+TOPICS = (architecture, compute, topology, energy, reliability, checkpoint, cost, operations, scaling)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from factorykit.constants import HOURS_PER_YEAR, JOULES_PER_KWH, WATTS_PER_KILOWATT
+from factorykit.formulas.functions import ceil, floor, where
 from factorykit.typing import Numeric
 
 
@@ -245,3 +246,489 @@ def training_water_l(training_energy_kwh: Numeric, pue: Numeric, water_l_per_kwh
     1800000
     """
     return training_energy_kwh / pue * water_l_per_kwh
+
+
+def accelerator_power_linear_w(
+    accelerator_idle_power_w: Numeric, accelerator_peak_power_w: Numeric, accelerator_load: Numeric
+) -> Numeric:
+    r"""Power of one chip between idle and its limit.
+
+    .. math:: P_{a,\mathrm{lin}} = P_{idle} + u_a (P_{peak} - P_{idle})
+
+    Parameters
+    ----------
+    accelerator_idle_power_w : numeric
+        Power of one chip that waits, :math:`P_{idle}`. [W]
+    accelerator_peak_power_w : numeric
+        Power of one chip at its limit; the thermal design power where nobody measured, :math:`P_{peak}`. [W]
+    accelerator_load : numeric
+        Share of the way from idle to peak power, :math:`u_a`. [1]
+
+    Returns
+    -------
+    accelerator_power_linear_w : numeric
+        Power per accelerator (linear in load), :math:`P_{a,lin}`. [W]
+
+    Notes
+    -----
+    Linear in load, which servers follow within a few percent. A scenario that names it for ``accelerator_power_w`` uses
+    it.
+
+    References
+    ----------
+    .. [1] X. Fan, W.-D. Weber and L. A. Barroso, "Power provisioning for a warehouse-sized computer," ISCA 2007,
+       section 4.1.
+
+    Examples
+    --------
+    >>> accelerator_power_linear_w(100.0, 700.0, 0.9)
+    640.0
+    """
+    return accelerator_idle_power_w + accelerator_load * (accelerator_peak_power_w - accelerator_idle_power_w)
+
+
+def network_power_w(
+    switches: Numeric,
+    switch_power_w: Numeric,
+    switch_links: Numeric,
+    network_endpoints: Numeric,
+    transceiver_power_w: Numeric,
+) -> Numeric:
+    r"""Power of the training fabric outside the servers.
+
+    .. math:: P_{net} = n_{sw} P_{sw} + (2 n_l + n_e) P_t
+
+    Parameters
+    ----------
+    switches : numeric
+        Switches, :math:`n_{sw}`. [1]
+    switch_power_w : numeric
+        One switch without transceivers, :math:`P_{sw}`. [W]
+    switch_links : numeric
+        Links between switches, :math:`n_l`. [1]
+    network_endpoints : numeric
+        Network endpoints, :math:`n_e`. [1]
+    transceiver_power_w : numeric
+        One end of an optical link, :math:`P_t`. [W]
+
+    Returns
+    -------
+    network_power_w : numeric
+        Network power, :math:`P_{net}`. [W]
+
+    Notes
+    -----
+    Every link between switches is optical with a transceiver at both ends; the switch end of each endpoint's cable is
+    counted here, the other end with the adapter.
+
+    References
+    ----------
+    .. [1] NVIDIA, "Quantum-2 QM9700 series datasheet," 2023, power: 64 ports of 400 Gb/s.
+
+    Examples
+    --------
+    2,048 endpoints:
+
+    >>> network_power_w(96.0, 1000.0, 2048.0, 2048.0, 15.0)
+    188160.0
+    """
+    return switches * switch_power_w + (2.0 * switch_links + network_endpoints) * transceiver_power_w
+
+
+def node_overhead_power_built_w(
+    host_power_w: Numeric,
+    nics_per_node: Numeric,
+    nic_power_w: Numeric,
+    fan_power_w: Numeric,
+    network_power_w: Numeric,
+    nodes: Numeric,
+) -> Numeric:
+    r"""Power of one server besides its chips, with its share of the network.
+
+    .. math:: P_{o,b} = P_h + n_{nic} P_{nic} + P_{fan} + P_{net} / n_s
+
+    Parameters
+    ----------
+    host_power_w : numeric
+        CPUs, memory, drives and board of one node, :math:`P_h`. [W]
+    nics_per_node : numeric
+        Network adapters of one node on the training fabric, :math:`n_{nic}`. [1]
+    nic_power_w : numeric
+        One adapter with its share of the cable, :math:`P_{nic}`. [W]
+    fan_power_w : numeric
+        Fans and power conversion losses of one node, :math:`P_{fan}`. [W]
+    network_power_w : numeric
+        Network power, :math:`P_{net}`. [W]
+    nodes : numeric
+        Nodes, :math:`n_s`. [1]
+
+    Returns
+    -------
+    node_overhead_power_built_w : numeric
+        Node overhead power (built up), :math:`P_{o,b}`. [W]
+
+    Notes
+    -----
+    Each part is counted once: the switch share stands here and nowhere else. A scenario that names it for
+    ``node_overhead_power_w`` uses it.
+
+    References
+    ----------
+    .. [1] NVIDIA, "DGX H100/H200 user guide," 2024, power specifications: 10.2 kW at most with eight 700 W chips.
+
+    Examples
+    --------
+    >>> round(node_overhead_power_built_w(1300.0, 8.0, 25.0, 1000.0, 188160.0, 256.0))
+    3235
+    """
+    return host_power_w + nics_per_node * nic_power_w + fan_power_w + network_power_w / nodes
+
+
+def rack_power_w(nodes_per_rack: Numeric, node_power_w: Numeric) -> Numeric:
+    r"""Power of one full rack.
+
+    .. math:: P_r = n_r P_n
+
+    Parameters
+    ----------
+    nodes_per_rack : numeric
+        Servers in one rack; an NVL72 rack is one node of 72 chips, :math:`n_r`. [1]
+    node_power_w : numeric
+        Node power, :math:`P_n`. [W]
+
+    Returns
+    -------
+    rack_power_w : numeric
+        Rack power, :math:`P_r`. [W]
+
+    Notes
+    -----
+    All of it leaves as heat.
+
+    References
+    ----------
+    .. [1] NVIDIA, "DGX SuperPOD data center design, DGX H100," 2023: four systems a rack, 40.8 kW.
+
+    Examples
+    --------
+    Four DGX H100 at their limit:
+
+    >>> rack_power_w(4.0, 10_200.0)
+    40800.0
+    """
+    return nodes_per_rack * node_power_w
+
+
+def racks(nodes: Numeric, nodes_per_rack: Numeric) -> Numeric:
+    r"""Racks that the servers fill.
+
+    .. math:: n_{rack} = \lceil n_s / n_r \rceil
+
+    Parameters
+    ----------
+    nodes : numeric
+        Nodes, :math:`n_s`. [1]
+    nodes_per_rack : numeric
+        Servers in one rack; an NVL72 rack is one node of 72 chips, :math:`n_r`. [1]
+
+    Returns
+    -------
+    racks : numeric
+        Racks, :math:`n_{rack}`. [1]
+
+    Notes
+    -----
+    Racks of switches and storage come on top.
+
+    References
+    ----------
+    .. [1] NVIDIA, "DGX SuperPOD data center design, DGX H100," 2023: eight racks for 32 systems.
+
+    Examples
+    --------
+    >>> racks(32.0, 4.0)
+    8.0
+    """
+    return ceil(nodes / nodes_per_rack)
+
+
+def cooling_fits(rack_power_w: Numeric, cooling_capacity_w: Numeric) -> Numeric:
+    r"""Whether the cooling takes the heat out of a full rack.
+
+    .. math:: z_c = [P_r \le Q_r]
+
+    Parameters
+    ----------
+    rack_power_w : numeric
+        Rack power, :math:`P_r`. [W]
+    cooling_capacity_w : numeric
+        Heat that the cooling takes out of one rack, :math:`Q_r`. [W]
+
+    Returns
+    -------
+    cooling_fits : numeric
+        Cooling suffices, :math:`z_c`. [1]
+
+    Notes
+    -----
+    Compares peak with capacity if peaks are given. Capacities are of the approach, not of one product.
+
+    References
+    ----------
+    .. [1] ASHRAE TC 9.9, "Emergence and expansion of liquid cooling in mainstream data centers," white paper, 2021.
+
+    Examples
+    --------
+    Four DGX H100 in a rack that is cooled with 30 kW of air:
+
+    >>> cooling_fits(40_800.0, 30_000.0)
+    0.0
+    """
+    return where(rack_power_w <= cooling_capacity_w, 1.0, 0.0)
+
+
+def nodes_per_rack_cooled(cooling_capacity_w: Numeric, node_power_w: Numeric) -> Numeric:
+    r"""Servers that a rack may hold without outgrowing its cooling.
+
+    .. math:: n_{r,max} = \lfloor Q_r / P_n \rfloor
+
+    Parameters
+    ----------
+    cooling_capacity_w : numeric
+        Heat that the cooling takes out of one rack, :math:`Q_r`. [W]
+    node_power_w : numeric
+        Node power, :math:`P_n`. [W]
+
+    Returns
+    -------
+    nodes_per_rack_cooled : numeric
+        Nodes per rack that the cooling allows, :math:`n_{r,max}`. [1]
+
+    Notes
+    -----
+    Zero where not even one server can be cooled.
+
+    References
+    ----------
+    .. [1] ASHRAE TC 9.9, "Emergence and expansion of liquid cooling in mainstream data centers," white paper, 2021.
+
+    Examples
+    --------
+    >>> nodes_per_rack_cooled(30_000.0, 10_200.0)
+    2.0
+    """
+    return floor(cooling_capacity_w / node_power_w)
+
+
+def facility_power_per_accelerator_w(facility_power_w: Numeric, accelerators: Numeric) -> Numeric:
+    r"""Power at the meter for each chip.
+
+    .. math:: P_{f,1} = P_f / n
+
+    Parameters
+    ----------
+    facility_power_w : numeric
+        Facility power, :math:`P_f`. [W]
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+
+    Returns
+    -------
+    facility_power_per_accelerator_w : numeric
+        Facility power per accelerator, :math:`P_{f,1}`. [W]
+
+    Notes
+    -----
+    What a forecast of chips and megawatts can be held against.
+
+    References
+    ----------
+    .. [1] Data Center Dynamics, October 2024, on Colossus: about 150 MW for 100,000 chips.
+
+    Examples
+    --------
+    >>> facility_power_per_accelerator_w(150e6, 100_000.0)
+    1500.0
+    """
+    return facility_power_w / accelerators
+
+
+def training_embodied_carbon_kg(
+    accelerator_hours: Numeric,
+    embodied_carbon_kg_per_accelerator: Numeric,
+    hardware_life_years: Numeric,
+    utilization: Numeric,
+) -> Numeric:
+    r"""Share of the emissions from making the machines that the run uses up.
+
+    .. math:: M_e = \frac{H m_e}{8760\, n_h u}
+
+    Parameters
+    ----------
+    accelerator_hours : numeric
+        Accelerator-hours, :math:`H`. [h]
+    embodied_carbon_kg_per_accelerator : numeric
+        Making of one chip and its share of the server, :math:`m_e`. [kg]
+    hardware_life_years : numeric
+        Years until servers and network are replaced, :math:`n_h`. [a]
+    utilization : numeric
+        Share of the year in which the accelerators are in use, :math:`u`. [1]
+
+    Returns
+    -------
+    training_embodied_carbon_kg : numeric
+        Embodied emissions of the run, :math:`M_e`. [kg]
+
+    Notes
+    -----
+    Spread over the hours in use. Building, network and storage are not in it unless the input holds their share.
+
+    References
+    ----------
+    .. [1] A. S. Luccioni et al., "Estimating the carbon footprint of BLOOM," JMLR, vol. 24, 2023, arXiv:2211.02001,
+       section 4.1: 2,500 kg a server of eight, 150 kg a GPU, six years, 85 % in use; 11.2 t.
+
+    Examples
+    --------
+    BLOOM, 1.08 million hours; the paper prints 11.2 t:
+
+    >>> round(training_embodied_carbon_kg(1_082_990.0, 2500.0 / 8 + 150.0, 6.0, 0.85) / 1000, 1)
+    11.2
+    """
+    return accelerator_hours * embodied_carbon_kg_per_accelerator / (HOURS_PER_YEAR * hardware_life_years * utilization)
+
+
+def training_carbon_matched_kg(training_carbon_kg: Numeric, carbon_free_share: Numeric) -> Numeric:
+    r"""Operational emissions after carbon-free energy of the same hour and grid.
+
+    .. math:: M_h = M_c (1 - \gamma)
+
+    Parameters
+    ----------
+    training_carbon_kg : numeric
+        Training emissions, :math:`M_c`. [kg]
+    carbon_free_share : numeric
+        Share of the energy that carbon-free sources cover in the same hour, :math:`\gamma`. [1]
+
+    Returns
+    -------
+    training_carbon_matched_kg : numeric
+        Emissions, hourly matched, :math:`M_h`. [kg]
+
+    Notes
+    -----
+    The share has to be counted hour by hour; yearly certificates do not qualify. The rest is taken at the grid's
+    average.
+
+    References
+    ----------
+    .. [1] Google, "24/7 carbon-free energy: methodologies and metrics," 2021, section 2.
+
+    Examples
+    --------
+    >>> training_carbon_matched_kg(1000.0, 0.9)
+    99.99999999999997
+    """
+    return training_carbon_kg * (1.0 - carbon_free_share)
+
+
+def training_carbon_total_kg(training_carbon_kg: Numeric, training_embodied_carbon_kg: Numeric) -> Numeric:
+    r"""Operational emissions and the share of making the machines.
+
+    .. math:: M_t = M_c + M_e
+
+    Parameters
+    ----------
+    training_carbon_kg : numeric
+        Training emissions, :math:`M_c`. [kg]
+    training_embodied_carbon_kg : numeric
+        Embodied emissions of the run, :math:`M_e`. [kg]
+
+    Returns
+    -------
+    training_carbon_total_kg : numeric
+        Emissions with embodied share, :math:`M_t`. [kg]
+
+    Notes
+    -----
+    The two parts do not overlap.
+
+    References
+    ----------
+    .. [1] A. S. Luccioni et al., "Estimating the carbon footprint of BLOOM," JMLR, vol. 24, 2023, arXiv:2211.02001,
+       section 4.1.
+
+    Examples
+    --------
+    BLOOM without its idle power, 24.7 t and 11.2 t:
+
+    >>> round(training_carbon_total_kg(24_700.0, 11_200.0))
+    35900
+    """
+    return training_carbon_kg + training_embodied_carbon_kg
+
+
+def training_water_grid_l(training_energy_kwh: Numeric, grid_water_l_per_kwh: Numeric) -> Numeric:
+    r"""Water that power stations consume for the electricity of the run.
+
+    .. math:: V_g = E\, \mathrm{WUE}_g
+
+    Parameters
+    ----------
+    training_energy_kwh : numeric
+        Training energy, :math:`E`. [kWh]
+    grid_water_l_per_kwh : numeric
+        Litres that power stations consume per kWh at the meter, :math:`WUE_g`. [L/kWh]
+
+    Returns
+    -------
+    training_water_grid_l : numeric
+        Water of the electricity, :math:`V_g`. [L]
+
+    Notes
+    -----
+    Consumed, not withdrawn. Hydropower's evaporation dominates where it counts.
+
+    References
+    ----------
+    .. [1] P. Li et al., "Making AI less thirsty," arXiv:2304.03271, 2023, section 2: 3.1 L/kWh in the United States.
+
+    Examples
+    --------
+    >>> training_water_grid_l(1e6, 3.1)
+    3100000.0
+    """
+    return training_energy_kwh * grid_water_l_per_kwh
+
+
+def training_water_total_l(training_water_l: Numeric, training_water_grid_l: Numeric) -> Numeric:
+    r"""Water on site and in the power stations.
+
+    .. math:: V_t = V_w + V_g
+
+    Parameters
+    ----------
+    training_water_l : numeric
+        Training water, :math:`V_w`. [L]
+    training_water_grid_l : numeric
+        Water of the electricity, :math:`V_g`. [L]
+
+    Returns
+    -------
+    training_water_total_l : numeric
+        Water on site and in the grid, :math:`V_t`. [L]
+
+    Notes
+    -----
+    The two parts do not overlap.
+
+    References
+    ----------
+    .. [1] P. Li et al., "Making AI less thirsty," arXiv:2304.03271, 2023, section 2.
+
+    Examples
+    --------
+    >>> training_water_total_l(1.8e6, 3.1e6)
+    4900000.0
+    """
+    return training_water_l + training_water_grid_l

@@ -83,7 +83,10 @@ def on_sympy(formula: Callable[..., Any]) -> np.ndarray:
     expression = sympy.sympify(formula(*symbols))
     columns = inputs(formula).values()
     return np.array(
-        [float(expression.evalf(30, subs=dict(zip(symbols, row, strict=True)))) for row in zip(*columns, strict=True)]
+        [
+            float(expression.evalf(30, subs=dict(zip(symbols, map(sympy.Rational, row), strict=True))))
+            for row in zip(*columns, strict=True)
+        ]
     )
 
 

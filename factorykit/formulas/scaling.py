@@ -1,0 +1,283 @@
+"""What a model of a given size asks of accelerators, storage and network."""
+
+from __future__ import annotations
+
+from factorykit.typing import Numeric
+
+TOKENS_PER_PARAMETER = 20.0
+"""Hoffmann et al. 2022, table 3: 20.2 tokens per parameter at 67B, rounded as everybody quotes it. [1]"""
+
+
+def required_accelerators(
+    training_flop: Numeric, peak_flop_per_s: Numeric, mfu: Numeric, goodput: Numeric, deadline_s: Numeric
+) -> Numeric:
+    r"""Accelerators that finish the work by a deadline.
+
+    .. math:: n_d = \frac{C}{F\, \mathrm{MFU}\, G\, T_d}
+
+    Parameters
+    ----------
+    training_flop : numeric
+        Training compute, :math:`C`. [FLOP]
+    peak_flop_per_s : numeric
+        Dense peak of one chip at the precision of the run, :math:`F`. [FLOP/s]
+    mfu : numeric
+        Model FLOP per second over peak; fraction, :math:`MFU`. [1]
+    goodput : numeric
+        Share of wall-clock time that ends up as training progress, :math:`G`. [1]
+    deadline_s : numeric
+        Wall-clock time that the run may take, :math:`T_d`. [s]
+
+    Returns
+    -------
+    required_accelerators : numeric
+        Accelerators needed, :math:`n_d`. [1]
+
+    Notes
+    -----
+    MFU and goodput fall with scale; give those of the scale that comes out.
+
+    References
+    ----------
+    .. [1] A. Chowdhery et al., "PaLM: scaling language modeling with pathways," arXiv:2204.02311, 2022, appendix B.
+
+    Examples
+    --------
+    405B on 15.6 trillion tokens in 78.4 days at 38 % and no stops:
+
+    >>> round(required_accelerators(3.79e25, 989e12, 0.38, 1.0, 78.4 * 86400))
+    14888
+    """
+    return training_flop / (peak_flop_per_s * mfu * goodput * deadline_s)
+
+
+def compute_optimal_tokens(parameters: Numeric) -> Numeric:
+    r"""Tokens that make best use of a training budget.
+
+    .. math:: D_* = 20 N
+
+    Parameters
+    ----------
+    parameters : numeric
+        All weights of the model; embeddings and every expert included; derived when an architecture is given,
+        :math:`N`. [1]
+
+    Returns
+    -------
+    compute_optimal_tokens : numeric
+        Compute-optimal tokens, :math:`D_*`. [1]
+
+    Notes
+    -----
+    About 20 tokens per parameter; models meant to be served are trained far longer.
+
+    References
+    ----------
+    .. [1] J. Hoffmann et al., "Training compute-optimal large language models," arXiv:2203.15556, 2022, table 3.
+
+    Examples
+    --------
+    Chinchilla, 70B:
+
+    >>> compute_optimal_tokens(70e9)
+    1400000000000.0
+    """
+    return TOKENS_PER_PARAMETER * parameters
+
+
+def data_read_bytes_per_s(tokens: Numeric, bytes_per_token: Numeric, wall_s: Numeric) -> Numeric:
+    r"""Rate at which training reads its tokens.
+
+    .. math:: B_d = D b_t / T
+
+    Parameters
+    ----------
+    tokens : numeric
+        Tokens seen in the run, :math:`D`. [1]
+    bytes_per_token : numeric
+        Stored size of one token: 4 as int32, 2 where the vocabulary fits 16 bits, :math:`b_t`. [byte]
+    wall_s : numeric
+        Wall-clock time, :math:`T`. [s]
+
+    Returns
+    -------
+    data_read_bytes_per_s : numeric
+        Data read rate, :math:`B_d`. [byte/s]
+
+    Notes
+    -----
+    Text is tokenized beforehand. Images and video read more; start-up and shuffling come in bursts.
+
+    References
+    ----------
+    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: storage of 2 to 7 TB/s, for
+       checkpoints.
+
+    Examples
+    --------
+    15 trillion tokens in 54 days:
+
+    >>> round(data_read_bytes_per_s(15e12, 4.0, 54 * 86400.0) / 1e6, 1)
+    12.9
+    """
+    return tokens * bytes_per_token / wall_s
+
+
+def data_read_share(data_read_bytes_per_s: Numeric, storage_read_bytes_per_s: Numeric) -> Numeric:
+    r"""Share of the storage's read rate that training data takes.
+
+    .. math:: z_d = B_d / B_r
+
+    Parameters
+    ----------
+    data_read_bytes_per_s : numeric
+        Data read rate, :math:`B_d`. [byte/s]
+    storage_read_bytes_per_s : numeric
+        Aggregate rate that the storage delivers, :math:`B_r`. [byte/s]
+
+    Returns
+    -------
+    data_read_share : numeric
+        Data reading over storage rate, :math:`z_d`. [1]
+
+    Notes
+    -----
+    Above 1 the accelerators wait for data.
+
+    References
+    ----------
+    .. [1] MLCommons, "MLPerf Storage v1.0 results," 2024: read rates per accelerator.
+
+    Examples
+    --------
+    >>> round(data_read_share(12.9e6, 10e9), 5)
+    0.00129
+    """
+    return data_read_bytes_per_s / storage_read_bytes_per_s
+
+
+def storage_write_needed_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_stall_limit_s: Numeric) -> Numeric:
+    r"""Write rate that keeps the stall for a checkpoint within a limit.
+
+    .. math:: B_{w,min} = S / C_{max}
+
+    Parameters
+    ----------
+    checkpoint_bytes : numeric
+        Checkpoint size, :math:`S`. [byte]
+    checkpoint_stall_limit_s : numeric
+        Time the job may stand still for one checkpoint, :math:`C_{max}`. [s]
+
+    Returns
+    -------
+    storage_write_needed_bytes_per_s : numeric
+        Write rate needed, :math:`B_{w,min}`. [byte/s]
+
+    Notes
+    -----
+    For saves that block; asynchronous saves only have to end within the interval.
+
+    References
+    ----------
+    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1.
+
+    Examples
+    --------
+    405B at 14 bytes within a minute, in GB/s:
+
+    >>> storage_write_needed_bytes_per_s(405e9 * 14.0, 60.0) / 1e9
+    94.5
+    """
+    return checkpoint_bytes / checkpoint_stall_limit_s
+
+
+def gradient_exchange_bytes(
+    parameters: Numeric, gradient_bytes_per_parameter: Numeric, model_shards: Numeric
+) -> Numeric:
+    r"""Bytes that one accelerator sends in a step to agree on gradients.
+
+    .. math:: S_g = 2 b_g N / n_m
+
+    Parameters
+    ----------
+    parameters : numeric
+        All weights of the model; embeddings and every expert included; derived when an architecture is given,
+        :math:`N`. [1]
+    gradient_bytes_per_parameter : numeric
+        2 in bf16; 4 in fp32, :math:`b_g`. [byte]
+    model_shards : numeric
+        Tensor times pipeline parallel ways, :math:`n_m`. [1]
+
+    Returns
+    -------
+    gradient_exchange_bytes : numeric
+        Gradient exchange per accelerator and step, :math:`S_g`. [byte]
+
+    Notes
+    -----
+    A ring all-reduce, or reduce-scatter and all-gather, over many copies; each direction carries as much. Exchange
+    inside a copy of the model comes on top.
+
+    References
+    ----------
+    .. [1] R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH," Int.
+       J. High Perform. Comput. Appl., vol. 19, no. 1, 2005, section 4.4.
+
+    Examples
+    --------
+    405B over 128 accelerators, in GB:
+
+    >>> gradient_exchange_bytes(405e9, 2.0, 128.0) / 1e9
+    12.65625
+    """
+    return 2.0 * gradient_bytes_per_parameter * parameters / model_shards
+
+
+def scale_out_needed_bytes_per_s(
+    gradient_exchange_bytes: Numeric,
+    active_parameters: Numeric,
+    tokens_per_step: Numeric,
+    cluster_peak_flop_per_s: Numeric,
+    mfu: Numeric,
+) -> Numeric:
+    r"""Bandwidth per accelerator and direction at which the gradient exchange hides behind the arithmetic.
+
+    .. math:: B_{out} = S_g \frac{F_c\, \mathrm{MFU}}{6 N_a B_t}
+
+    Parameters
+    ----------
+    gradient_exchange_bytes : numeric
+        Gradient exchange per accelerator and step, :math:`S_g`. [byte]
+    active_parameters : numeric
+        Weights used for one token; equals parameters for a dense model; derived when an architecture is given,
+        :math:`N_a`. [1]
+    tokens_per_step : numeric
+        Tokens of one optimizer step, :math:`B_t`. [1]
+    cluster_peak_flop_per_s : numeric
+        Peak rate of the cluster, :math:`F_c`. [FLOP/s]
+    mfu : numeric
+        Model FLOP per second over peak; fraction, :math:`MFU`. [1]
+
+    Returns
+    -------
+    scale_out_needed_bytes_per_s : numeric
+        Scale-out bandwidth needed, :math:`B_{out}`. [byte/s]
+
+    Notes
+    -----
+    Perfect overlap with the whole step; in practice only the backward pass covers it, so the need is up to 1.5 times as
+    high.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO-Infinity: breaking the GPU memory wall for extreme scale deep learning," SC
+       2021, arXiv:2104.07857, section 4.
+
+    Examples
+    --------
+    Llama 3 405B on 16,384 H100, 16 million tokens a step, in GB/s:
+
+    >>> round(scale_out_needed_bytes_per_s(12.65625e9, 405e9, 16e6, 16384 * 989e12, 0.4) / 1e9, 2)
+    2.11
+    """
+    return gradient_exchange_bytes * cluster_peak_flop_per_s * mfu / (6.0 * active_parameters * tokens_per_step)
