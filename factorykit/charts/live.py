@@ -7,7 +7,6 @@ drawn on a page without a kernel and in JupyterLab, where widgets set the same p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,11 +50,18 @@ class Control:
     value: float
 
     @property
-    def step(self) -> float:
-        """Distance of two positions: in the value on a linear scale, in its decimal logarithm on a log scale."""
-        if self.scale == "log":
-            return math.log10(self.maximum / self.minimum) / SLIDER_STEPS
-        return (self.maximum - self.minimum) / SLIDER_STEPS
+    def payload(self) -> dict[str, Any]:
+        """What the script needs to make the slider; a step is a part of the range, of its logarithm on a log scale."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "meaning": quantity(self.name).meaning,
+            "min": self.minimum,
+            "max": self.maximum,
+            "scale": self.scale,
+            "whole": self.whole,
+            "steps": SLIDER_STEPS,
+        }
 
 
 def control(name: str, value: float) -> Control:
@@ -318,18 +324,7 @@ class Live:
             "grid": {"field": self.x, "values": self.grid},
             "config": config(),
             "parameters": self.parameters,
-            "controls": [
-                {
-                    "name": c.name,
-                    "label": c.label,
-                    "min": c.minimum,
-                    "max": c.maximum,
-                    "scale": c.scale,
-                    "whole": c.whole,
-                }
-                for c in self.controls
-            ],
-            "steps": SLIDER_STEPS,
+            "controls": [control.payload for control in self.controls],
             "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
             "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],
             "assumptions": [

@@ -20,9 +20,9 @@ const STYLE = `
 .factorykit-chart button:hover{background:color-mix(in srgb,currentColor 9%,transparent)}
 .factorykit-chart :is(button,select,input,summary):focus-visible{outline:2px solid #2f8fd0;outline-offset:2px}
 .factorykit-chart .fk-readouts{display:flex;flex-wrap:wrap;gap:.35rem 2rem;margin:0 0 .75rem}
-.factorykit-chart .fk-readouts div{min-width:8rem}
-.factorykit-chart .fk-readouts dt{font-size:.82rem;font-weight:400;opacity:.8;margin:0}
-.factorykit-chart .fk-readouts dd{font-size:1.3rem;font-weight:600;margin:0;font-variant-numeric:tabular-nums}
+.factorykit-chart .fk-readouts>div{min-width:8rem}
+.factorykit-chart .fk-name{font-size:.82rem;opacity:.8}
+.factorykit-chart .fk-value{font-size:1.3rem;font-weight:600;font-variant-numeric:tabular-nums}
 .factorykit-chart .fk-views{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1rem}
 .factorykit-chart .fk-view{width:100%;min-width:0}
 .factorykit-chart .fk-view .vega-embed{width:100%;padding:0!important;display:block}
@@ -98,6 +98,24 @@ function valueAt(control, steps, place) {
   return whole ? Math.round(value) : value;
 }
 
+// A range input with its label and its value; the page, JupyterLab's outputs and the widgets use the same one.
+function slider(control, value, moved) {
+  style();
+  const id = `fk-${++serial}`;
+  const steps = control.steps;
+  const input = make("input", { type: "range", id, min: 0, max: steps, step: 1, name: control.name, title: control.meaning });
+  const output = make("output", { for: id });
+  input.addEventListener("input", () => moved(valueAt(control, steps, Number(input.value))));
+  input.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
+  const set = (now) => (input.value = position(control, steps, now));
+  const say = (text) => {
+    output.textContent = text;
+    input.setAttribute("aria-valuetext", text);
+  };
+  set(value);
+  return { element: make("div", { class: "fk-control" }, make("label", { for: id }, control.label), output, input), input, set, say };
+}
+
 function wrapTitle(spec, width) {
   if (!spec.title) return;
   const title = typeof spec.title === "string" ? { text: spec.title } : spec.title;
@@ -128,8 +146,7 @@ class Chart {
   constructor(root, payload, options) {
     Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], apis: [], busy: false, again: false });
     this.start = { ...this.values };
-    this.steps = payload.steps || 200;
-    this.inputs = {};
+    this.sliders = {};
     this.texts = {};
     this.observers = [];
   }
@@ -209,25 +226,19 @@ class Chart {
   controls() {
     const box = make("div", { class: "fk-controls" });
     for (const control of this.payload.controls) {
-      const id = `fk-${++serial}`;
-      const input = make("input", { type: "range", id, min: 0, max: this.steps, step: 1, name: control.name });
-      input.addEventListener("input", () => this.set({ [control.name]: valueAt(control, this.steps, Number(input.value)) }, input));
-      input.addEventListener("keydown", (event) => event.stopPropagation());
-      const text = make("output", { for: id });
-      this.inputs[control.name] = [control, input];
-      this.texts[control.name] = [...(this.texts[control.name] || []), text];
-      input.value = position(control, this.steps, this.values[control.name]);
-      box.append(make("div", { class: "fk-control" }, make("label", { for: id }, control.label), text, input));
+      const made = slider(control, this.values[control.name], (value) => this.set({ [control.name]: value }, control.name));
+      this.sliders[control.name] = made;
+      box.append(made.element);
     }
     return box;
   }
 
   readouts() {
-    const list = make("dl", { class: "fk-readouts" });
+    const list = make("div", { class: "fk-readouts" });
     for (const { name, label } of this.payload.readouts) {
-      const text = make("dd", { "data-quantity": name });
+      const text = make("div", { class: "fk-value", "data-quantity": name });
       (this.texts[name] ||= []).push(text);
-      list.append(make("div", {}, make("dt", {}, label), text));
+      list.append(make("div", {}, make("div", { class: "fk-name" }, label), text));
     }
     return list;
   }
@@ -245,10 +256,7 @@ class Chart {
 
   set(changes, from) {
     for (const name in changes) if (name in this.values && Number.isFinite(changes[name])) this.values[name] = changes[name];
-    for (const name in this.inputs) {
-      const [control, input] = this.inputs[name];
-      if (input !== from) input.value = position(control, this.steps, this.values[name]);
-    }
+    for (const name in this.sliders) if (name !== from) this.sliders[name].set(this.values[name]);
     if (from && this.choice) this.choice.value = "";
     this.remember();
     return this.flush();
@@ -274,11 +282,9 @@ class Chart {
 
   show() {
     if (!this.payload.parameters) return;
-    for (const name in this.texts) {
-      const text = this.views[0].signal(`${name}_text`);
-      for (const place of this.texts[name]) if (place.textContent !== text) place.textContent = text;
-      if (this.inputs[name]) this.inputs[name][1].setAttribute("aria-valuetext", text);
-    }
+    const text = (name) => this.views[0].signal(`${name}_text`);
+    for (const name in this.sliders) this.sliders[name].say(text(name));
+    for (const name in this.texts) for (const place of this.texts[name]) place.textContent = text(name);
     if (this.tableBody && this.tableBody.closest("details").open) this.fillTable();
   }
 
@@ -460,7 +466,7 @@ function scan() {
 }
 
 if (!window.factorykit) {
-  window.factorykit = { charts, draw, mount, scan };
+  window.factorykit = { charts, draw, mount, scan, slider };
   if (!LAB) {
     if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", scan);
     else scan();

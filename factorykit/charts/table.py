@@ -24,10 +24,11 @@ class Table:
     def _repr_html_(self) -> str:
         numbers = {name: dtype.is_numeric() for name, dtype in self.frame.schema.items()}
         head = "".join(f"<th{_right(numbers[name])}>{escape(_label(name))}</th>" for name in self.frame.columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td{_right(numbers[n])}>{_linked(_cell(n, value))}</td>' for n, value in row.items())}</tr>"
+        rows = [
+            "".join(f"<td{_right(numbers[name])}>{_linked(_cell(name, value))}</td>" for name, value in row.items())
             for row in self.frame.iter_rows(named=True)
-        )
+        ]
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f'<table class="table fk-frame"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 

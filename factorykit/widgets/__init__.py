@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from factorykit.widgets.controls import Slider, slider
 from factorykit.widgets.explorer import Explorer, explore
 from factorykit.widgets.live_chart import LiveChart
 
-__all__ = ["Explorer", "LiveChart", "explore"]
+__all__ = ["Explorer", "LiveChart", "Slider", "explore", "slider"]

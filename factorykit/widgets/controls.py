@@ -2,54 +2,74 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
+import anywidget
 import ipywidgets
+import traitlets
 
-from factorykit.charts.live import Control
+from factorykit.charts.bundle import page_script
+from factorykit.charts.live import Control, control
 from factorykit.quantities import quantity
 
 
-def slider(control: Control) -> ipywidgets.FloatSlider | ipywidgets.FloatLogSlider:
-    """Return the slider of a control. Its value is in the unit of the vocabulary, whatever unit is printed beside it.
+class Scripted(anywidget.AnyWidget):
+    """A widget that is drawn by the script of the charts; the kernel sends it where JupyterLab does not have it."""
 
-    >>> from factorykit.charts.live import control
-    >>> slider(control("mfu", 0.38)).value
-    0.38
+    _esm = Path(__file__).with_name("widget.js")
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.on_msg(self._answer)
+
+    def _answer(self, _: Any, message: Any, __: Any) -> None:
+        if isinstance(message, dict) and message.get("kind") == "script":
+            self.send({"kind": "script"}, [page_script().encode()])
+
+
+class Slider(Scripted):
+    """A slider for one quantity: linear or logarithmic, in the unit of the vocabulary, printed in its display unit.
+
+    ipywidgets' own sliders move a value to the nearest of their steps as soon as they are shown; this one keeps the
+    value it was given until somebody moves it.
+
+    >>> Slider(control("mfu", 0.38)).text
+    '38 %'
     """
-    look = {
-        "value": control.value,
-        "step": control.step,
-        "readout": False,
-        "tooltip": quantity(control.name).meaning,
-        "layout": ipywidgets.Layout(width="96%", margin="0 2px"),
-    }
-    if control.scale == "log":
-        low, high = math.log10(control.minimum), math.log10(control.maximum)
-        return ipywidgets.FloatLogSlider(base=10, min=low, max=high, **look)
-    return ipywidgets.FloatSlider(min=control.minimum, max=control.maximum, **look)
+
+    control = traitlets.Dict().tag(sync=True)
+    value = traitlets.Float().tag(sync=True)
+    text = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, made: Control) -> None:
+        self._row = quantity(made.name)
+        super().__init__(control=made.payload, value=made.value, text=self._row.text(made.value))
+
+    @traitlets.validate("value")
+    def _check(self, proposal: Any) -> float:
+        return float(self._row.check(proposal["value"]))
+
+    @traitlets.observe("value")
+    def _print(self, change: Any) -> None:
+        self.text = self._row.text(change["new"])
 
 
-def labelled(control: Control, moved: ipywidgets.FloatSlider | ipywidgets.FloatLogSlider) -> ipywidgets.VBox:
-    """Return the slider below its label and its present value, printed as the vocabulary says."""
-    row = quantity(control.name)
-    text = ipywidgets.HTML()
-
-    def show(_: object = None) -> None:
-        text.value = f"<b>{row.text(moved.value)}</b>"
-
-    moved.observe(show, "value")
-    show()
-    head = ipywidgets.HBox(
-        [ipywidgets.Label(control.label), text], layout=ipywidgets.Layout(justify_content="space-between")
-    )
-    return ipywidgets.VBox([head, moved], layout=ipywidgets.Layout(overflow="hidden"))
-
-
-def sliders(controls: Iterable[Control]) -> dict[str, ipywidgets.FloatSlider | ipywidgets.FloatLogSlider]:
+def sliders(controls: Iterable[Control]) -> dict[str, Slider]:
     """Return one slider per control, by the name of its quantity."""
-    return {control.name: slider(control) for control in controls}
+    return {made.name: Slider(made) for made in controls}
+
+
+def slider(name: str, value: float) -> Slider:
+    """Return the slider of a quantity, set to ``value``.
+
+    Raises
+    ------
+    UnknownQuantity, ScenarioError
+        If there is no such quantity, it has no slider, or it refuses the value.
+    """
+    return Slider(control(name, value))
 
 
 def preset_choice(presets: Mapping[str, object]) -> ipywidgets.Dropdown:

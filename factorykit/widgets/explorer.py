@@ -8,8 +8,7 @@ import ipywidgets
 
 from factorykit.charts.embed import html
 from factorykit.charts.live import Live
-from factorykit.errors import ScenarioError
-from factorykit.widgets.controls import labelled, preset_choice, reset_button, sliders
+from factorykit.widgets.controls import preset_choice, reset_button, sliders
 from factorykit.widgets.live_chart import LiveChart
 
 
@@ -32,11 +31,14 @@ class Explorer:
         self._fixed = {name: value for name, value in live.parameters.items() if name not in self.sliders}
         self._preset = preset_choice(live.presets)
         self._preset.observe(self._choose, "value")
+        self._setting = False
+        for slider in self.sliders.values():
+            slider.observe(self._moved, "value")
         reset = reset_button()
         reset.on_click(lambda _: self.reset())
         bar = ipywidgets.HBox([self._preset, reset] if live.presets else [reset])
         grid = ipywidgets.GridBox(
-            [labelled(control, self.sliders[control.name]) for control in live.controls],
+            list(self.sliders.values()),
             layout=ipywidgets.Layout(
                 grid_template_columns="repeat(auto-fill, minmax(15rem, 1fr))", grid_gap="4px 20px"
             ),
@@ -56,20 +58,17 @@ class Explorer:
         Raises
         ------
         UnknownName, UnknownQuantity, ScenarioError
-            If a name is no input of the chart, or a value is refused or beyond the slider.
+            If a name is no input of the chart, or a value is refused.
         """
         values = self.live.values(quantities)
+        self._setting = True
         for name in quantities:
-            slider = self.sliders.get(name)
-            control = next((control for control in self.live.controls if control.name == name), None)
-            if slider is None or control is None:
-                self._fixed[name] = values[name]
-            elif control.minimum <= values[name] <= control.maximum:
-                slider.value = values[name]
+            if name in self.sliders:
+                self.sliders[name].value = values[name]
             else:
-                raise ScenarioError(
-                    f"{name} = {values[name]:g} is beyond the slider, {control.minimum:g} to {control.maximum:g}"
-                )
+                self._fixed[name] = values[name]
+        self._setting = False
+        self._moved()
         self.chart.signals = dict(self._fixed)
         return self
 
@@ -77,14 +76,19 @@ class Explorer:
         """Set every input as the preset called ``label`` has it."""
         return self.set(**self.live.preset(label))
 
-    def reset(self) -> Explorer:
+    def reset(self) -> None:
         """Take every input back to where it started."""
-        self._preset.value = ""
-        return self.set(**self.live.parameters)
+        self.set(**self.live.parameters)
+        self._preset.value = next(iter(self.live.presets), "")
 
     def summary(self) -> str:
         """Return what the chart shows at the present setting, as a few lines of numbers."""
         return self.live.summary(self.values)
+
+    def _moved(self, _: Any = None) -> None:
+        chosen = self._preset.value
+        if chosen and not self._setting and self.values != self.live.preset(chosen):
+            self._preset.value = ""
 
     def _choose(self, change: Any) -> None:
         if change["new"]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import polars as pl
 import traitlets
 from ipywidgets import widget_serialization
 
-from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import chart_payload, html, summary
 from factorykit.charts.live import Live, summary_lines
 from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.widgets.controls import Scripted
 
 
-class LiveChart(anywidget.AnyWidget):
+class LiveChart(Scripted):
     """A chart that changes in place.
 
     Parameters
@@ -25,15 +23,13 @@ class LiveChart(anywidget.AnyWidget):
     chart
         A :class:`~factorykit.charts.live.Live` chart, an Altair chart, or a Vega-Lite specification.
     controls
-        ipywidgets sliders by the name of the parameter they move. They act in the browser.
+        Sliders by the name of the parameter they move. They act in the browser.
 
     Notes
     -----
     ``signals`` sets parameters from the kernel; :meth:`set_frame` replaces the rows of a chart over
     ``alt.NamedData("table")``. Zoom and hover stay as they are.
     """
-
-    _esm = Path(__file__).with_name("live_chart.js")
 
     payload = traitlets.Dict().tag(sync=True)
     controls = traitlets.Dict().tag(sync=True, **widget_serialization)
@@ -52,11 +48,6 @@ class LiveChart(anywidget.AnyWidget):
             self._spec = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
             payload = chart_payload(self._spec)
         super().__init__(payload=payload, controls=dict(controls or {}), **options)
-        self.on_msg(self._answer)
-
-    def _answer(self, _: Any, message: Any, __: Any) -> None:
-        if isinstance(message, dict) and message.get("kind") == "script":
-            self.send({"kind": "script"}, [page_script().encode()])
 
     def set(self, **values: float) -> None:
         """Set parameters of the chart.

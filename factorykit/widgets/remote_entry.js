@@ -1,5 +1,2 @@
-// JupyterLab lists an extension only if it loads something. This one does nothing; charts fetch the script beside it.
-(globalThis._JUPYTERLAB ||= {}).factorykit = {
-  init() {},
-  get: async () => () => ({ default: { id: "factorykit:charts", autoStart: true, activate() {} } }),
-};
+// JupyterLab loads one script of every extension it lists. This one does nothing; charts fetch the script beside it.
+(globalThis._JUPYTERLAB ||= {}).factorykit = { init() {} };

@@ -1,4 +1,5 @@
-// One chart in a notebook. Vega is loaded once a page: from the installed JupyterLab extension, or from the kernel.
+// A chart or a slider in a notebook. What draws them is loaded once a page: from the installed JupyterLab extension,
+// or, where there is none, from the kernel.
 function runtime(model) {
   if (globalThis.factorykit) return Promise.resolve();
   return (globalThis.factorykitScript ||= installed().catch(() => sent(model)));
@@ -47,50 +48,70 @@ function rows({ length, columns }, buffers) {
   return Array.from({ length }, (_, n) => Object.fromEntries(read.map(([name, at]) => [name, at(n)])));
 }
 
-async function render({ model, el, signal }) {
-  el.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
-  await runtime(model);
-  const chart = await globalThis.factorykit.draw(el, model.get("payload"), { controls: false, link: false, title: false });
-  if (!chart) return;
-  const listening = [];
-  const listen = (to, event, act) => {
-    to.on(event, act);
-    listening.push(() => to.off(event, act));
+function listener() {
+  const offs = [];
+  return {
+    listen(to, event, act) {
+      to.on(event, act);
+      offs.push(() => to.off(event, act));
+    },
+    stop: () => offs.forEach((off) => off()),
   };
-  // Sliders of the page set the chart's parameters in the browser, without a turn to the kernel.
-  const manager = model.widget_manager;
+}
+
+function slider({ model, el }) {
+  const { listen, stop } = listener();
+  const made = globalThis.factorykit.slider(model.get("control"), model.get("value"), (value) => {
+    model.set("value", value);
+    model.save_changes();
+  });
+  el.classList.add("factorykit-chart");
+  el.style.margin = "0";
+  el.append(made.element);
+  made.say(model.get("text"));
+  listen(model, "change:text", () => made.say(model.get("text")));
+  listen(model, "change:value", () => made.set(model.get("value")));
+  return stop;
+}
+
+async function chart({ model, el }) {
+  const { listen, stop } = listener();
+  const drawn = await globalThis.factorykit.draw(el, model.get("payload"), { controls: false, link: false, title: false });
+  if (!drawn) return stop;
+  // Sliders of the notebook set the chart's parameters in the browser, without a turn to the kernel.
   for (const [name, reference] of Object.entries(model.get("controls"))) {
-    const control = await manager.get_model(reference.replace("IPY_MODEL_", ""));
-    listen(control, "change:value", () => chart.set({ [name]: control.get("value") }));
-    chart.values[name] = control.get("value");
+    const control = await model.widget_manager.get_model(reference.replace("IPY_MODEL_", ""));
+    listen(control, "change:value", () => drawn.set({ [name]: control.get("value") }));
+    drawn.values[name] = control.get("value");
   }
-  listen(model, "change:signals", () => chart.set(model.get("signals")));
+  listen(model, "change:signals", () => drawn.set(model.get("signals")));
   // Frames from the kernel: while one is drawn only the newest waits.
-  let waiting = null;
+  let waiting = false;
   let drawing = false;
   const frame = async () => {
-    waiting = [model.get("frame"), model.get("buffers")];
+    waiting = true;
     if (drawing) return;
     drawing = true;
-    try {
-      while (waiting) {
-        const [head, buffers] = waiting;
-        waiting = null;
-        if (head.columns) await chart.data(head.table, rows(head, buffers));
-      }
-    } finally {
-      drawing = false;
+    while (waiting) {
+      waiting = false;
+      const head = model.get("frame");
+      if (head.columns) await drawn.data(head.table, rows(head, model.get("buffers")));
     }
+    drawing = false;
   };
   listen(model, "change:frame", frame);
-  await chart.set(model.get("signals"));
+  await drawn.set(model.get("signals"));
   await frame();
-  const stop = () => {
-    listening.forEach((off) => off());
-    chart.finalize();
+  return () => {
+    stop();
+    drawn.finalize();
   };
-  if (signal) signal.addEventListener("abort", stop);
-  return signal ? undefined : stop;
+}
+
+async function render({ model, el }) {
+  el.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
+  await runtime(model);
+  return model.get("control") ? slider({ model, el }) : chart({ model, el });
 }
 
 export default { render };
