@@ -71,9 +71,8 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
     executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
     program, reason = choose(renderer, root)
 
-    cache = root / ".cache" / "site"
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
+    # Not in a folder whose path has a part with a leading dot: Quarto takes all pages in one for hidden.
+    with tempfile.TemporaryDirectory(prefix="factorykit-") as folder:
         stage = Path(folder) / "project"
         _stage(root, stage)
         pages.write(stage)

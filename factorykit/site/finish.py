@@ -13,10 +13,11 @@ OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\bsrc=[\"'](?:https?:)?//[^>]*>\s*</
 REQUIRE_SHIM = re.compile(r"<script\b[^>]*>\s*(?:window\.)?define\(['\"]jquery['\"].*?</script>\s*", re.DOTALL)
 FRAME = re.compile(
     r"<div>\s*<style>.*?</style>\s*(?:<small>(?P<shape>[^<]*)</small>)?"
-    r"<table border=\"1\" class=\"dataframe[^\"]*\">(?P<table>.*?)</table>\s*</div>",
+    r"<table\b[^>]*\bclass=\"[^\"]*\bdataframe\b[^>]*>(?P<table>.*?)</table>\s*</div>",
     re.DOTALL,
 )
-BARE_FRAME = re.compile(r"(?P<shape>)<table border=\"1\" class=\"dataframe\">(?P<table>.*?)</table>", re.DOTALL)
+PLAIN_TABLE = re.compile(r"<table class=\"[^\"]*\bfk-frame\b[^\"]*\">.*?</table>", re.DOTALL)
+BARE_FRAME = re.compile(r"(?P<shape>)<table\b[^>]*\bclass=\"[^\"]*\bdataframe\b[^>]*>(?P<table>.*?)</table>", re.DOTALL)
 NUMBER = re.compile(r"[-+]?[\d_,]*\.?\d+(?:e[-+]?\d+)?|nan|inf|-inf|null", re.IGNORECASE)
 
 
@@ -26,9 +27,11 @@ def finish(project: Project, out: Path) -> None:
     for file in sorted(out.rglob("*.html")):
         text = before = file.read_text(encoding="utf-8")
         text = REQUIRE_SHIM.sub("", OUTSIDE_SCRIPT.sub("", text))
+        if 'class="fk-frame"' not in text:
+            text = PLAIN_TABLE.sub(r'<div class="fk-frame"><div class="fk-scroll">\g<0></div></div>', text)
         text = BARE_FRAME.sub(_frame, FRAME.sub(_frame, text))
         page = notebooks.get(file.relative_to(out).as_posix())
-        if page and 'class="fk-source"' not in text:
+        if page and 'class="fk-origin"' not in text:
             shutil.copyfile(project.root / page.source, out / page.source)
             text = _with_source(text, page.source.name)
         if text != before:
@@ -37,7 +40,7 @@ def finish(project: Project, out: Path) -> None:
 
 def _with_source(text: str, name: str) -> str:
     link = f'<a href="{name}" download>{name}</a>'
-    note = f'<p class="fk-source">This page is a notebook, shown as it was stored: {link}.</p>'
+    note = f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>'
     place = text.find('<nav class="arrows"')
     place = place if place >= 0 else text.rfind("</main>")
     return text[:place] + note + "\n" + text[place:] if place >= 0 else text
@@ -46,11 +49,12 @@ def _with_source(text: str, name: str) -> str:
 def _frame(found: re.Match[str]) -> str:
     """Return a polars frame as a table in the page's own style: numbers to the right, words without quotation marks."""
     head, _, body = found["table"].partition("</thead>")
-    rows = re.findall(r"<tr>(.*?)</tr>", head, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", head, re.DOTALL)
     names = re.findall(r"<th[^>]*>(.*?)</th>", rows[0], re.DOTALL) if rows else []
     types = re.findall(r"<td[^>]*>(.*?)</td>", rows[1], re.DOTALL) if len(rows) > 1 else []
     cells = [
-        re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
+        re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
+        for row in re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)
     ]
     right = [
         re.match(r"[iuf]\d|decimal", types[place])

@@ -275,7 +275,7 @@ def _bounds(row: Quantity) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>#|$^~@])", r"\\\1", text)
+    return re.sub(r"([\\*{}\[\]<>#|$^~@]|(?<!\w)_|_(?!\w))", r"\\\1", text)
 
 
 # Data

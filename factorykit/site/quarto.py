@@ -128,7 +128,9 @@ def complaints(log: str) -> list[str]:
         except ValueError:
             continue
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(record.get("msg", ""))).strip()
-        warns = str(record.get("levelName", "")).upper() in ("WARN", "WARNING", "ERROR", "CRITICAL")
+        warns = str(record.get("levelName", "")).upper().startswith("WARN") and re.search(
+            r"link|resolve|not found", text
+        )
         if unfinished and found:
             found[-1] += f" {text}"
             unfinished = False

@@ -59,7 +59,7 @@ def test_a_fault_in_a_text_is_found(made: Made, text: str, said: str):
         ),
         ("<div onclick=\"fetch('https://example.org/a')\">a</div>", "asks another host for https://example.org/a"),
         ('<script type="application/vnd.jupyter.widget-view+json">{}</script>', "a widget view"),
-        ('<b id="x">a</b>\n\n<b id="x">b</b>', "the id x stands 2 times"),
+        ('<b id="x">a</b> <b id="x">b</b> <a href="#x">x</a>', "a link to #x, which stands 2 times"),
     ],
 )
 def test_a_fault_in_the_markup_is_found(made: Made, body: str, said: str):

@@ -60,7 +60,7 @@
 
   /* Whatever scrolls sideways can be reached by keyboard. */
   function reachable() {
-    all(".fk-scroll, pre").forEach(function (box) {
+    all(".fk-scroll, pre, .fk-equation, math[display=block]").forEach(function (box) {
       if (box.scrollWidth > box.clientWidth + 1) { box.tabIndex = 0; } else { box.removeAttribute("tabindex"); }
     });
   }
@@ -184,6 +184,9 @@
       items.forEach(function (item, place) { item.setAttribute("aria-selected", String(place === chosen)); });
       input.setAttribute("aria-activedescendant", items[chosen].id);
       items[chosen].scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      dialog.close();
     } else if (event.key === "Enter") {
       event.preventDefault();
       var link = one("a", items[Math.max(0, chosen)] || list);

@@ -1,0 +1,136 @@
+"""The real site in Chromium: it asks nobody else, and works by mouse, keyboard, phone and screen reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+PAGES = (
+    "index.html",
+    "notebooks/07-checkpoints.html",
+    "report/methods.html",
+    "report/vocabulary.html",
+    "report/data.html",
+    "report/decisions.html",
+    "report/cite.html",
+)
+
+
+def colour_of(page: Any, query: str, name: str = "backgroundColor") -> str:
+    return page.eval_on_selector(query, f"element => getComputedStyle(element).{name}")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_fits_a_phone_and_asks_nobody_else(visit: Callable[..., Any], path: str):
+    page = visit(path, width=390, height=844)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("h1").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_axe_finds_nothing_serious(visit: Callable[..., Any], path: str, scheme: str):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = visit(path, color_scheme=scheme)
+    page.wait_for_load_state("networkidle")
+    found = axe.Axe().run(page).response["violations"]
+    serious = [
+        (rule["id"], [node["html"][:160] for node in rule["nodes"]][:4])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
+    assert not serious
+
+
+def test_the_theme_follows_the_system_then_the_reader(visit: Callable[..., Any]):
+    page = visit(color_scheme="dark")
+    assert page.get_attribute("html", "data-theme") == "dark"
+    dark = colour_of(page, "body")
+    page.evaluate("window.addEventListener('factorykit:theme', event => { window.told = event.detail.theme; })")
+    page.get_by_role("button", name="Dark mode").click()
+    assert page.get_attribute("html", "data-theme") == "light"
+    assert page.evaluate("window.told") == "light"
+    assert colour_of(page, "body") != dark
+    page.goto(page.url.replace("index.html", "report/methods.html"))
+    assert page.get_attribute("html", "data-theme") == "light"
+
+
+def test_search_finds_a_formula_by_keyboard(visit: Callable[..., Any]):
+    page = visit()
+    page.keyboard.press("/")
+    page.get_by_label("Search the site").fill("exact optimum")
+    page.wait_for_selector("#found li")
+    page.keyboard.press("ArrowDown")
+    assert page.locator('#found li[aria-selected="true"]').count() == 1
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/methods.html#checkpoint-interval-optimal-s")
+
+
+def test_search_works_where_pages_are_opened_as_files(visit: Callable[..., Any], site: Path):
+    page = visit((site / "report" / "data.html").as_uri())
+    page.get_by_role("button", name="Search").click()
+    page.get_by_label("Search the site").fill("checkpoint_write_s")
+    page.wait_for_selector("#found li")
+    assert "../" in page.locator("#found a").first.get_attribute("href")
+    page.keyboard.press("Escape")
+    assert not page.locator("dialog.search").is_visible()
+
+
+def test_the_reader_gets_from_page_to_page(visit: Callable[..., Any]):
+    page = visit()
+    page.get_by_role("link", name="How often should a job save?").click()
+    assert page.locator('.side a[aria-current="page"]').inner_text() == "How often should a job save?"
+    page.locator("nav.toc a").last.click()
+    page.get_by_role("link", name="Next").click()
+    assert page.locator("h1").inner_text() == "Methods"
+
+
+def test_the_menu_opens_on_a_phone(visit: Callable[..., Any]):
+    page = visit("report/methods.html", width=390, height=844)
+    link = page.locator(".side").get_by_role("link", name="How to cite")
+    assert not link.is_visible()
+    page.get_by_role("button", name="Menu").click()
+    link.click()
+    assert page.locator("h1").inner_text() == "How to cite"
+
+
+def test_tabs_move_by_arrow_key(visit: Callable[..., Any]):
+    page = visit("report/cite.html")
+    page.get_by_role("tab", name="BibTeX").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("tab", name="Text").get_attribute("aria-selected") == "true"
+    assert page.get_by_role("tabpanel", name="Text").is_visible()
+    assert not page.get_by_role("tabpanel", name="BibTeX").is_visible()
+
+
+def test_equations_are_set_and_the_skip_link_leads_to_the_text(visit: Callable[..., Any]):
+    page = visit("report/methods.html")
+    height = page.eval_on_selector(
+        "#checkpoint-goodput math[display=block]", "math => math.getBoundingClientRect().height"
+    )
+    assert height > 30
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the text"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+
+
+def test_a_chart_draws_and_follows_the_theme(visit: Callable[..., Any]):
+    page = visit("notebooks/07-checkpoints.html", color_scheme="light")
+    page.wait_for_selector("main .factorykit-chart svg, main .factorykit-chart canvas", timeout=5000)
+    ink = colour_of(page, ".factorykit-chart", "color")
+    page.get_by_role("button", name="Dark mode").click()
+    assert colour_of(page, ".factorykit-chart", "color") != ink
+
+
+def test_a_page_prints_without_its_frame(visit: Callable[..., Any]):
+    page = visit("report/methods.html", color_scheme="dark")
+    page.emulate_media(media="print")
+    assert not page.locator(".top").is_visible()
+    assert colour_of(page, "body") == "rgb(255, 255, 255)"
