@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Uniform,
         empirical,
     )
+    from factorykit.model.energy import validate_energy
     from factorykit.model.evaluate import evaluate
     from factorykit.model.explain import explain
     from factorykit.model.presets import preset, presets
@@ -69,6 +70,7 @@ _HOME = {
     "sweep": "model.sweep",
     "table": "datasets",
     "tables": "datasets",
+    "validate_energy": "model.energy",
     "widgets": "",
 }
 
@@ -104,6 +106,7 @@ __all__ = [
     "sweep",
     "table",
     "tables",
+    "validate_energy",
     "widgets",
 ]
 

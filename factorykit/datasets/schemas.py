@@ -323,6 +323,221 @@ class Presets(Sourced):
         return inside
 
 
+class Pue(Sourced):
+    """Power usage effectiveness.
+
+    A row is what an operator or a survey says about its sites in a year.
+    """
+
+    entry = key("name of the row", unique=True, entity=True)
+    operator = text("who runs the sites, or who asked", required=True)
+    scope = text("which sites", required=True)
+    pue = measured("pue")
+
+
+class Cooling(Stated):
+    """Cooling.
+
+    A row is what one source says about one way of cooling racks, or about the cooling of one product.
+    """
+
+    cooling = key("the way of cooling, the same name in all sources", entity=True)
+    approach = text("as the source writes it", required=True)
+    description = text("what it is")
+    cooling_capacity_w = measured("cooling_capacity_w", "as the source states it")
+    capacity_stated = text("what the source adds: up to, more than")
+    users = text("who uses it")
+    advantage = text("what speaks for it")
+    limitation = text("what speaks against it")
+    pue = measured("pue")
+
+
+class Grids(Sourced):
+    """Grids.
+
+    A row is the electricity of one country or cloud region in one year.
+    """
+
+    grid = key("name of the grid", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    carbon_kg_per_kwh = measured("carbon_kg_per_kwh", "average of the grid")
+    carbon_free_share = measured("carbon_free_share")
+    electricity_usd_per_kwh = measured("electricity_usd_per_kwh", "nominal")
+
+
+class Prices(Sourced):
+    """Rental prices.
+
+    A row is the distribution of list prices of one chip in one kind of offer: one price per provider, the median of its
+    days. Nominal US dollars of 2026.
+    """
+
+    price = key("chip and kind of offer", unique=True, entity=True)
+    accelerator = reference("accelerators.accelerator", "chip of the accelerators table", required=True)
+    kind = text("kind of offer", required=True, one_of=("on demand", "spot"))
+    providers = number("1", "providers with such an offer")
+    usd_per_accelerator_h_low = measured("rental_usd_per_accelerator_h", "cheapest provider")
+    usd_per_accelerator_h_quarter = measured("rental_usd_per_accelerator_h", "a quarter of the providers is cheaper")
+    usd_per_accelerator_h_median = measured("rental_usd_per_accelerator_h", "half of the providers are cheaper")
+    usd_per_accelerator_h_three_quarters = measured("rental_usd_per_accelerator_h", "three quarters are cheaper")
+    usd_per_accelerator_h_high = measured("rental_usd_per_accelerator_h", "dearest provider")
+
+
+class Fabrics(Sourced):
+    """Network fabrics.
+
+    A row is one topology of switches with 64 ports, as large as it can be, with its published cost.
+    """
+
+    fabric = key("name of the topology", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    network_endpoints = measured("network_endpoints")
+    network_planes = measured("network_planes")
+    switch_ports = measured("switch_ports")
+    switches = measured("switches", "as published")
+    switch_links = measured("switch_links", "as published")
+    network_capital_usd = measured("network_capital_usd", "as published, nominal")
+
+
+class Energies(Sourced):
+    """Energy of training runs.
+
+    A row is the energy that a source states for a run, how it came about, and what is needed to compute it again.
+    """
+
+    energy = key("name of the run", unique=True, entity=True)
+    name = text("model as the source writes it", required=True)
+    accelerator_stated = text("chip as the source writes it", required=True)
+    evidence = text(
+        "how the stated energy came about; only measured energy or power can test a model",
+        required=True,
+        one_of=("measured", "measured power times hours", "assumed power times hours"),
+    )
+    stated_kwh = number("kWh", "energy as stated")
+    accelerators = measured("accelerators")
+    accelerator_hours = measured("accelerator_hours")
+    active_parameters = measured("active_parameters")
+    tokens = measured("tokens")
+    peak_flop_per_s = measured("peak_flop_per_s")
+    mfu = measured("mfu", "6ND over hours of runs on the same chip, for runs whose hours are not published")
+    power_w_per_accelerator = number("W", "mean power per chip that goes with the stated energy")
+    pue = measured("pue", "in the stated energy; empty where it stands before PUE")
+    carbon_kg = number("kg", "emissions as stated")
+
+
+class Rules(Sourced):
+    """Decision rules.
+
+    A row is one condition under which a source advises to build, to rent, or to aim at a value.
+    """
+
+    rule = key("name of the rule", unique=True, entity=True)
+    decision = text("what is decided", required=True)
+    branch = text("what the rule speaks for")
+    condition = text("the condition in the source's words", required=True)
+    quantity = dy.String(nullable=True, regex=KEY, description="quantity compared", metadata={"vocabulary": True})
+    comparator = text("how it is compared", one_of=("<", "<=", ">", ">="))
+    threshold = dy.Float64(nullable=True, description="with what, in the quantity's unit", metadata={"unit": ""})
+
+
+class Levers(Sourced):
+    """Cost levers.
+
+    A row is one way to lower the cost of a run, with the saving that the source gives for it.
+    """
+
+    lever = key("name of the lever", unique=True, entity=True)
+    name = text("as the source writes it", required=True)
+    saving_low = share("lower end of the saving")
+    saving_high = share("upper end of the saving")
+    quantity = dy.String(nullable=True, regex=KEY, description="input that it moves", metadata={"vocabulary": True})
+    detail = text("what the source adds")
+
+
+class Stages(Sourced):
+    """Scaling stages.
+
+    A row is what a source says about clusters of one size, or about the step from one size to the next.
+    """
+
+    stage = key("name of the row", unique=True, entity=True)
+    accelerators = measured("accelerators")
+    nodes = measured("nodes")
+    challenges = text("what is hard at this size")
+    parallelism = text("how the model is split")
+    network = text("network at this size")
+    failures_stated = text("how often something fails, in the source's words")
+    failures_per_day = measured("failures_per_day", "the same as a number")
+    power_stated = text("power in the source's words")
+    cooling_stated = text("cooling in the source's words")
+    cluster_usd_per_h = measured("cluster_usd_per_h")
+    change = text("what changes on the way to this size")
+
+
+class Forecasts(Sourced):
+    """Forecasts.
+
+    A row is what a source expects of a year, or a size that it compares sites with.
+    """
+
+    forecast = key("name of the row", unique=True, entity=True)
+    year = text("year or time spoken about")
+    subject = text("what is forecast", required=True)
+    stated = text("in the source's words", required=True)
+    accelerators_low = measured("accelerators", "lower end")
+    accelerators_high = measured("accelerators", "upper end; empty if the source says 'more than'")
+    facility_power_w_low = measured("facility_power_w", "lower end")
+    facility_power_w_high = measured("facility_power_w", "upper end")
+    cost_usd = number("USD", "sum spoken about, nominal")
+    factor = number("1", "factor spoken about")
+
+
+class Recipes(Sourced):
+    """Recipe of a frontier run.
+
+    A row is a step, pitfall, signal or concept that a source names for large training runs.
+    """
+
+    item = key("name of the row", unique=True, entity=True)
+    kind = text("what sort of item", required=True)
+    step = number("1", "place in the source's order")
+    title = text("name of the item", required=True)
+    detail = text("what the source says about it")
+
+
+class Workloads(Sourced):
+    """Cluster workloads.
+
+    A row is the summary of one published job trace.
+    """
+
+    workload = key("name of the trace", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    jobs = number("1", "jobs that use GPUs")
+    run_s_mean = number("s", "mean run time")
+    run_s_median = number("s", "median run time")
+    queue_s_mean = number("s", "mean time in the queue")
+    queue_s_median = number("s", "median time in the queue")
+    accelerators_mean = number("1", "mean GPUs of a job")
+    accelerators_max = number("1", "GPUs of the largest job")
+    completed_share = share("share of jobs that complete")
+    cancelled_share = share("share of jobs that are cancelled")
+    failed_share = share("share of jobs that fail")
+
+
+class Utilizations(Sourced):
+    """Utilization.
+
+    A row is a level of GPU utilization that a source states as found or as a target.
+    """
+
+    entry = key("name of the row", unique=True, entity=True)
+    subject = text("which clusters", required=True)
+    kind = text("whether it is found or aimed at", required=True, one_of=("found", "target"))
+    utilization_low = measured("utilization", "lower end")
+    utilization_high = measured("utilization", "upper end; empty if the source says 'more than'")
+
+
 def schemas() -> dict[str, type[dy.Schema]]:
     """Return all tables by name, in the order of this module."""
     return {
