@@ -225,6 +225,8 @@ class Live:
             try:
                 found = chain(given, outputs, case.using)
             except MissingQuantity as error:
+                if set(error.missing) & set(outputs):
+                    raise
                 given |= set(error.missing)
             else:
                 return set(leaves(found)) - set(case.given) | (set(outputs) & stops)
@@ -459,9 +461,9 @@ class Live:
             )
         for n, curve in enumerate(self.curves):
             mark = {"type": "line", "clip": True, "strokeDash": [[1, 0], [6, 4], [2, 3]][n % 3]}
-            layers.append(
-                {"mark": mark, "encoding": {"x": x, "y": axes["y"] | {"field": f"shown {n}"}} | self._color(curve)}
-            )
+            transform, color = self._named(curve)
+            place = {"x": x, "y": axes["y"] | {"field": f"shown {n}"}}
+            layers.append({"transform": transform, "mark": mark, "encoding": place | color})
         layers[-1]["params"] = [
             {
                 "name": "zoom",
@@ -482,13 +484,15 @@ class Live:
         )
         return layers
 
-    def _color(self, case: Case) -> dict[str, Any]:
+    def _named(self, case: Case) -> tuple[list[dict[str, str]], dict[str, Any]]:
+        """Return the transform and the colour that give a case its place in the legend."""
         labels = [case.label for case in (*self.curves, *self.points) if case.label]
         if not case.label:
-            return {"color": {"value": PALETTE[0]}}
-        offset = 0 if self.curves[0].label else 1
-        scale = {"domain": labels, "range": list(PALETTE[offset : offset + len(labels)])}
-        return {"color": {"datum": case.label, "type": "nominal", "scale": scale, "legend": {"symbolOpacity": 1}}}
+            return [], {"color": {"value": PALETTE[0]}}
+        first = 0 if self.curves[0].label else 1
+        scale = {"domain": labels, "range": list(PALETTE[first : first + len(labels)])}
+        color = {"field": "case", "type": "nominal", "scale": scale, "legend": {"symbolOpacity": 1}}
+        return [{"calculate": repr(case.label), "as": "case"}], {"color": color}
 
     def _marks(self, marks: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
         *rivals, now = marks
@@ -496,11 +500,12 @@ class Live:
         shapes = ("circle", "diamond", "triangle-up", "square")
         layers: list[dict[str, Any]] = []
         for n, (case, mark) in enumerate(zip(self.points, rivals, strict=True)):
+            transform, color = self._named(case)
             layers.append(
                 {
-                    "transform": [{"calculate": mark["x"], "as": "x"}, {"calculate": mark["y"], "as": "y"}],
+                    "transform": [*transform, {"calculate": mark["x"], "as": "x"}, {"calculate": mark["y"], "as": "y"}],
                     "mark": {"type": "point", "shape": shapes[n % 4], "clip": True, "size": 240 - 80 * n, "opacity": 1},
-                    "encoding": axes | self._color(case),
+                    "encoding": axes | color,
                 }
             )
         place = [

@@ -1,0 +1,92 @@
+"""Live charts on made-up scenarios, a page that holds them, and a browser to look at it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("altair", reason="the notebook extra is not installed; no chart was drawn")
+
+from factorykit.charts import checkpoint, compute, cost
+from factorykit.charts.bundle import page_script
+from factorykit.charts.embed import html
+from factorykit.charts.live import Live
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+
+LARGE = {
+    "parameters": 405e9,
+    "active_parameters": 405e9,
+    "tokens": 15.6e12,
+    "accelerators": 16384.0,
+    "mfu": 0.41,
+    "accelerator_mtbf_s": 1.8e8,
+    "storage_write_bytes_per_s": 2e12,
+}
+SMALL = LARGE | {"parameters": 7e9, "active_parameters": 7e9, "tokens": 1e12, "accelerators": 512.0}
+PRESETS = {"Large": LARGE, "Small": SMALL}
+MAKERS: dict[str, Callable[[Any], Live]] = {
+    "checkpoint": checkpoint.goodput_by_interval,
+    "interval": checkpoint.interval_by_accelerators,
+    "run": cost.time_and_cost,
+    "cluster": compute.rate_and_power,
+}
+
+
+@pytest.fixture(scope="session", params=MAKERS)
+def live(request: pytest.FixtureRequest) -> Live:
+    return MAKERS[request.param](PRESETS)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not program:
+        pytest.skip("no Chromium on PATH; no chart was looked at in a browser (apt install chromium)")
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent; no chart was looked at")
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one page of all live charts, one page each, and a broken one."""
+    folder = tmp_path_factory.mktemp("page")
+    folder.joinpath("factorykit.js").write_text(page_script(), encoding="utf-8")
+    charts = {name: html(make(PRESETS).payload) for name, make in MAKERS.items()}
+    broken = '<div class="factorykit-chart"></div><script type="application/json">{"specs": [{"mark": 3}]}</script>'
+    for name, body in {**charts, "all": "".join(charts.values()), "broken": broken}.items():
+        folder.joinpath(f"{name}.html").write_text(
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Charts</title>'
+            '<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">'
+            "<style>body{margin:0 1rem;background:#fff;color:#1b1e24}.dark{background:#16181d;color:#e4e6ea}</style>"
+            f'<script defer src="factorykit.js"></script></head><body><main><h1>Charts</h1>{body}</main></body></html>',
+            encoding="utf-8",
+        )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def address(folder: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
