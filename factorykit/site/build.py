@@ -83,7 +83,7 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
             rendered = stage / str((staged.config.get("project") or {}).get("output-dir", "_site"))
         else:
             rendered = Path(folder) / "rendered"
-            said = renderer_says(stage, rendered)
+            said = _embedded(stage, rendered, root / ".cache" / "pages")
         finish.finish(staged, rendered)
         problems += [checks.Problem(*_page_and_text(line)) for line in said]
         read, found = checks.rendered(rendered, staged)
@@ -99,9 +99,9 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
     )
 
 
-def renderer_says(stage: Path, rendered: Path) -> list[str]:
-    """Render with the embedded renderer and return its complaints, less those the checks state with page and place."""
-    return [line for line in renderer.render(stage, rendered) if "Citeproc: citation" not in line]
+def _embedded(stage: Path, rendered: Path, cache: Path) -> list[str]:
+    """Render without Quarto; return the complaints, less those that the checks state with page and place."""
+    return [line for line in renderer.render(stage, rendered, cache=cache) if "Citeproc: citation" not in line]
 
 
 def choose(wanted: str, root: Path) -> tuple[Path | None, str]:

@@ -7,6 +7,7 @@ that Quarto itself uses, with :file:`filter.lua` for what Quarto adds; jinja2 pu
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import json
 import posixpath
@@ -16,7 +17,7 @@ import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache as once
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -54,7 +55,7 @@ class Draft:
         return self.keep(f'<p><img src="{name}" alt="{html.escape(alt)}"></p>')
 
 
-@cache
+@once
 def pandoc() -> Path:
     """Return the pandoc to use: the one of ``pypandoc_binary``, else 3.0 or later from PATH.
 
@@ -76,8 +77,10 @@ def pandoc() -> Path:
     return Path(found)
 
 
-def render(root: Path, out: Path) -> list[str]:
+def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
     """Render the website described by ``root/_quarto.yml`` into the empty folder ``out``.
+
+    What pandoc made of a page is kept in the folder ``cache``, if given, and taken again while nothing in it changes.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def render(root: Path, out: Path) -> list[str]:
     """
     project = load_project(root)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        done = list(pool.map(lambda page: _convert(project, page), project.pages))
+        done = list(pool.map(lambda page: _convert(project, page, cache), project.pages))
     out.mkdir(parents=True, exist_ok=True)
     search: list[list[str]] = []
     for page, (title, description, footer, toc, body, draft, _) in zip(project.pages, done, strict=True):
@@ -113,10 +116,18 @@ def render(root: Path, out: Path) -> list[str]:
     (out / "site_libs" / "search.js").write_text(
         f"window.siteSearch = {json.dumps(search, ensure_ascii=False)};\n", "utf-8"
     )
+    _forget(cache, keep=4 * len(project.pages))
     return [message for *_, messages in done for message in messages]
 
 
-def _convert(project: Project, page: Page) -> tuple[str, str, str, str, str, Draft, list[str]]:
+def _forget(cache: Path | None, keep: int) -> None:
+    """Remove what has not been used for longest."""
+    kept = sorted(cache.glob("*.html"), key=lambda file: -file.stat().st_mtime) if cache and cache.is_dir() else []
+    for file in kept[keep:]:
+        file.unlink(missing_ok=True)
+
+
+def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str, str, str, str, Draft, list[str]]:
     draft = Draft(page)
     defaults = {
         **(project.config.get("execute") or {}),
@@ -139,17 +150,35 @@ def _convert(project: Project, page: Page) -> tuple[str, str, str, str, str, Dra
         f"--toc-depth={project.html.get('toc-depth', 3)}", f"--template={HERE / 'theme' / 'pandoc.html'}",
         f"--lua-filter={HERE / 'filter.lua'}", *(["--citeproc"] if files else []),
     ]  # fmt: skip
-    ran = subprocess.run(
-        command,
-        input=f"---\n{json.dumps(meta)}\n---\n\n{draft.markdown}",
-        capture_output=True, encoding="utf-8", check=False, cwd=(project.root / page.source).parent,
-    )  # fmt: skip
+    text = f"---\n{json.dumps(meta)}\n---\n\n{draft.markdown}"
+    parts = [text.replace(str(project.root.resolve()), ""), *command[1:], _pandoc_version()]
+    parts += [Path(file).read_text(encoding="utf-8") for file in (HERE / "filter.lua", *meta.get("bibliography", ()))]
+    kept = cache / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.html" if cache else None
+    said: list[str] = []
+    if kept and kept.is_file():
+        rendered = kept.read_text(encoding="utf-8")
+        kept.touch()
+    else:
+        rendered, said = _pandoc(page, command, text, (project.root / page.source).parent)
+        if kept and not said:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(rendered, encoding="utf-8")
+    title, description, footer, toc, body = (part.strip() for part in rendered.split(SPLIT))
+    body = re.sub(r"<!--output-(\d+)-->", lambda found: draft.raw[int(found[1])], body)
+    return title, description, footer, toc, body, draft, said
+
+
+def _pandoc(page: Page, command: list[str], text: str, folder: Path) -> tuple[str, list[str]]:
+    ran = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False, cwd=folder)
     if ran.returncode:
         raise SiteError(f"{page.source}: pandoc says: {ran.stderr.strip()}")
     said = [f"{page.source}: {line.split(']', 1)[-1].strip()}" for line in ran.stderr.splitlines() if line.strip()]
-    title, description, footer, toc, body = (part.strip() for part in ran.stdout.split(SPLIT))
-    body = re.sub(r"<!--output-(\d+)-->", lambda found: draft.raw[int(found[1])], body)
-    return title, description, footer, toc, body, draft, said
+    return ran.stdout, said
+
+
+@once
+def _pandoc_version() -> str:
+    return subprocess.run([pandoc(), "--version"], capture_output=True, text=True, check=False).stdout.split("\n")[0]
 
 
 # Notebook cells and shortcodes to markdown
@@ -260,7 +289,7 @@ def _embedded(project: Project, page: Page, address: str) -> Cell:
 # Navigation and the page around the text
 
 
-@cache
+@once
 def _template() -> Any:
     from jinja2 import Environment, FileSystemLoader
 

@@ -73,7 +73,7 @@ def visit(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(path if "://" in path else f"{address}/{path}", wait_until="load")
         return page

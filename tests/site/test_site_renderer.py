@@ -9,6 +9,7 @@ import pytest
 from made_site import Made, code, markdown, shown
 
 from factorykit.errors import SiteError
+from factorykit.site import renderer
 
 
 def test_references_become_numbered_links(made: Made):
@@ -162,6 +163,28 @@ def test_the_search_index_knows_sections_and_leaves_out_scripts(made: Made):
 def test_two_renders_give_the_same_bytes(made: Made):
     first = made.page("See [@doe2020].")
     assert made.page("See [@doe2020].") == first
+
+
+def test_a_page_is_converted_again_only_when_something_in_it_changed(made: Made, monkeypatch: pytest.MonkeyPatch):
+    made.write("report/page.qmd", "---\ntitle: Page\n---\nSee [@doe2020].\n")
+    converted = []
+    real = renderer._pandoc
+    monkeypatch.setattr(renderer, "_pandoc", lambda page, *rest: converted.append(page.href) or real(page, *rest))
+
+    def render(name: str) -> str:
+        converted.clear()
+        renderer.render(made.root, made.root / name, cache=made.root / "kept")
+        return (made.root / name / "report/page.html").read_text(encoding="utf-8")
+
+    first = render("one")
+    assert len(converted) == 3
+    assert render("two") == first
+    assert converted == []
+    made.write("report/other.qmd", "---\ntitle: Renamed\n---\n## More {#sec-more}\n")
+    assert "Renamed" in render("three")
+    assert converted == ["report/other.html"]
+    made.write("report/references.bib", "@book{doe2020, author = {Roe, Jane}, title = {The thing}, year = {2020}}\n")
+    assert "Roe" in render("four")
 
 
 @pytest.mark.parametrize(

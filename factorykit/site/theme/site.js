@@ -93,7 +93,7 @@
     heads.forEach(function (head, place) { if (head && head.getBoundingClientRect().top < 120) now = place; });
     if (innerHeight + scrollY >= document.body.scrollHeight - 4) now = heads.length - 1;
     entries.forEach(function (entry, place) { entry.classList.toggle("now", place === now); });
-    var box = one("nav.toc"), top = entries[now].offsetTop - box.offsetTop;
+    var box = one("nav.toc"), top = entries[now].offsetTop;
     if (top < box.scrollTop + 40 || top > box.scrollTop + box.clientHeight - 80) box.scrollTop = top - box.clientHeight / 2;
   }
   if (entries.length) {
