@@ -92,8 +92,12 @@ def _run_limited(command: list[str], seconds: int) -> str | None:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         return f"no end after {seconds} s"
-    lines = [line.strip() for line in said.splitlines() if "rror" in line]
-    return None if process.returncode == 0 else (lines or [f"exit status {process.returncode}"])[-1][:160]
+    if process.returncode == 0:
+        return None
+    lines = [line.strip() for line in said.splitlines()]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    named = [line for line in lines if line.lower().startswith("error")]
+    return (raised or named or [f"exit status {process.returncode}"])[-1][:160]
 
 
 def render(program: Path, root: Path, log: Path) -> list[str]:
