@@ -39,12 +39,12 @@ lab: setup ## open the notebooks in JupyterLab
 check: setup ## lint and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/pyright
+	@$(VENV)/bin/basedpyright
 
-test: check data ## everything that CI runs
+test: check ## everything that CI runs
 	@$(RUN) pytest -q -n 2 --dist loadfile
-	@$(FK) site build
 	@$(RUN) pytest -q notebooks --nbval --nbval-current-env --nbval-cell-timeout=120 -n 2 --dist loadfile
+	@$(FK) site build --stored
 
 bench: setup ## measure the speeds, each beside its rival
 	@$(VENV)/bin/python -m benchmarks

@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         pages, "build", _site_build, "run changed notebooks, render, check, and publish the folder whole"
     )
     site_build.add_argument("--out", type=Path, default=Path("_site"))
+    site_build.add_argument("--stored", action="store_true", help="render the stored outputs; run no notebook")
     site_build.add_argument("--renderer", choices=["auto", "quarto", "embedded"], default="auto")
     site_check = _verb(pages, "check", _site_check, "check a rendered folder")
     site_check.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
@@ -130,7 +131,9 @@ def _scenario(options: argparse.Namespace) -> fk.Scenario:
 
 
 def _data_build(options: argparse.Namespace) -> None:
-    print(fk.build(options.out))
+    report = fk.build(options.out)
+    changed = report.filter(report["changed"])["table"].to_list()
+    print(f"{report.height} tables, {report['rows'].sum()} rows: {', '.join(changed) or 'nothing'} changed")
 
 
 def _data_list(options: argparse.Namespace) -> None:
@@ -196,7 +199,7 @@ def _explain(options: argparse.Namespace) -> None:
 def _site_build(options: argparse.Namespace) -> None:
     from factorykit.site import build
 
-    print(build(options.out, renderer=options.renderer))
+    print(build(options.out, renderer=options.renderer, run=not options.stored))
 
 
 def _site_check(options: argparse.Namespace) -> None:

@@ -140,7 +140,7 @@ class Quantity:
 
     @property
     def _prefixes(self) -> tuple[tuple[float, str], ...]:
-        return SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if self.unit in ("USD", "1") else ()
+        return SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if self.unit in ("USD", "1", "h") else ()
 
 
 def rounded(value: float, digits: int = 3) -> str:
@@ -165,8 +165,8 @@ def _number(cell: str) -> float | None:
 @cache
 def vocabulary() -> Mapping[str, Quantity]:
     """Return all quantities by name, in the order of the file."""
-    with (files("factorykit") / "quantities.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    text = (files("factorykit") / "quantities.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
     return MappingProxyType(
         {
             row["name"]: Quantity(

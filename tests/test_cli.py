@@ -30,7 +30,7 @@ def test_evaluate_reads_and_writes_rows(tmp_path: Path) -> None:
 
 def test_explain_ends_with_the_quantity_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "failures_per_day", "accelerators=16384", "accelerator_mtbf_s=1.824e8"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("failures_per_day = 7.76 1/d = 86400 /")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("failures_per_day = 7.76 per day = 86400 /")
 
 
 BAD = [

@@ -46,6 +46,7 @@ class _Engine:
     def cursor(self, names: Iterable[str] = ()) -> duckdb.DuckDBPyConnection:
         """Return a connection to a database in which ``names`` are tables as they were built last."""
         built = {name: resource["hash"] for name, resource in catalogue.resources().items()}
+        built["folder"] = str(catalogue.folder())
         views = catalogue.views()
         wanted = {views.get(name, name) for name in names}
         with self._lock:
