@@ -196,7 +196,7 @@ class Live:
     @cached_property
     def parameters(self) -> dict[str, float]:
         """Every input of the chart and its value at the start, in the order of the vocabulary."""
-        asked = (*self.outputs, *self.shown, *([self.only_where[0]] if self.only_where else []))
+        asked = (*self.outputs, *self.shown, *self._asked)
         needed = set(self.sliders) | {self.x}
         for case in (Case(""), *self.curves, *self.points):
             needed |= self._leaves(case, asked)
@@ -275,13 +275,21 @@ class Live:
     # What the chart shows, as frames: the same grid, through the same formulas.
 
     def rows(self, changes: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """Return what the curves show: one row per grid point, ``x`` and one column per output and curve."""
+        """Return what the curves show: one row per grid point, ``x`` and one column per output and curve.
+
+        Null means not drawn: see ``only_where``.
+        """
         values = self.values(changes)
         frame = pl.DataFrame({self.x: self.grid})
         for curve in self.curves:
-            found = self._evaluated(curve, values, self.grid)
-            frame = frame.with_columns(found[name].alias(_named(name, curve.label)) for name in self.outputs)
-        return frame
+            found = self._evaluated(curve, values)
+            if self.only_where:
+                name, least = self.only_where
+                found = found.with_columns(pl.when(pl.col(name) >= least).then(pl.col(*self.outputs)))
+            shown = (found[name].alias(_named(name, curve.label)) for name in self.outputs)
+            frame = frame.with_columns(shown)
+        columns = [_named(name, curve.label) for name in self.outputs for curve in self.curves]
+        return frame.select(self.x, *columns)
 
     def now(self, changes: Mapping[str, Any] | None = None, case: Case | None = None) -> dict[str, float]:
         """Return ``x`` and the printed quantities at the present setting, or as ``case`` has them."""
@@ -293,11 +301,17 @@ class Live:
             inputs[self.x] = values[self.x]
         return evaluate(inputs, names, using=case.using)
 
-    def _evaluated(self, case: Case, values: Mapping[str, float], grid: Sequence[float]) -> pl.DataFrame:
-        needed = self._leaves(case, self.outputs) - {self.x}
+    def _evaluated(self, case: Case, values: Mapping[str, float]) -> pl.DataFrame:
+        asked = tuple(dict.fromkeys((*self.outputs, *self._asked)))
+        needed = self._leaves(case, asked) - {self.x}
         inputs = {name: value for name, value in values.items() if name in needed} | dict(case.given)
-        frame = pl.DataFrame({self.x: grid}).with_columns(pl.lit(value).alias(name) for name, value in inputs.items())
-        return evaluate(frame, self.outputs, using=case.using)
+        frame = pl.DataFrame({self.x: self.grid})
+        frame = frame.with_columns(pl.lit(value).alias(name) for name, value in inputs.items())
+        return evaluate(frame, [name for name in asked if name not in frame.columns], using=case.using)
+
+    @property
+    def _asked(self) -> tuple[str, ...]:
+        return self.only_where[:1] if self.only_where else ()
 
     def summary(self, changes: Mapping[str, Any] | None = None) -> str:
         """Return the chart as a few lines of numbers, in the units of the vocabulary."""
@@ -357,7 +371,7 @@ class Live:
         present = {name: name for name in self.parameters}
         along = present | {self.x: encoding.datum(self.x)}
         row, x_row = quantity(output), quantity(self.x)
-        asked = (output, *([self.only_where[0]] if self.only_where else []))
+        asked = (output, *self._asked)
         for n, curve in enumerate(self.curves):
             have = program.compute(self._given(along, curve), asked, curve.using)
             program.columns.append({"calculate": self._drawn(have, output), "as": f"curve {n}"})

@@ -355,9 +355,8 @@ class Chart {
   rows() {
     const sets = this.views.map((view, i) => {
       const fields = this.payload.columns.filter((column) => column.spec === i).map((column) => column.field);
-      const found = Object.values(view.getState({ data: (name, value) => !!value, signals: () => false }).data);
-      const fits = found.filter((rows) => Array.isArray(rows) && rows.length && fields.every((field) => field in rows[0]));
-      return fits[0] || [];
+      const sets = this.apis[i].vgSpec.data.map(({ name }) => view.data(name));
+      return sets.find((rows) => rows.length && fields.every((field) => field in rows[0])) || [];
     });
     const length = Math.max(0, ...sets.map((rows) => rows.length));
     return Array.from({ length }, (_, n) => this.payload.columns.map(({ spec, field }) => sets[spec][n]?.[field]));

@@ -1,0 +1,206 @@
+"""Live charts on a static page, looked at in a browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from typing import Any
+
+import pytest
+from conftest import MAKERS, PRESETS
+
+from factorykit.charts.live import Live
+from factorykit.quantities import quantity
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(chromium: Any, address: str) -> Any:
+    """A page that records what it asks for and what goes wrong."""
+    page = chromium.new_page(viewport={"width": 1000, "height": 900})
+    page.asked, page.wrong = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("console", lambda message: message.type in ("error", "warning") and page.wrong.append(message.text))
+    yield page
+    page.close()
+    assert page.wrong == []
+    assert [url for url in page.asked if not url.startswith((address, "data:", "blob:"))] == []
+
+
+def look(page: Any, address: str, name: str) -> None:
+    page.goto(f"{address}/{name}")
+    page.wait_for_function("window.factorykit?.charts.length && !document.querySelector('.fk-still')")
+
+
+def rows(page: Any, n: int = 0) -> list[list[float]]:
+    return page.evaluate(f"factorykit.charts[{n}].rows()")
+
+
+def close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-300)
+
+
+def positions(live: Live) -> list[dict[str, float]]:
+    """The start, and every slider at a third and at two thirds of its range."""
+    moved = [{}]
+    for made in live.controls:
+        for part in (1 / 3, 2 / 3):
+            low, high = made.minimum, made.maximum
+            value = low * (high / low) ** part if made.scale == "log" else low + part * (high - low)
+            moved.append({made.name: float(f"{value:.3g}")})
+    return moved
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_vega_computes_what_python_computes(page: Any, address: str, name: str) -> None:
+    live = MAKERS[name](PRESETS)
+    look(page, address, f"{name}.html")
+    for changes in positions(live):
+        page.evaluate("async (values) => { await factorykit.charts[0].set(values) }", live.values(changes))
+        found = rows(page)
+        expected = live.rows(changes).rows()
+        assert len(found) == len(expected)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert all(close(a, b) for a, b in zip(ours, theirs, strict=True)), (changes, ours, theirs)
+        for case in live.points:
+            there = live.now(changes, case)
+            x, y = (there[q] / quantity(q).display_scale for q in (live.x, live.outputs[0]))
+            assert any(close(x, px) and close(y, py) for px, py in points(page)), (changes, case.label)
+
+
+def points(page: Any) -> list[tuple[float, float]]:
+    return page.evaluate("""() => {
+        const { view, vgSpec } = factorykit.charts[0].apis[0];
+        const single = vgSpec.data.map(({ name }) => view.data(name)).filter((rows) => rows.length === 1);
+        return single.filter(([row]) => "x" in row).map(([row]) => [row.x, row.y]);
+    }""")
+
+
+def test_numbers_read_as_the_vocabulary_prints_them(page: Any, address: str) -> None:
+    look(page, address, "run.html")
+    live = MAKERS["run"](PRESETS)
+    for name, value in live.now().items():
+        if name in live.shown:
+            assert page.inner_text(f'[data-quantity="{name}"]') == quantity(name).text(value)
+    for made in live.controls:
+        assert page.get_attribute(f'input[name="{made.name}"]', "aria-valuetext") == quantity(made.name).text(
+            made.value
+        )
+
+
+def test_arrow_keys_move_a_slider_and_the_picture_follows(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    box = page.locator(".fk-view svg").bounding_box()
+    slider = page.get_by_label("Accelerators")
+    slider.focus()
+    before = rows(page)
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function("(v) => factorykit.charts[0].rows()[60][1] !== v", arg=before[60][1])
+    assert rows(page)[60][1] < before[60][1]
+    assert page.locator(".fk-view svg").bounding_box() == box
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function("(v) => factorykit.charts[0].rows()[60][1] === v", arg=before[60][1])
+
+
+def test_a_preset_sets_every_input(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    page.get_by_label("Preset").select_option("Small")
+    page.wait_for_function("factorykit.charts[0].values.accelerators === 512")
+    assert page.inner_text('[data-quantity="checkpoint_goodput"]') == quantity("checkpoint_goodput").text(
+        MAKERS["checkpoint"](PRESETS).now(MAKERS["checkpoint"](PRESETS).preset("Small"))["checkpoint_goodput"]
+    )
+
+
+def test_a_link_holds_the_whole_state(page: Any, address: str) -> None:
+    look(page, address, "all.html")
+    values = {"accelerators": 23456.0, "checkpoint_write_s": 12.3456789}
+    page.evaluate("async (v) => { await factorykit.charts[0].set(v) }", values)
+    page.wait_for_function("location.hash.includes('23456')")
+    expected, link = rows(page), page.url
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_function("window.factorykit?.charts[0]?.values.accelerators === 23456")
+    page.wait_for_function("factorykit.charts[0].rows().length > 0")
+    assert rows(page) == expected
+
+
+def test_a_broken_link_changes_nothing(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html#checkpoint:accelerators=many&nonsense=3;%E0%A4%A")
+    assert page.evaluate("factorykit.charts[0].values.accelerators") == 16384
+
+
+def test_downloads_hold_what_is_drawn(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="CSV").click()
+    text = waiting.value.path().read_text(encoding="utf-8")
+    table = list(csv.reader(io.StringIO(text)))
+    assert table[0] == ["checkpoint_interval_s", "checkpoint_goodput"]
+    assert [[float(cell) for cell in row] for row in table[1:]] == rows(page)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="SVG").click()
+    svg = waiting.value.path().read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert "currentColor" not in svg
+
+
+def test_the_table_shows_the_curve(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    page.get_by_text("Data as a table").click()
+    page.wait_for_selector(".fk-table tbody tr")
+    assert page.locator(".fk-table tbody tr").count() == 121
+    assert page.locator(".fk-table thead th").all_inner_texts() == [
+        "Checkpoint interval [min]",
+        "Goodput under failures [%]",
+    ]
+
+
+def test_a_phone_shows_all_of_it(page: Any, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    look(page, address, "all.html")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(
+        "[...document.querySelectorAll('.fk-view svg')].every(s => s.getBoundingClientRect().right <= 391)"
+    )
+
+
+def test_text_follows_a_page_that_turns_dark(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    color = "getComputedStyle(document.querySelector('.fk-view svg text')).fill"
+    light = page.evaluate(color)
+    page.evaluate("document.body.classList.add('dark')")
+    assert (light, page.evaluate(color)) == ("rgb(27, 30, 36)", "rgb(228, 230, 234)")
+
+
+def test_zoom_is_kept_while_a_slider_moves(page: Any, address: str) -> None:
+    look(page, address, "run.html")
+    svg = page.locator(".fk-view svg").first.bounding_box()
+    page.mouse.move(svg["x"] + svg["width"] / 2, svg["y"] + svg["height"] / 2)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Control")
+    page.wait_for_function("factorykit.charts[0].views[0].scale('x').domain()[0] > 260")
+    zoomed = page.evaluate("factorykit.charts[0].views[0].scale('x').domain()")
+    page.evaluate("async () => { await factorykit.charts[0].set({tokens: 5e12}) }")
+    assert page.evaluate("factorykit.charts[0].views[0].scale('x').domain()") == zoomed
+
+
+def test_a_chart_that_cannot_be_drawn_says_so(chromium: Any, address: str) -> None:
+    page = chromium.new_page()
+    page.goto(f"{address}/broken.html")
+    assert "could not be drawn" in page.inner_text('[role="alert"]')
+    page.close()
+
+
+def test_nothing_stands_in_the_way_of_a_screen_reader(page: Any, address: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    look(page, address, "all.html")
+    found = axe.run(page).response["violations"]
+    serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+    assert [(rule["id"], rule["nodes"][0]["html"][:120]) for rule in serious] == []
