@@ -1,8 +1,8 @@
 """What the tables hold: for each table its columns with unit, bounds and text, and the rules between them.
 
-One class is one table, called as the class in lower case. Its docstring is the table's text: a title, then what a row
-is.
-A new table is a class here and a file ``data/sources/<table>.csv`` with the same columns; nothing else names it.
+One class is one table: ``StorageSystems`` is the table ``storage_systems``. Its docstring is the table's text: a title,
+then what a row is. A new table is a class here or in a module of `MODULES`, and a file ``data/sources/<table>.csv``
+with the same columns; nothing else names it.
 
 Only `factorykit.datasets.build` and tests import this module, since dataframely is needed to build tables and not to
 read them.
@@ -10,6 +10,7 @@ read them.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from typing import Any, Final
@@ -19,6 +20,8 @@ import polars as pl
 
 from factorykit.quantities import quantity, vocabulary
 
+MODULES: Final = (__name__, "factorykit.datasets.schemas_equipment", "factorykit.datasets.schemas_practice")
+"""Where the tables are defined, in the order in which they are listed."""
 VERSION: Final = "0.1.0"
 """Version of the data package: raised with every release that changes a value or a column."""
 
@@ -38,10 +41,14 @@ def key(description: str, *, unique: bool = False, pattern: str = KEY, **metadat
     return dy.String(primary_key=unique, nullable=False, regex=pattern, description=description, metadata=metadata)
 
 
-def reference(column: str, description: str, *, required: bool = False) -> dy.String:
+def reference(column: str, description: str, *, required: bool = False, **metadata: Any) -> dy.String:
     """Return a column whose words are keys of another table, given as ``table.column``."""
     return dy.String(
-        nullable=not required, min_length=1, regex=KEY, description=description, metadata={"references": column}
+        nullable=not required,
+        min_length=1,
+        regex=KEY,
+        description=description,
+        metadata={"references": column, **metadata},
     )
 
 
@@ -539,11 +546,15 @@ class Utilizations(Sourced):
 
 
 def schemas() -> dict[str, type[dy.Schema]]:
-    """Return all tables by name, in the order of this module."""
+    """Return all tables by name, in the order of `MODULES`."""
     return {
-        name.lower(): this
-        for name, this in globals().items()
-        if inspect.isclass(this) and issubclass(this, Table) and this not in (Table, Sourced, Stated)
+        re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower(): this
+        for module in map(importlib.import_module, MODULES)
+        for name, this in vars(module).items()
+        if inspect.isclass(this)
+        and issubclass(this, Table)
+        and this.__module__ == module.__name__
+        and this not in (Table, Sourced, Stated)
     }
 
 
