@@ -108,7 +108,7 @@ def explain(inputs: Mapping[str, Any], output: str, *, using: Mapping[str, str] 
     accelerator_mtbf_s = 50,677 h  [given]
     accelerators = 16,384  [given]
     cluster_mtbf_s = 3.09 h = accelerator_mtbf_s / accelerators
-    failures_per_day = 7.76 1/d = 86400 / cluster_mtbf_s
+    failures_per_day = 7.76 per day = 86400 / cluster_mtbf_s
     """
     evaluate(inputs, output, using=using)
     values, rivals = checked(inputs)
