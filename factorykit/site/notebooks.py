@@ -11,7 +11,8 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def execute(
     code = _digest_of_code(files[0].parent.parent)
     stale = [file for file in files if force or known.get(file.name) != _fit(file, code)]
     if stale:
-        failures = asyncio.run(_run_all(stale, timeout))
+        failures = _wait_for(lambda: _run_all(stale, timeout))
         known.update({file.name: _fit(file, code) for file in stale if file not in failures})
         _write_whole(cache, json.dumps(known, indent=1, sort_keys=True) + "\n")
         if failures:
@@ -117,6 +118,16 @@ def _outputs(outputs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             }
         kept.append(dict(sorted(output.items())))
     return kept
+
+
+def _wait_for(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Run a coroutine to its end, also where the caller lives inside an event loop, as a notebook does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()
 
 
 async def _run_all(files: list[Path], timeout: int) -> dict[Path, str]:

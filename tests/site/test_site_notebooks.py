@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,16 @@ def test_a_notebook_runs_again_when_a_table_changed(tmp_path: Path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "runs.parquet").write_bytes(b"new")
     assert notebooks.execute([file]) == [file]
+
+
+def test_a_notebook_can_be_run_from_inside_an_event_loop(tmp_path: Path):
+    file = put(tmp_path, "01-a.ipynb", code("1 + 1", count=None))
+
+    async def inside() -> list[Path]:
+        return notebooks.execute([file])
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        assert pool.submit(lambda: asyncio.run(inside())).result() == [file]
 
 
 def test_a_failing_cell_is_named_and_the_notebook_left_alone(tmp_path: Path):
