@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
+    from factorykit.model.audit import audit
     from factorykit.model.compare import attribute, compare
     from factorykit.model.distributions import (
         LogNormal,
@@ -49,6 +50,7 @@ _HOME = {
     "Triangular": "model.distributions",
     "Uniform": "model.distributions",
     "attribute": "model.compare",
+    "audit": "model.audit",
     "bands": "model.sample",
     "build": "datasets",
     "charts": "",
@@ -85,6 +87,7 @@ __all__ = [
     "Triangular",
     "Uniform",
     "attribute",
+    "audit",
     "bands",
     "build",
     "charts",

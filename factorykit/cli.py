@@ -81,6 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("output", metavar="QUANTITY")
     _inputs(explain)
 
+    audit = _json(_verb(verbs, "audit", _audit, "recompute every published claim and compare"))
+    audit.add_argument("--document", metavar="SOURCE", help="only the claims of one document, such as seed_000")
+    audit.add_argument("--verdict", help="agrees, rounding, disagrees, 'unit error', superseded or 'not checkable'")
+    audit.add_argument("--claim", metavar="CLAIM", help="one claim, its recipe unfolded")
+
     site = verbs.add_parser("site", help="the published pages: build, check, serve")
     pages = site.add_subparsers(required=True, metavar="ACTION")
     site_build = _verb(
@@ -194,6 +199,21 @@ def _explain(options: argparse.Namespace) -> None:
         _print_frame(explanation.to_frame(), as_json=True)
     else:
         print(explanation)
+
+
+def _audit(options: argparse.Namespace) -> int:
+    if options.claim:
+        from factorykit.model.audit import unfold
+
+        _print_frame(unfold(options.claim), options.json)
+        return 0
+    rows = fk.audit(options.document, options.verdict)
+    shown = ["claim", "locator", "subject", "claimed", "printed", "unit", "recomputed", "ratio", "verdict", "why"]
+    _print_frame(rows if options.json else rows.select(shown), options.json)
+    errors = (fk.audit(options.document) if options.verdict else rows)["error"].drop_nulls()
+    for error in errors:
+        print(f"RecipeError: {error}", file=sys.stderr)
+    return 1 if len(errors) else 0
 
 
 def _site_build(options: argparse.Namespace) -> None:

@@ -49,6 +49,10 @@ class QueryError(FactorykitError):
     """A query that DuckDB refuses, or that reaches for something outside the tables."""
 
 
+class RecipeError(FactorykitError):
+    """A recipe of a claim that cannot be read, names something unknown, or gives no finite number."""
+
+
 class SiteError(FactorykitError):
     """A page, notebook or link of the site that is found wanting."""
 

@@ -20,7 +20,12 @@ import polars as pl
 
 from factorykit.quantities import quantity, vocabulary
 
-MODULES: Final = (__name__, "factorykit.datasets.schemas_equipment", "factorykit.datasets.schemas_practice")
+MODULES: Final = (
+    __name__,
+    "factorykit.datasets.schemas_equipment",
+    "factorykit.datasets.schemas_practice",
+    "factorykit.datasets.schemas_audit",
+)
 """Where the tables are defined, in the order in which they are listed."""
 VERSION: Final = "0.1.0"
 """Version of the data package: raised with every release that changes a value or a column."""

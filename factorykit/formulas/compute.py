@@ -5,6 +5,9 @@ from __future__ import annotations
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.typing import Numeric
 
+TENTH = 0.1
+"""What the published function adds for each unit of its overhead multiplier."""
+
 
 def training_flop(active_parameters: Numeric, tokens: Numeric) -> Numeric:
     r"""Work of a training run: two FLOP per weight and token forward, four backward.
@@ -272,3 +275,73 @@ def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:
     49152.0
     """
     return accelerators * wall_s / SECONDS_PER_HOUR
+
+
+def training_flop_padded(training_flop: Numeric, overhead_multiplier: Numeric) -> Numeric:
+    r"""Training compute with a share on top, as a function of a published post counts it.
+
+    .. math:: C_o = C \left( 1 + \frac{o}{10} \right)
+
+    Parameters
+    ----------
+    training_flop : numeric
+        Training compute, :math:`C`. [FLOP]
+    overhead_multiplier : numeric
+        Tenths added, :math:`o`; called a multiplier there, with 1 as default. [1]
+
+    Returns
+    -------
+    training_flop_padded : numeric
+        Training compute with the share on top, :math:`C_o`. [FLOP]
+
+    Notes
+    -----
+    The name misleads: a multiplier of 1 should change nothing and adds 10 %; 0 gives the plain count. Kept so that the
+    audit can repeat what was published; nothing else needs it.
+
+    References
+    ----------
+    .. [1] Training clusters at the frontier (blog post with code), compute_training_flops, 2025.
+
+    Examples
+    --------
+    >>> training_flop_padded(3.645e25, 0.0)
+    3.645e+25
+    >>> round(training_flop_padded(3.645e25, 1.0) / 1e25, 4)
+    4.0095
+    """
+    return training_flop * (1.0 + overhead_multiplier * TENTH)
+
+
+def corpus_bytes(tokens: Numeric, bytes_per_token: Numeric) -> Numeric:
+    r"""Storage that the tokens of a run take.
+
+    .. math:: S_D = D b_t
+
+    Parameters
+    ----------
+    tokens : numeric
+        Tokens, :math:`D`. [1]
+    bytes_per_token : numeric
+        Bytes of one stored token, :math:`b_t`; 2 up to 65,536 entries of the vocabulary, 4 as int32. [byte]
+
+    Returns
+    -------
+    corpus_bytes : numeric
+        Size of the tokens, :math:`S_D`. [byte]
+
+    Notes
+    -----
+    Tokens seen more than once are stored once; then this is an upper bound.
+
+    References
+    ----------
+    .. [1] Llama Team, AI @ Meta, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.1: a vocabulary of
+       128K tokens does not fit 2 bytes.
+
+    Examples
+    --------
+    >>> corpus_bytes(15e12, 4.0)
+    60000000000000.0
+    """
+    return tokens * bytes_per_token

@@ -1,0 +1,65 @@
+"""Tables of the audit: what the documents claim, what nearer sources say, and where the documents contradict."""
+
+from __future__ import annotations
+
+import dataframely as dy
+import polars as pl
+
+from factorykit.datasets.schemas import Sourced, key, reference, text
+
+
+class Facts(Sourced):
+    """Facts.
+
+    A row is one number from a source that is nearer to the fact than the documents that are audited, and that no other
+    table holds.
+    """
+
+    fact = key("name of the fact in recipes", unique=True, entity=True)
+    subject = text("what is spoken about", required=True)
+    meaning = text("what the number says", required=True)
+    value = dy.Float64(nullable=False, description="the number, in the unit of its row", metadata={"unit": ""})
+    unit = text("unit of the number", required=True)
+
+
+class Claims(Sourced):
+    """Claims.
+
+    A row is one quantitative statement of an audited document. ``recipe`` says how it is recomputed from quantities,
+    formulas and table cells; no answer is stored here, the audit computes it.
+    """
+
+    claim = key("name of the claim: document and number", unique=True, entity=True)
+    subject = text("what the claim is about", required=True)
+    claimed = text("what is claimed of it", required=True)
+    printed = text("the number as printed, with its unit", required=True)
+    printed_unit = text("unit as printed", required=True)
+    stated = dy.Float64(nullable=True, description="the number in `unit`; of a range the middle", metadata={"unit": ""})
+    stated_low = dy.Float64(
+        nullable=True, description="lower end of a range; without an upper one 'at least'", metadata={"unit": ""}
+    )
+    stated_high = dy.Float64(
+        nullable=True, description="upper end of a range; without a lower one 'at most'", metadata={"unit": ""}
+    )
+    unit = text("unit of the stated numbers: one of the vocabulary's, or a plain one like them", required=True)
+    exact_to = dy.Float64(
+        nullable=True,
+        min_exclusive=0.0,
+        description="step of the last printed digit, where the number must come out exactly, as counts and years do",
+        metadata={"unit": ""},
+    )
+    recipe = text("how it is recomputed; empty if it cannot be, and `why` says the reason")
+    other_unit = text("recipe of what the number would be right for, if its unit was mistaken for another one")
+    superseded_by = reference("sources.source", "source nearer to the fact whose value the recipe takes")
+    compared_with = dy.String(
+        nullable=True,
+        min_length=1,
+        description="sources that the claim was compared with, keys separated by '; '",
+        metadata={"references": "sources.source", "separator": "; "},
+    )
+    why = text("one sentence: what the recomputation shows, or why there is none", required=True)
+
+    @dy.rule()
+    def a_claim_states_a_number_or_a_bound(cls) -> pl.Expr:  # noqa: N805
+        """Refuse a claim without any number."""
+        return pl.any_horizontal(pl.col("stated", "stated_low", "stated_high").is_not_null())
