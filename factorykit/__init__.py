@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from factorykit.model.presets import preset, presets
     from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
+    from factorykit.model.schedule import Plant, Policy, schedule, workload
     from factorykit.model.sweep import sweep
     from factorykit.quantities import quantities, quantity
 
@@ -45,6 +46,8 @@ _HOME = {
     "LogNormal": "model.distributions",
     "LogUniform": "model.distributions",
     "Normal": "model.distributions",
+    "Plant": "model.schedule",
+    "Policy": "model.schedule",
     "Quantiles": "model.distributions",
     "Scenario": "model.scenario",
     "Triangular": "model.distributions",
@@ -66,6 +69,7 @@ _HOME = {
     "quantities": "quantities",
     "quantity": "quantities",
     "sample": "model.sample",
+    "schedule": "model.schedule",
     "sensitivity": "model.sample",
     "sources": "datasets",
     "sql": "datasets",
@@ -74,6 +78,7 @@ _HOME = {
     "tables": "datasets",
     "validate_energy": "model.energy",
     "widgets": "",
+    "workload": "model.schedule",
 }
 
 __all__ = [
@@ -82,6 +87,8 @@ __all__ = [
     "LogNormal",
     "LogUniform",
     "Normal",
+    "Plant",
+    "Policy",
     "Quantiles",
     "Scenario",
     "Triangular",
@@ -103,6 +110,7 @@ __all__ = [
     "quantities",
     "quantity",
     "sample",
+    "schedule",
     "sensitivity",
     "sources",
     "sql",
@@ -111,6 +119,7 @@ __all__ = [
     "tables",
     "validate_energy",
     "widgets",
+    "workload",
 ]
 
 

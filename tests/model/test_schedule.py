@@ -1,0 +1,158 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.model.schedule import Plant, Policy
+
+CALM = Plant(
+    accelerators=64, nodes_per_pod=4, node_failures_per_node_day=0.0, checkpoint_write_s=0.0, spread_penalty=0.0
+)
+
+
+BROKEN = CALM.replace(node_failures_per_node_day=1.0, repair_median_s=1e7, repair_mean_s=1e7)
+NEVER = CALM.replace(node_failures_per_node_day=50.0, checkpoint_interval_s=86400.0, repair_median_s=1, repair_mean_s=1)
+
+
+def jobs(*rows):
+    """Return jobs from (arrival, accelerators, run, priority)."""
+    names = ("arrival_s", "accelerators", "run_s", "priority")
+    return pl.DataFrame(rows, names, orient="row").cast(pl.Float64).with_columns(estimate_s="run_s")
+
+
+def test_a_single_server_waits_as_queueing_theory_says():
+    """M/M/1: mean wait = rho / (1 - rho) service times."""
+    rng = np.random.default_rng(1)
+    n, rho = 60_000, 0.6
+    run = rng.exponential(100.0, n)
+    rows = pl.DataFrame({"arrival_s": np.cumsum(rng.exponential(100.0 / rho, n)), "run_s": run, "estimate_s": run})
+    rows = rows.with_columns(accelerators=1.0, priority=0.0)
+    one = CALM.replace(accelerators=1, accelerators_per_node=1, nodes_per_pod=1)
+    found = fk.schedule(rows, one, Policy(backfill=False)).summary
+    assert found["queue_s_mean"] == pytest.approx(100.0 * rho / (1 - rho), rel=0.05)
+    assert found["utilization"] == pytest.approx(rho, rel=0.02)
+
+
+def test_many_servers_wait_as_erlang_says():
+    """M/M/c with the Erlang C formula, c = 8, offered load 6.4."""
+    rng = np.random.default_rng(2)
+    n, servers, offered = 60_000, 8, 6.4
+    run = rng.exponential(100.0, n)
+    rows = pl.DataFrame({"arrival_s": np.cumsum(rng.exponential(100.0 / offered, n)), "run_s": run, "estimate_s": run})
+    rows = rows.with_columns(accelerators=1.0, priority=0.0)
+    eight = CALM.replace(accelerators=8, accelerators_per_node=1, nodes_per_pod=8)
+    found = fk.schedule(rows, eight, Policy(backfill=False)).summary
+    top = offered**servers / math.factorial(servers) * servers / (servers - offered)
+    wait = top / (sum(offered**k / math.factorial(k) for k in range(servers)) + top)
+    assert found["queue_s_mean"] == pytest.approx(wait * 100.0 / (servers - offered), rel=0.08)
+
+
+def test_a_gang_waits_for_all_its_accelerators():
+    found = fk.schedule(jobs((0, 8, 100, 0), (1, 64, 50, 0)), CALM).jobs
+    assert found["start_s"].to_list() == [0.0, 100.0]
+
+
+def test_backfill_fills_the_hole_and_delays_nobody():
+    queue = jobs((0, 48, 100, 0), (1, 64, 50, 0), (2, 16, 90, 0), (3, 16, 200, 0))
+    with_, without = (fk.schedule(queue, CALM, Policy(backfill=on)).jobs for on in (True, False))
+    assert with_["start_s"].to_list() == [0.0, 100.0, 2.0, 150.0]
+    assert without["start_s"].to_list() == [0.0, 100.0, 150.0, 150.0]
+
+
+def test_a_critical_job_takes_what_others_hold_and_they_lose_only_the_restart():
+    plant = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), plant).jobs
+    assert found["start_s"].to_list() == [0.0, 100.0]
+    assert found["preemptions"].to_list() == [1.0, 0.0]
+    pace = 1.01
+    assert found["end_s"].to_list() == pytest.approx(
+        [100 + 50 * pace + 30 + (500 - 100 / pace) * pace, 100 + 50 * pace]
+    )
+    assert found["lost_s"].sum() == 0.0
+
+
+def test_without_preemption_a_critical_job_waits():
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), CALM, Policy(preempt=False)).jobs
+    assert found["start_s"].to_list() == [0.0, 500.0]
+
+
+def test_equal_priorities_do_not_preempt_each_other():
+    found = fk.schedule(jobs((0, 64, 500, 1), (100, 64, 50, 1)), CALM).jobs
+    assert found["preemptions"].sum() == 0.0
+
+
+def test_packing_keeps_a_job_in_one_pod():
+    queue = jobs((0, 8, 1000, 0), (1, 8, 10, 0), (20, 32, 100, 0))
+    assert fk.schedule(queue, CALM).jobs["pods"][2] == 1
+    scattered = [fk.schedule(queue, CALM, Policy(packed=False), seed=s).jobs["pods"][2] for s in range(5)]
+    assert max(scattered) > 1
+
+
+def test_a_failure_costs_the_work_since_the_last_checkpoint():
+    plant = CALM.replace(node_failures_per_node_day=0.5, checkpoint_interval_s=3600.0, restart_s=60.0)
+    found = fk.schedule(jobs((0, 48, 5 * 86400, 0)), plant, seed=3).jobs
+    assert found["failures"].item() > 3
+    assert 0.0 < found["lost_s"].item() <= 3600.0 * found["failures"].item()
+    spent = found["end_s"].item() - found["queue_s"].item()
+    expected = 5 * 86400 + found["lost_s"].item() + 60.0 * found["failures"].item()
+    assert spent == pytest.approx(expected, abs=61.0 * found["failures"].item())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_lost_or_handed_out_twice(seed):
+    plant = Plant(accelerators=2048, node_failures_per_node_day=0.02, repair_median_s=3600, repair_mean_s=7200)
+    queue = fk.workload("kalos", 2000, 1.1, 2048, seed)
+    found = fk.schedule(queue, plant, seed=seed)
+    assert found.jobs["end_s"].is_finite().all()
+    assert (found.jobs["end_s"] - found.jobs["start_s"] >= found.jobs["run_s"] * (1 - 1e-9)).all()
+    assert (found.jobs["queue_s"] >= 0.0).all()
+    assert found.timeline["busy_share"].max() <= 1.0 + 1e-9
+    assert found.summary["failures"] > 0
+    assert 0.0 < found.summary["useful_share"] < 1.0
+
+
+def test_the_seed_decides_the_run():
+    queue = fk.workload("seren", 500, 1.0, 2048)
+    plant = Plant(accelerators=2048, node_failures_per_node_day=0.1)
+    assert fk.schedule(queue, plant, seed=1).jobs.equals(fk.schedule(queue, plant, seed=1).jobs)
+
+
+@pytest.mark.parametrize("name", ["seren", "kalos", "philly", "helios"])
+def test_synthetic_jobs_have_the_published_summary(name):
+    """Acme trace summary, arXiv:2403.07648, and Philly and Helios as printed beside it."""
+    seen = fk.workload(name, 400_000, seed=1)
+    told = fk.table("workloads").filter(pl.col("workload") == name).collect().row(0, named=True)
+    assert seen["run_s"].median() == pytest.approx(told["run_s_median"], rel=0.03)
+    assert seen["run_s"].mean() == pytest.approx(told["run_s_mean"], rel=0.05)
+    assert seen["accelerators"].mean() == pytest.approx(told["accelerators_mean"], rel=0.03)
+    assert seen["accelerators"].median() == 1.0
+    assert (seen["run_s"] * seen["accelerators"]).mean() == pytest.approx(told["accelerator_s_mean"], rel=0.2)
+    assert seen["run_s"].max() <= told["run_s_max"]
+
+
+def test_the_load_is_what_was_asked_for():
+    seen = fk.workload("helios", 200_000, 0.8, 4096)
+    asked = (seen["run_s"] * seen["accelerators"]).sum() / (seen["arrival_s"].max() * 4096)
+    assert asked == pytest.approx(0.8, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fk.schedule(jobs((0, 128, 1, 0)), CALM), "it never starts"),
+        (lambda: fk.schedule(jobs((0, 1, -1, 0)), CALM), "column run_s"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)).drop("priority"), CALM), "no column priority"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)).head(0), CALM), "no rows"),
+        (lambda: Plant(accelerators=12), "no whole number of nodes"),
+        (lambda: Plant(repair_median_s=10.0, repair_mean_s=1.0), "repair_median_s"),
+        (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), NEVER), "failed 1000 times without an end"),
+        (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), BROKEN), "waits for more than a year"),
+        (lambda: fk.workload("kalo"), "nearest is 'kalos'"),
+        (lambda: fk.workload("kalos", load=0.0), "load = 0.0"),
+    ],
+)
+def test_impossible_jobs_and_plants_are_refused(call, message):
+    with pytest.raises(fk.FactorykitError, match=message):
+        call()
