@@ -92,6 +92,7 @@ async function chart({ model, el }) {
     waiting = true;
     if (drawing) return;
     drawing = true;
+    await null; // head and buffers change together and say so one after the other
     while (waiting) {
       waiting = false;
       const head = model.get("frame");
@@ -100,6 +101,7 @@ async function chart({ model, el }) {
     drawing = false;
   };
   listen(model, "change:frame", frame);
+  listen(model, "change:buffers", frame);
   await drawn.set(model.get("signals"));
   await frame();
   return () => {

@@ -1,0 +1,116 @@
+"""An explorer and a stored chart, opened in a real JupyterLab."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+pytest.importorskip("jupyterlab", reason="JupyterLab is absent; no notebook was opened")
+from benchmarks.slider.lab import jupyterlab, run_all, write
+
+pytestmark = pytest.mark.browser
+
+CELLS = [
+    """import factorykit as fk
+live = fk.charts.checkpoint.goodput_by_interval({"A": {"accelerators": 16384.0}, "B": {"accelerators": 512.0}})
+explorer = fk.widgets.explore(live)
+explorer""",
+    """import altair as alt, polars as pl
+from factorykit.widgets import LiveChart
+chart = LiveChart(alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q"))
+def feed(change=None):
+    n = explorer.sliders["accelerators"].value
+    chart.set_frame(pl.DataFrame({"x": [0.0, 1.0, 2.0], "y": [0.0, n, 2 * n]}))
+explorer.sliders["accelerators"].observe(feed, "value")
+feed()
+chart""",
+]
+
+WATCH = """() => {
+    const svg = document.querySelector('.fk-view svg'), line = () => svg.querySelector('[class*="mark-line"] path');
+    const top = () => document.querySelectorAll('.jp-CodeCell')[1].getBoundingClientRect().top;
+    window.seen = { blank: 0, jump: 0, moves: 0, same: true };
+    let last = line().getAttribute('d'), at = top();
+    const look = () => {
+        const now = document.querySelector('.fk-view svg');
+        if (now !== svg) seen.same = false;
+        if (!now || !line()?.getAttribute('d')) seen.blank++;
+        else if (line().getAttribute('d') !== last) { seen.moves++; last = line().getAttribute('d'); }
+        seen.jump = Math.max(seen.jump, Math.abs(top() - at));
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+@pytest.fixture(scope="module")
+def lab(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str, Path]]:
+    folder = tmp_path_factory.mktemp("lab")
+    write(folder, "explorer.ipynb", CELLS)
+    with jupyterlab(folder) as address:
+        page = chromium.new_page(viewport={"width": 1200, "height": 1000})
+        page.outside = []
+        page.on(
+            "request",
+            lambda r: r.url.startswith((address, "data:", "blob:", "about:")) or page.outside.append(r.url),
+        )
+        yield page, address, folder
+        page.close()
+
+
+def test_a_slider_moves_the_picture_in_place(lab: tuple[Any, str, Path]) -> None:
+    page, address, _ = lab
+    run_all(page, address, "explorer.ipynb")
+    page.wait_for_function("document.querySelectorAll('.fk-view svg [class*=\"mark-line\"] path').length === 2")
+    slider = page.get_by_label("Accelerators").first
+    slider.focus()
+    page.wait_for_timeout(500)
+    page.evaluate(WATCH)
+    fed = "document.querySelectorAll('.fk-view svg')[1].innerHTML"
+    before = page.evaluate(fed)
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(60)
+    page.wait_for_function("window.seen.moves >= 4")
+    page.wait_for_function(f"(before) => {fed} !== before", arg=before)
+    seen = page.evaluate("window.seen")
+    assert seen["same"]
+    assert seen["blank"] == 0
+    assert seen["jump"] == 0
+    assert slider.get_attribute("aria-valuetext") != "16,384"
+
+
+def test_preset_and_reset_reach_the_chart(lab: tuple[Any, str, Path]) -> None:
+    page, *_ = lab
+    page.get_by_label("Preset").first.select_option("B")
+    page.wait_for_function(
+        "document.querySelector('input[name=accelerators]').getAttribute('aria-valuetext') === '512'"
+    )
+    page.wait_for_function("document.querySelector('[data-quantity=cluster_mtbf_s]').textContent === '97.7 h'")
+    page.get_by_role("button", name="Reset").first.click()
+    page.wait_for_function("document.querySelector('[data-quantity=cluster_mtbf_s]').textContent === '3.05 h'")
+
+
+def test_stored_outputs_show_a_picture_before_anything_is_run(lab: tuple[Any, str, Path]) -> None:
+    page, address, folder = lab
+    from factorykit.charts import checkpoint, mimebundle
+
+    data = mimebundle(checkpoint.goodput_by_interval())
+    output = {"output_type": "display_data", "metadata": {}, "data": data}
+    write(folder, "stored.ipynb", ["1"])
+    notebook = json.loads((folder / "stored.ipynb").read_text())
+    notebook["cells"][0] |= {"outputs": [output], "execution_count": 1}
+    (folder / "stored.ipynb").write_text(json.dumps(notebook))
+    page.goto(f"{address}/lab/tree/stored.ipynb")
+    still = "[...document.querySelectorAll('.fk-still')].some((still) => still.naturalWidth > 300)"
+    page.wait_for_function(f"{still} || document.querySelector('.fk-view svg')")
+
+
+def test_nothing_was_asked_of_another_host(lab: tuple[Any, str, Path]) -> None:
+    assert lab[0].outside == []
