@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from factorykit.errors import FactorykitError, FactorykitWarning
     from factorykit.model.audit import audit
     from factorykit.model.compare import attribute, compare
+    from factorykit.model.decide import decide
     from factorykit.model.distributions import (
         LogNormal,
         LogUniform,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from factorykit.model.evaluate import evaluate
     from factorykit.model.explain import explain
     from factorykit.model.presets import preset, presets
+    from factorykit.model.recipe import check_recipe
     from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
     from factorykit.model.schedule import Plant, Policy, schedule, workload
@@ -57,8 +59,10 @@ _HOME = {
     "bands": "model.sample",
     "build": "datasets",
     "charts": "",
+    "check_recipe": "model.recipe",
     "compare": "model.compare",
     "datasets": "",
+    "decide": "model.decide",
     "empirical": "model.distributions",
     "evaluate": "model.evaluate",
     "exceedance": "model.sample",
@@ -98,8 +102,10 @@ __all__ = [
     "bands",
     "build",
     "charts",
+    "check_recipe",
     "compare",
     "datasets",
+    "decide",
     "empirical",
     "evaluate",
     "exceedance",

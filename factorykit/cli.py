@@ -77,6 +77,20 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--rows", type=Path, metavar="FILE", help="Parquet or CSV with one scenario a row")
     evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV to write the wider rows to")
 
+    sweep = _json(_verb(verbs, "sweep", _sweep, "evaluate every combination of given values"))
+    _inputs(sweep)
+    sweep.add_argument(
+        "--grid",
+        "-g",
+        action="append",
+        required=True,
+        metavar="QUANTITY=VALUES",
+        help="mfu=0.3,0.4 or accelerators=1024:131072:8 (eight values, evenly; on a log axis by factors); repeat",
+    )
+    sweep.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
+    sweep.add_argument("--out", type=Path, metavar="FILE", help="Parquet file to stream to")
+    sweep.add_argument("--engine", choices=["local", "ray"], default="local")
+
     explain = _json(_verb(verbs, "explain", _explain, "show how a quantity comes about, step by step"))
     explain.add_argument("output", metavar="QUANTITY")
     _inputs(explain)
@@ -182,6 +196,36 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
         wider.write_parquet(options.out)
     else:
         wider.write_csv(options.out)
+
+
+def _sweep(options: argparse.Namespace) -> None:
+    grid = dict(map(_axis, options.grid))
+    if options.out is None:
+        _print_frame(fk.sweep(_scenario(options), grid, options.output), options.json)
+        return
+    fk.sweep(_scenario(options), grid, options.output, options.out, options.engine)
+    print(f"{math.prod(map(len, grid.values())):,} rows in {options.out}", file=sys.stderr)
+
+
+def _axis(text: str) -> tuple[str, list[float]]:
+    """Return a quantity and its values from ``name=a,b,c`` or ``name=low:high:count``."""
+    name, equals, values = text.partition("=")
+    row = quantity(name)
+    try:
+        if ":" not in values:
+            return name, [float(value) for value in values.split(",")]
+        low, high, count = values.split(":")
+        return name, _spaced(float(low), float(high), int(count), row.slider_scale == "log")
+    except ValueError:
+        sign = f"{name}=" if equals else f"{text}="
+        raise ScenarioError(f"--grid {text!r} is not {sign}A,B,C or {sign}LOW:HIGH:COUNT") from None
+
+
+def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float]:
+    if count < 2 or (by_factors and not 0.0 < low < high):
+        raise ValueError
+    parts = [i / (count - 1) for i in range(count)]
+    return [low * (high / low) ** part if by_factors else low + (high - low) * part for part in parts]
 
 
 def _read(path: Path) -> pl.DataFrame:

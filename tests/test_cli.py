@@ -71,3 +71,25 @@ def test_the_installed_command_answers_help_and_unknown_verbs() -> None:
     wrong = subprocess.run([*command, "evalute"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert "Traceback" not in wrong.stderr
+
+
+def test_sweep_prints_every_combination(capsys):
+    run = ["active_parameters=405e9", "tokens=15.6e12", "accelerators=16384", "peak_flop_per_s=989e12"]
+    assert main(["sweep", *run, "-g", "mfu=0.3,0.4", "-g", "goodput=0.8:0.9:3", "-o", "wall_days", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["mfu"], round(row["goodput"], 2)) for row in rows] == [
+        (m, g) for m in (0.3, 0.4) for g in (0.8, 0.85, 0.9)
+    ]
+
+
+def test_sweep_streams_to_a_file(tmp_path, capsys):
+    out = tmp_path / "sweep.parquet"
+    assert main(["sweep", "peak_flop_per_s=989e12", "-g", "accelerators=8:8192:4", "--out", str(out)]) == 0
+    assert "4 rows" in capsys.readouterr().err
+    assert out.stat().st_size > 0
+
+
+@pytest.mark.parametrize("axis", ["mfu", "mfu=", "mfu=0.3:0.4", "mfu=0.3:0.4:1", "accelerators=0:8:3", "mfuu=0.3"])
+def test_a_bad_axis_is_one_line_and_status_two(axis, capsys):
+    assert main(["sweep", "-g", axis, "-o", "training_s"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
