@@ -10,11 +10,16 @@ from typing import Any
 from factorykit.formulas import (
     architecture,
     checkpoint,
+    checkpoint_runtime,
+    checkpoint_tiers,
     compute,
     cost,
     energy,
+    failure_cost,
+    lifetimes,
     operations,
     reliability,
+    resilience,
     scaling,
     topology,
 )
@@ -24,16 +29,36 @@ __all__ = [
     "arguments",
     "catalogue",
     "checkpoint",
+    "checkpoint_runtime",
+    "checkpoint_tiers",
     "compute",
     "cost",
     "energy",
+    "failure_cost",
+    "lifetimes",
     "operations",
     "reliability",
+    "resilience",
     "scaling",
     "topology",
 ]
 
-TOPICS = (architecture, compute, topology, energy, reliability, checkpoint, cost, operations, scaling)
+TOPICS = (
+    architecture,
+    compute,
+    topology,
+    energy,
+    reliability,
+    lifetimes,
+    checkpoint,
+    checkpoint_runtime,
+    checkpoint_tiers,
+    resilience,
+    cost,
+    failure_cost,
+    operations,
+    scaling,
+)
 
 
 @cache

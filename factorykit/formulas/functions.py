@@ -122,7 +122,8 @@ def expm1(x: Numeric) -> Numeric:
         case "numpy":
             import numpy as np
 
-            return np.expm1(x)
+            with np.errstate(all="ignore"):
+                return np.expm1(x)
         case "sympy":
             import sympy
 
@@ -150,7 +151,8 @@ def log1p(x: Numeric) -> Numeric:
         case "numpy":
             import numpy as np
 
-            return np.log1p(x)
+            with np.errstate(all="ignore"):
+                return np.log1p(x)
         case "sympy":
             import sympy
 

@@ -1,9 +1,18 @@
-"""How often a job stops."""
+"""How often parts and jobs fail, and how many servers are up."""
 
 from __future__ import annotations
 
-from factorykit.constants import SECONDS_PER_DAY
+from typing import Final
+
+from factorykit.constants import HOURS_PER_FIT, SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_YEAR
+from factorykit.formulas.functions import exp, expm1, log1p
+from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
+
+SMALL_JOB_RATE: Final = 3.65
+"""Rate measured for jobs of 1,024 GPUs over the rate fitted to large jobs; arXiv:2410.21680, section III."""
+SUPERLINEAR_RATE: Final = 2.83
+"""Rate measured at 98,304 GPUs over the linear law; arXiv:2602.00277: 18 minutes against 51."""
 
 
 def cluster_mtbf_s(accelerator_mtbf_s: Numeric, accelerators: Numeric) -> Numeric:
@@ -109,6 +118,646 @@ def expected_failures(wall_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
     return wall_s / cluster_mtbf_s
 
 
+def cluster_mtbf_counted_s(failures: Numeric, observed_s: Numeric) -> Numeric:
+    r"""Mean time between failures of a job, from a count.
+
+    .. math:: M_k = T_\mathrm{obs} / k_f
+
+    Parameters
+    ----------
+    failures : numeric
+        Failures counted, :math:`k_f`. [1]
+    observed_s : numeric
+        Time over which they were counted, :math:`T_\mathrm{obs}`. [s]
+
+    Returns
+    -------
+    cluster_mtbf_counted_s : numeric
+        Mean time between failures, :math:`M_k`. [s]
+
+    Notes
+    -----
+    The most likely value for failures at a constant rate; a count of zero gives infinity.
+    ``reliability.count_interval`` says how far it can be off.
+
+    References
+    ----------
+    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4: 419 in 54 days.
+
+    Examples
+    --------
+    >>> round(cluster_mtbf_counted_s(419.0, 54 * 86400.0) / 3600, 3)
+    3.093
+    """
+    return observed_s / failures
+
+
+def accelerator_mtbf_counted_s(failures: Numeric, observed_s: Numeric, accelerators: Numeric) -> Numeric:
+    r"""Mean time between failures that one chip and its share of the system cause, from a count.
+
+    .. math:: m_k = n\, T_\mathrm{obs} / k_f
+
+    Parameters
+    ----------
+    failures : numeric
+        Failures counted, :math:`k_f`. [1]
+    observed_s : numeric
+        Time over which they were counted, :math:`T_\mathrm{obs}`. [s]
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+
+    Returns
+    -------
+    accelerator_mtbf_counted_s : numeric
+        Time of one chip between failures, :math:`m_k`. [s]
+
+    Notes
+    -----
+    All failures of the job are laid at the chips' door, those of hosts, network and software too.
+
+    References
+    ----------
+    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4: 419 in 54 days on 16,384
+       GPUs.
+
+    Examples
+    --------
+    >>> round(accelerator_mtbf_counted_s(419.0, 54 * 86400.0, 16384.0) / 3600)
+    50677
+    """
+    return accelerators * observed_s / failures
+
+
+def node_failures_per_node_day_counted(failures: Numeric, observed_s: Numeric, nodes: Numeric) -> Numeric:
+    r"""Failures per server and day, from a count.
+
+    .. math:: r_{f,k} = \frac{86400\, k_f}{n_s T_\mathrm{obs}}
+
+    Parameters
+    ----------
+    failures : numeric
+        Failures counted, :math:`k_f`. [1]
+    observed_s : numeric
+        Time over which they were counted, :math:`T_\mathrm{obs}`. [s]
+    nodes : numeric
+        Servers, :math:`n_s`. [1]
+
+    Returns
+    -------
+    node_failures_per_node_day_counted : numeric
+        Failures per server and day. [1/d]
+
+    Notes
+    -----
+    A mean over the observed time; fleets that are brought up fail more often at first.
+
+    References
+    ----------
+    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
+       arXiv:2410.21680, section III: 6.50 and 2.34 per 1,000 node-days.
+
+    Examples
+    --------
+    Llama 3, per 1,000 node-days:
+
+    >>> round(1000 * node_failures_per_node_day_counted(419.0, 54 * 86400.0, 2048.0), 3)
+    3.789
+    """
+    return failures * SECONDS_PER_DAY / (nodes * observed_s)
+
+
+def cluster_mtbf_node_rate_s(nodes: Numeric, node_failures_per_node_day: Numeric) -> Numeric:
+    r"""Mean time between failures of a job, from the failure rate of a server.
+
+    .. math:: M_r = \frac{86400}{n_s r_f}
+
+    Parameters
+    ----------
+    nodes : numeric
+        Servers, :math:`n_s`. [1]
+    node_failures_per_node_day : numeric
+        Failures per server and day, :math:`r_f`. [1/d]
+
+    Returns
+    -------
+    cluster_mtbf_node_rate_s : numeric
+        Mean time between failures of the job, :math:`M_r`. [s]
+
+    Notes
+    -----
+    Failures are independent and arrive at a constant rate.
+
+    References
+    ----------
+    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
+       arXiv:2410.21680, section III: 1.8 h at 16,384 and 0.23 h at 131,072 GPUs.
+
+    Examples
+    --------
+    >>> round(cluster_mtbf_node_rate_s(2048.0, 0.0065) / 3600, 2)
+    1.8
+    """
+    return SECONDS_PER_DAY / (nodes * node_failures_per_node_day)
+
+
+def cluster_mtbf_small_job_s(accelerator_mtbf_s: Numeric, accelerators: Numeric) -> Numeric:
+    r"""Mean time between failures of a small job, corrected for the rate measured at 1,024 GPUs.
+
+    .. math:: M_\mathrm{small} = \frac{m}{3.65\, n}
+
+    Parameters
+    ----------
+    accelerator_mtbf_s : numeric
+        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+
+    Returns
+    -------
+    cluster_mtbf_small_job_s : numeric
+        Mean time between failures of the job, :math:`M_\mathrm{small}`. [s]
+
+    Notes
+    -----
+    The study measured 7.9 h at 1,024 GPUs where the rate fitted to its large jobs gives 28.8 h. One number from one
+    fleet: an option to weigh, not a law.
+
+    References
+    ----------
+    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
+       arXiv:2410.21680, section III: 7.9 h at 1,024 GPUs against 6.50 per 1,000 node-days.
+
+    Examples
+    --------
+    A fleet with 6.5 failures per 1,000 node-days of eight GPUs:
+
+    >>> round(cluster_mtbf_small_job_s(8 * 86400 / 0.0065, 1024.0) / 3600, 1)
+    7.9
+    """
+    return accelerator_mtbf_s / (SMALL_JOB_RATE * accelerators)
+
+
+def cluster_mtbf_superlinear_s(accelerator_mtbf_s: Numeric, accelerators: Numeric) -> Numeric:
+    r"""Mean time between failures of a very large job, corrected for the rate measured at 98,000 GPUs.
+
+    .. math:: M_\mathrm{super} = \frac{m}{2.83\, n}
+
+    Parameters
+    ----------
+    accelerator_mtbf_s : numeric
+        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+
+    Returns
+    -------
+    cluster_mtbf_superlinear_s : numeric
+        Mean time between failures of the job, :math:`M_\mathrm{super}`. [s]
+
+    Notes
+    -----
+    18 minutes were measured where 2.3 failures per 1,000 servers and day give 51. One number from one fleet: an option
+    to weigh, not a law.
+
+    References
+    ----------
+    .. [1] Meta, fault-tolerant hybrid-sharded data parallelism, arXiv:2602.00277, 2026, 18 minutes at 98,304 GPUs, 2.3
+       per 1,000 servers and day at 32,768.
+
+    Examples
+    --------
+    >>> round(cluster_mtbf_superlinear_s(8 * 86400 / 0.0023, 98304.0) / 60)
+    18
+    """
+    return accelerator_mtbf_s / (SUPERLINEAR_RATE * accelerators)
+
+
+def cluster_mtbf_series_s(
+    accelerators: Numeric,
+    accelerator_part_mtbf_s: Numeric,
+    nodes: Numeric,
+    host_mtbf_s: Numeric,
+    network_links: Numeric,
+    link_mtbf_s: Numeric,
+) -> Numeric:
+    r"""Mean time between failures of a job that stops when a chip, a server or a link fails.
+
+    .. math:: M_s = \left( \frac{n}{m_a} + \frac{n_s}{m_h} + \frac{n_l}{m_l} \right)^{-1}
+
+    Parameters
+    ----------
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+    accelerator_part_mtbf_s : numeric
+        Mean time between failures of one chip alone, :math:`m_a`. [s]
+    nodes : numeric
+        Servers, :math:`n_s`. [1]
+    host_mtbf_s : numeric
+        Mean time between failures of one server without its chips, :math:`m_h`. [s]
+    network_links : numeric
+        Links whose loss stops the job, :math:`n_l`. [1]
+    link_mtbf_s : numeric
+        Mean time between failures of one link, :math:`m_l`. [s]
+
+    Returns
+    -------
+    cluster_mtbf_series_s : numeric
+        Mean time between failures of the job, :math:`M_s`. [s]
+
+    Notes
+    -----
+    Rates of independent parts in series add up. For any other list of parts see ``reliability.series_mtbf_s``.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
+
+    Examples
+    --------
+    A failure a day from each of three kinds of parts makes three a day:
+
+    >>> cluster_mtbf_series_s(16.0, 16 * 86400.0, 2.0, 2 * 86400.0, 8.0, 8 * 86400.0) / 3600
+    8.0
+    """
+    return 1.0 / (accelerators / accelerator_part_mtbf_s + nodes / host_mtbf_s + network_links / link_mtbf_s)
+
+
+def accelerator_fit(accelerator_mtbf_s: Numeric) -> Numeric:
+    r"""Failures of one chip in a billion hours.
+
+    .. math:: \mathrm{FIT} = \frac{10^9 \cdot 3600}{m}
+
+    Parameters
+    ----------
+    accelerator_mtbf_s : numeric
+        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
+
+    Returns
+    -------
+    accelerator_fit : numeric
+        Failures in time. [FIT]
+
+    Notes
+    -----
+    For a constant rate. FIT of parts in series add up.
+
+    References
+    ----------
+    .. [1] JEDEC, "Methods for calculating failure rates in units of FITs," JESD85, 2001.
+
+    Examples
+    --------
+    >>> round(accelerator_fit(50_000 * 3600.0))
+    20000
+    """
+    return HOURS_PER_FIT * SECONDS_PER_HOUR / accelerator_mtbf_s
+
+
+def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
+    r"""Failures expected of one chip in a year; one of two meanings of annual failure rate.
+
+    .. math:: \mathrm{AFR}_n = \frac{8766 \cdot 3600}{m}
+
+    Parameters
+    ----------
+    accelerator_mtbf_s : numeric
+        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
+
+    Returns
+    -------
+    accelerator_failures_per_year : numeric
+        Expected number in a year of 8,766 hours. [1/yr]
+
+    Notes
+    -----
+    Above 1 where a chip fails more than once a year. ``accelerator_year_failure_probability`` is the other meaning.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
+
+    Examples
+    --------
+    >>> round(accelerator_failures_per_year(50_677 * 3600.0), 3)
+    0.173
+    """
+    return SECONDS_PER_YEAR / accelerator_mtbf_s
+
+
+def accelerator_year_failure_probability(accelerator_mtbf_s: Numeric) -> Numeric:
+    r"""Chance that one chip fails at least once in a year; the other meaning of annual failure rate.
+
+    .. math:: \mathrm{AFR}_p = 1 - \mathrm{e}^{-8766 \cdot 3600 / m}
+
+    Parameters
+    ----------
+    accelerator_mtbf_s : numeric
+        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
+
+    Returns
+    -------
+    accelerator_year_failure_probability : numeric
+        Probability in a year of 8,766 hours. [1]
+
+    Notes
+    -----
+    For a constant rate. Close to ``accelerator_failures_per_year`` while both are small.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
+
+    Examples
+    --------
+    >>> round(accelerator_year_failure_probability(50_677 * 3600.0), 3)
+    0.159
+    """
+    return -expm1(-SECONDS_PER_YEAR / accelerator_mtbf_s)
+
+
+def survival_probability(span_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
+    r"""Chance that the job runs for a time without any failure.
+
+    .. math:: S_t = \mathrm{e}^{-t / M}
+
+    Parameters
+    ----------
+    span_s : numeric
+        Time span, :math:`t`. [s]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+
+    Returns
+    -------
+    survival_probability : numeric
+        Probability, :math:`S_t`. [1]
+
+    Notes
+    -----
+    For a constant rate; the past does not count.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
+
+    Examples
+    --------
+    An hour at the rate of Llama 3:
+
+    >>> round(survival_probability(3600.0, 54 * 86400 / 419), 3)
+    0.724
+    """
+    return exp(-span_s / cluster_mtbf_s)
+
+
+def node_mtbf_s(node_failures_per_node_day: Numeric) -> Numeric:
+    r"""Mean time between failures of one server.
+
+    .. math:: m_n = 86400 / r_f
+
+    Parameters
+    ----------
+    node_failures_per_node_day : numeric
+        Failures per server and day, :math:`r_f`. [1/d]
+
+    Returns
+    -------
+    node_mtbf_s : numeric
+        Mean time between failures, :math:`m_n`. [s]
+
+    Notes
+    -----
+    For a constant rate.
+
+    References
+    ----------
+    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
+       arXiv:2410.21680, section III.
+
+    Examples
+    --------
+    >>> round(node_mtbf_s(0.0065) / 86400, 1)
+    153.8
+    """
+    return SECONDS_PER_DAY / node_failures_per_node_day
+
+
+def availability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
+    r"""Share of time a server is up.
+
+    .. math:: A = \frac{m_n}{m_n + r_n}
+
+    Parameters
+    ----------
+    node_mtbf_s : numeric
+        Mean time between failures of a node, :math:`m_n`. [s]
+    node_repair_s : numeric
+        Mean time until a failed node is back, :math:`r_n`. [s]
+
+    Returns
+    -------
+    availability : numeric
+        Availability, :math:`A`. [1]
+
+    Notes
+    -----
+    In the long run, for any law of lifetimes and repairs with these means.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 3: alternating
+       renewal.
+
+    Examples
+    --------
+    >>> round(availability(6334.67 * 3600, 86400.0), 5)
+    0.99623
+    """
+    return node_mtbf_s / (node_mtbf_s + node_repair_s)
+
+
+def unavailability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
+    r"""Share of time a server is down.
+
+    .. math:: u = \frac{r_n}{m_n + r_n}
+
+    Parameters
+    ----------
+    node_mtbf_s : numeric
+        Mean time between failures of a node, :math:`m_n`. [s]
+    node_repair_s : numeric
+        Mean time until a failed node is back, :math:`r_n`. [s]
+
+    Returns
+    -------
+    unavailability : numeric
+        Unavailability, :math:`u`. [1]
+
+    Notes
+    -----
+    In the long run, for any law of lifetimes and repairs with these means.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 3: alternating
+       renewal.
+
+    Examples
+    --------
+    >>> round(unavailability(6334.67 * 3600, 86400.0), 5)
+    0.00377
+    """
+    return node_repair_s / (node_mtbf_s + node_repair_s)
+
+
+def all_nodes_up_probability(unavailability: Numeric, nodes: Numeric) -> Numeric:
+    r"""Chance that every server is up at a given moment.
+
+    .. math:: (1 - u)^{n_s}
+
+    Parameters
+    ----------
+    unavailability : numeric
+        Share of time a node is down, :math:`u`. [1]
+    nodes : numeric
+        Servers, :math:`n_s`. [1]
+
+    Returns
+    -------
+    all_nodes_up_probability : numeric
+        Probability. [1]
+
+    Notes
+    -----
+    Servers fail and are repaired independently. ``reliability.nodes_up_probability`` gives n of m.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2: series systems.
+
+    Examples
+    --------
+    2,048 servers that are each up for 99.6 % of the time:
+
+    >>> round(all_nodes_up_probability(0.0037744, 2048.0), 5)
+    0.00043
+    """
+    return exp(nodes * log1p(-unavailability))
+
+
+def nodes_down(unavailability: Numeric, nodes: Numeric) -> Numeric:
+    r"""Servers that are down at a given moment, on average.
+
+    .. math:: d_n = n_s u
+
+    Parameters
+    ----------
+    unavailability : numeric
+        Share of time a node is down, :math:`u`. [1]
+    nodes : numeric
+        Servers, :math:`n_s`. [1]
+
+    Returns
+    -------
+    nodes_down : numeric
+        Mean number, :math:`d_n`. [1]
+
+    Notes
+    -----
+    Servers in repair are not replaced; with spares in their places see ``nodes_in_repair``.
+
+    References
+    ----------
+    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 3.
+
+    Examples
+    --------
+    >>> round(nodes_down(0.0037744, 2048.0), 2)
+    7.73
+    """
+    return nodes * unavailability
+
+
+def nodes_in_repair(nodes: Numeric, node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
+    r"""Servers in repair at a given moment, on average, where spares keep every place filled.
+
+    .. math:: m_r = n_s r_n / m_n
+
+    Parameters
+    ----------
+    nodes : numeric
+        Servers, :math:`n_s`. [1]
+    node_mtbf_s : numeric
+        Mean time between failures of a node, :math:`m_n`. [s]
+    node_repair_s : numeric
+        Mean time until a failed node is back, :math:`r_n`. [s]
+
+    Returns
+    -------
+    nodes_in_repair : numeric
+        Mean number, :math:`m_r`. [1]
+
+    Notes
+    -----
+    The mean of a Poisson law whatever the law of repair times is. ``reliability.spares_poisson`` takes its quantile.
+
+    References
+    ----------
+    .. [1] C. Palm, "Analysis of the Erlang traffic formulae for busy-signal arrangements," Ericsson Tech., no. 6, 1938:
+       the mean holds for every law of repair times.
+
+    Examples
+    --------
+    Llama 3's rate with repairs of one day:
+
+    >>> round(nodes_in_repair(2048.0, 2048 * 54 * 86400 / 419, 86400.0), 2)
+    7.76
+    """
+    return nodes * node_repair_s / node_mtbf_s
+
+
+def node_repair_lognormal_s(node_repair_median_s: Numeric, node_repair_sigma: Numeric) -> Numeric:
+    r"""Mean repair time where repair times are lognormal.
+
+    .. math:: r_\mathrm{ln} = r_{50}\, \mathrm{e}^{\sigma_r^2 / 2}
+
+    Parameters
+    ----------
+    node_repair_median_s : numeric
+        Median repair time, :math:`r_{50}`. [s]
+    node_repair_sigma : numeric
+        Standard deviation of the logarithm of repair times, :math:`\sigma_r`. [1]
+
+    Returns
+    -------
+    node_repair_lognormal_s : numeric
+        Mean, :math:`r_\mathrm{ln}`. [s]
+
+    Notes
+    -----
+    Repair times have heavy tails: a mean of six times the median is common.
+
+    References
+    ----------
+    .. [1] B. Schroeder and G. A. Gibson, "A large-scale study of failures in high-performance computing systems," DSN
+       2006, section 6: lognormal fits repair times best.
+
+    Examples
+    --------
+    LANL's records have a median of 59 and a mean of 352 minutes:
+
+    >>> round(node_repair_lognormal_s(59 * 60.0, 1.89) / 60)
+    352
+    """
+    return node_repair_median_s * exp(0.5 * node_repair_sigma * node_repair_sigma)
+
+
+@holds_while(
+    "losses <= 1/4",
+    lambda nodes, node_failures_per_node_day, restart_s, checkpoint_interval_s: (
+        4.0 * nodes * node_failures_per_node_day * (restart_s + 0.5 * checkpoint_interval_s) <= SECONDS_PER_DAY
+    ),
+)
 def ettr(
     nodes: Numeric,
     node_failures_per_node_day: Numeric,

@@ -1,0 +1,383 @@
+"""Saves that finish in the background, and saves in two and more places."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from factorykit.formulas.checkpoint import checkpoint_goodput, checkpoint_interval_optimal_s
+from factorykit.formulas.functions import expm1, log1p, maximum, sqrt
+from factorykit.formulas.validity import holds_while
+from factorykit.typing import Numeric
+
+LEAST_SHARE: Final = 1e-200
+"""Stands for no failures that need the far checkpoint: small enough to be nothing, and dividing by it is safe."""
+
+
+def checkpoint_goodput_async(
+    checkpoint_interval_s: Numeric,
+    checkpoint_block_s: Numeric,
+    cluster_mtbf_s: Numeric,
+    restart_s: Numeric,
+    downtime_s: Numeric,
+    checkpoint_lag_s: Numeric,
+) -> Numeric:
+    r"""Share of the time that ends up as progress where saves finish in the background.
+
+    .. math::
+        G_a = \frac{\tau\, \mathrm{e}^{-P/M}}
+            {(M + D_0)\, \mathrm{e}^{R/M} \left(\mathrm{e}^{(\tau + C_b)/M} - 1\right)}
+
+    Parameters
+    ----------
+    checkpoint_interval_s : numeric
+        Work between two checkpoints, :math:`\tau`. [s]
+    checkpoint_block_s : numeric
+        Time the job stands still for one asynchronous save, :math:`C_b`. [s]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+    restart_s : numeric
+        Restart time, :math:`R`. [s]
+    downtime_s : numeric
+        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
+    checkpoint_lag_s : numeric
+        Time after the blocking part until the save can be read back, :math:`P`. [s]
+
+    Returns
+    -------
+    checkpoint_goodput_async : numeric
+        Work over expected time, :math:`G_a`. [1]
+
+    Notes
+    -----
+    A durability lag acts exactly like a longer restart. Derived here and checked by simulation; saves may overlap the
+    work but not each other.
+
+    References
+    ----------
+    .. [1] B. Wan et al., "ByteCheckpoint: a unified checkpointing system for large foundation model development," NSDI
+       2025, table 8: a save of 51.06 s blocks 0.59 s.
+    .. [2] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
+       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+
+    Examples
+    --------
+    >>> round(checkpoint_goodput_async(600.0, 0.59, 54 * 86400 / 419, 300.0, 0.0, 51.06), 4)
+    0.9421
+    """
+    return checkpoint_goodput(
+        checkpoint_interval_s, checkpoint_block_s, cluster_mtbf_s, restart_s + checkpoint_lag_s, downtime_s
+    )
+
+
+def checkpoint_interval_async_s(
+    checkpoint_block_s: Numeric, cluster_mtbf_s: Numeric, checkpoint_lag_s: Numeric
+) -> Numeric:
+    r"""Work between two background saves that loses least.
+
+    .. math:: \tau_a = \max(\tau_\mathrm{opt}(C_b),\; P - C_b)
+
+    Parameters
+    ----------
+    checkpoint_block_s : numeric
+        Time the job stands still for one asynchronous save, :math:`C_b`. [s]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+    checkpoint_lag_s : numeric
+        Time after the blocking part until the save can be read back, :math:`P`. [s]
+
+    Returns
+    -------
+    checkpoint_interval_async_s : numeric
+        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
+
+    Notes
+    -----
+    The lag does not move the optimum, but one save has to be durable before the next begins. A blocking time of zero
+    asks for continuous saves, as often as the lag allows.
+
+    References
+    ----------
+    .. [1] B. Wan et al., "ByteCheckpoint: a unified checkpointing system for large foundation model development," NSDI
+       2025, section on asynchronous saves.
+
+    Examples
+    --------
+    >>> round(checkpoint_interval_async_s(0.59, 54 * 86400 / 419, 51.06), 1)
+    114.2
+    """
+    return maximum(
+        checkpoint_interval_optimal_s(checkpoint_block_s, cluster_mtbf_s), checkpoint_lag_s - checkpoint_block_s
+    )
+
+
+@holds_while(
+    "level_write_s * level_share <= cluster_mtbf_s / 8",
+    lambda level_write_s, level_share, cluster_mtbf_s: 8.0 * level_write_s * level_share <= cluster_mtbf_s,
+)
+def level_interval_s(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
+    r"""Period of one level of a multilevel scheme, to first order.
+
+    .. math:: T_l = \sqrt{\frac{2 C_l M}{f_l}}
+
+    Parameters
+    ----------
+    level_write_s : numeric
+        Time the job stands still for one checkpoint of this level, :math:`C_l`. [s]
+    level_share : numeric
+        Share of failures that need this level, :math:`f_l`. [1]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+
+    Returns
+    -------
+    level_interval_s : numeric
+        Period of this level, :math:`T_l`. [s]
+
+    Notes
+    -----
+    One row per level: each level has a Young period of its own. Periods of higher levels are rounded to multiples of
+    the lower.
+
+    References
+    ----------
+    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
+       1212-1226, 2017, theorem on the optimal pattern.
+
+    Examples
+    --------
+    >>> round(level_interval_s(2.0, 0.9, 54 * 86400 / 419), 1)
+    222.5
+    """
+    return sqrt(2.0 * level_write_s * cluster_mtbf_s / level_share)
+
+
+@holds_while(
+    "level_overhead <= 1/4",
+    lambda level_write_s, level_share, cluster_mtbf_s: 32.0 * level_share * level_write_s <= cluster_mtbf_s,
+)
+def level_overhead(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
+    r"""Share of time that one level costs, to first order.
+
+    .. math:: H_l = \sqrt{\frac{2 f_l C_l}{M}}
+
+    Parameters
+    ----------
+    level_write_s : numeric
+        Time the job stands still for one checkpoint of this level, :math:`C_l`. [s]
+    level_share : numeric
+        Share of failures that need this level, :math:`f_l`. [1]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+
+    Returns
+    -------
+    level_overhead : numeric
+        Overhead of this level, :math:`H_l`; restarts are not in it. [1]
+
+    Notes
+    -----
+    One row per level: overheads of the levels add up. Good while the sum is below a quarter.
+
+    References
+    ----------
+    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
+       1212-1226, 2017, theorem on the optimal pattern.
+
+    Examples
+    --------
+    >>> M = 54 * 86400 / 419
+    >>> round(level_overhead(2.0, 0.9, M) + level_overhead(60.0, 0.1, M), 4)
+    0.0508
+    """
+    return sqrt(2.0 * level_share * level_write_s / cluster_mtbf_s)
+
+
+def segments_per_pattern_first_order(
+    level_one_write_s: Numeric, level_two_write_s: Numeric, level_one_share: Numeric
+) -> Numeric:
+    r"""Near checkpoints per far one that lose least, to first order.
+
+    .. math:: n_1^* = \max\left(\sqrt{\frac{p_1 C_2}{(1 - p_1) C_1}},\; 1\right)
+
+    Parameters
+    ----------
+    level_one_write_s : numeric
+        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
+    level_two_write_s : numeric
+        Further time for a far checkpoint, :math:`C_2`. [s]
+    level_one_share : numeric
+        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
+
+    Returns
+    -------
+    segments_per_pattern_first_order : numeric
+        Number, not rounded. [1]
+
+    Notes
+    -----
+    The ratio of the two Young periods. Infinite where the near checkpoint survives every failure or costs nothing.
+
+    References
+    ----------
+    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
+       1212-1226, 2017, theorem on the optimal pattern.
+
+    Examples
+    --------
+    >>> round(segments_per_pattern_first_order(1.0, 30.0, 0.85), 1)
+    13.0
+    """
+    ratio = level_one_share * level_two_write_s / ((1.0 - level_one_share) * level_one_write_s)
+    return maximum(sqrt(ratio), 1.0)
+
+
+def two_level_interval_s(
+    segments_per_pattern: Numeric,
+    level_one_write_s: Numeric,
+    level_two_write_s: Numeric,
+    level_one_share: Numeric,
+    cluster_mtbf_s: Numeric,
+) -> Numeric:
+    r"""Work between near checkpoints that loses least, to first order.
+
+    .. math:: \tau_2 = \sqrt{\frac{2 M (C_1 + C_2 / n_1)}{p_1 + (1 - p_1)\, n_1}}
+
+    Parameters
+    ----------
+    segments_per_pattern : numeric
+        Near checkpoints per far one, :math:`n_1`. [1]
+    level_one_write_s : numeric
+        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
+    level_two_write_s : numeric
+        Further time for a far checkpoint, :math:`C_2`. [s]
+    level_one_share : numeric
+        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+
+    Returns
+    -------
+    two_level_interval_s : numeric
+        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
+
+    Notes
+    -----
+    Young's argument for a pattern of :math:`n_1` segments. ``checkpoint_patterns.best_two_level`` finds the exact
+    optimum.
+
+    References
+    ----------
+    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
+       1212-1226, 2017, first-order analysis of a pattern.
+
+    Examples
+    --------
+    >>> round(two_level_interval_s(20.0, 1.0, 30.0, 0.85, 3600.0))
+    68
+    """
+    writes = level_one_write_s + level_two_write_s / segments_per_pattern
+    reach = level_one_share + (1.0 - level_one_share) * segments_per_pattern
+    return sqrt(2.0 * cluster_mtbf_s * writes / reach)
+
+
+def two_level_pattern_s(
+    segments_per_pattern: Numeric,
+    checkpoint_interval_s: Numeric,
+    level_one_write_s: Numeric,
+    level_two_write_s: Numeric,
+    level_one_restart_s: Numeric,
+    level_two_restart_s: Numeric,
+    level_one_share: Numeric,
+    cluster_mtbf_s: Numeric,
+) -> Numeric:
+    r"""Time of a pattern, on average, of near checkpoints that ends with a far one.
+
+    .. math::
+        E_0 = \frac{K}{f} \left[ (1 + f g)^{n_1 - 1} (1 + f g') - 1 \right], \qquad f = 1 - p_1 \\
+        K = M + p_1 R_1 + f R_2, \qquad g = \mathrm{e}^{(\tau + C_1)/M} - 1,
+        \qquad g' = \mathrm{e}^{(\tau + C_1 + C_2)/M} - 1
+
+    Parameters
+    ----------
+    segments_per_pattern : numeric
+        Near checkpoints per far one, :math:`n_1`. [1]
+    checkpoint_interval_s : numeric
+        Work between two checkpoints, :math:`\tau`. [s]
+    level_one_write_s : numeric
+        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
+    level_two_write_s : numeric
+        Further time for a far checkpoint, :math:`C_2`. [s]
+    level_one_restart_s : numeric
+        Restart from the near checkpoint, :math:`R_1`, free of failures. [s]
+    level_two_restart_s : numeric
+        Restart from the far checkpoint, :math:`R_2`, free of failures. [s]
+    level_one_share : numeric
+        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+
+    Returns
+    -------
+    two_level_pattern_s : numeric
+        Mean, :math:`E_0`. [s]
+
+    Notes
+    -----
+    The Markov chain :math:`E_i = (1 - q_i)(M + p_1 (R_1 + E_i) + f (R_2 + E_0)) + q_i E_{i+1}` of the reference, solved
+    in closed form here. A failure falls back to the last near checkpoint with probability :math:`p_1`, else to the last
+    far one. No failure strikes a restart.
+
+    References
+    ----------
+    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
+       section 3: the Markov model.
+
+    Examples
+    --------
+    >>> round(two_level_pattern_s(20.0, 120.0, 1.0, 30.0, 60.0, 300.0, 0.85, 3600.0), 3)
+    2688.957
+    """
+    far = maximum(1.0 - level_one_share, LEAST_SHARE)
+    near = checkpoint_interval_s + level_one_write_s
+    inner = (segments_per_pattern - 1.0) * log1p(far * expm1(near / cluster_mtbf_s))
+    last = log1p(far * expm1((near + level_two_write_s) / cluster_mtbf_s))
+    attempt = cluster_mtbf_s + level_one_share * level_one_restart_s + far * level_two_restart_s
+    return attempt * expm1(inner + last) / far
+
+
+def two_level_goodput(
+    segments_per_pattern: Numeric, checkpoint_interval_s: Numeric, two_level_pattern_s: Numeric
+) -> Numeric:
+    r"""Share of the time that ends up as progress with near and far checkpoints.
+
+    .. math:: G_2 = \frac{n_1 \tau}{E_0}
+
+    Parameters
+    ----------
+    segments_per_pattern : numeric
+        Near checkpoints per far one, :math:`n_1`. [1]
+    checkpoint_interval_s : numeric
+        Work between two checkpoints, :math:`\tau`. [s]
+    two_level_pattern_s : numeric
+        Expected time of one pattern, :math:`E_0`. [s]
+
+    Returns
+    -------
+    two_level_goodput : numeric
+        Work over expected time, :math:`G_2`. [1]
+
+    Notes
+    -----
+    Exact under the assumptions of ``two_level_pattern_s``.
+
+    References
+    ----------
+    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
+       section 3.
+
+    Examples
+    --------
+    >>> round(two_level_goodput(20.0, 120.0, 2688.957), 4)
+    0.8925
+    """
+    return segments_per_pattern * checkpoint_interval_s / two_level_pattern_s
