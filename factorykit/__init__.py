@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from factorykit.datasets import build, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
     from factorykit.model.audit import audit
+    from factorykit.model import checkpoint_patterns, reliability
     from factorykit.model.compare import attribute, compare
     from factorykit.model.decide import decide
     from factorykit.model.distributions import (
@@ -60,6 +61,7 @@ _HOME = {
     "build": "datasets",
     "charts": "",
     "check_recipe": "model.recipe",
+    "checkpoint_patterns": "model.checkpoint_patterns",
     "compare": "model.compare",
     "datasets": "",
     "decide": "model.decide",
@@ -72,6 +74,7 @@ _HOME = {
     "presets": "model.presets",
     "quantities": "quantities",
     "quantity": "quantities",
+    "reliability": "model.reliability",
     "sample": "model.sample",
     "schedule": "model.schedule",
     "sensitivity": "model.sample",
@@ -103,6 +106,7 @@ __all__ = [
     "build",
     "charts",
     "check_recipe",
+    "checkpoint_patterns",
     "compare",
     "datasets",
     "decide",
@@ -115,6 +119,7 @@ __all__ = [
     "presets",
     "quantities",
     "quantity",
+    "reliability",
     "sample",
     "schedule",
     "sensitivity",
@@ -134,7 +139,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'factorykit' has no attribute {name!r}")
     home = _HOME[name]
     module = importlib.import_module(f"factorykit.{home or name}")
-    value = getattr(module, name) if home else module
+    value = getattr(module, name, module) if home else module
     globals()[name] = value
     return value
 

@@ -262,7 +262,7 @@ def two_level_interval_s(
 
     Notes
     -----
-    Young's argument for a pattern of :math:`n_1` segments. ``checkpoint_patterns.best_two_level`` finds the exact
+    Young's argument for a pattern of :math:`n_1` segments. ``checkpoint_patterns.best_pattern`` finds the exact
     optimum.
 
     References

@@ -13,6 +13,7 @@ from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError,
 from factorykit.formulas import functions
 from factorykit.formulas.terms import Binary, Call, Negative, Number, Symbol, Term, symbols
 from factorykit.formulas.terms import steps as parts
+from factorykit.formulas.validity import validity
 from factorykit.model.graph import Step, available, chain, choice, leaves
 from factorykit.quantities import quantity, vocabulary
 
@@ -81,7 +82,8 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     Warns
     -----
     FactorykitWarning
-        If a result is infinite, with the reason.
+        If a result is infinite, with the reason; for a mapping whose outputs are named, also if a formula on the way
+        leaves the range in which it is stated to be good, with the condition that fails.
 
     Examples
     --------
@@ -159,12 +161,15 @@ def _evaluate_mapping(
     values, named = checked(inputs)
     using = named | rivals
     agree(values, using)
+    asked = outputs is not None
     if outputs is None:
         outputs = available(values, using)
     steps = chain(values, outputs, using)
     results = compute(steps, values)
     for name in outputs:
         _judge(name, results, steps)
+    if asked:
+        _warn_outside(steps, results)
     return {name: results[name] for name in outputs}
 
 
@@ -216,6 +221,15 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step]) -> None
     if math.isnan(value):
         raise ScenarioError(f"{name} is undefined for these inputs{because}; change the inputs these are computed from")
     warnings.warn(f"{name} is infinite{because}", FactorykitWarning, stacklevel=4)
+
+
+def _warn_outside(steps: Sequence[Step], results: Mapping[str, Any]) -> None:
+    """Warn of every formula on the way whose stated validity the values leave."""
+    for step in steps:
+        stated = validity(step.quantity)
+        if stated and not stated.condition(*[results[name] for name in stated.arguments]):
+            held = ", ".join(f"{name} = {results[name]:g}" for name in stated.arguments)
+            warnings.warn(f"{step.quantity} is good for {stated.words}; here {held}", FactorykitWarning, stacklevel=4)
 
 
 def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str]) -> Any:

@@ -1,0 +1,340 @@
+"""How sure a counted rate is, how many spares are enough, and unlike parts in series.
+
+What needs quantiles or sums over any number of parts and so cannot be one arithmetic formula. SciPy loads on use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.formulas.failure_cost import spares_usd_per_day
+from factorykit.formulas.reliability import nodes_in_repair, unavailability
+from factorykit.quantities import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Interval(NamedTuple):
+    """Two limits between which a quantity lies with the stated confidence."""
+
+    low: float
+    high: float
+
+
+def load_scipy(module: str) -> Any:
+    """Return a module of SciPy.
+
+    Raises
+    ------
+    FactorykitError
+        If SciPy is not installed, with what to install.
+    """
+    import importlib
+
+    try:
+        return importlib.import_module(f"scipy.{module}")
+    except ImportError:
+        raise FactorykitError(
+            "quantiles and fits need SciPy, which is missing; pip install 'factorykit[reliability]'"
+        ) from None
+
+
+def count_interval(failures: float, confidence: float = 0.95) -> Interval:
+    r"""Return the exact (Garwood) limits of the expected number behind a count.
+
+    .. math:: \left[ \tfrac12 \chi^2_{\alpha/2,\, 2k},\; \tfrac12 \chi^2_{1-\alpha/2,\, 2k+2} \right]
+
+    Parameters
+    ----------
+    failures
+        Events counted, a whole number from 0 on.
+    confidence
+        Share of such intervals that hold the true mean, in (0, 1).
+
+    Returns
+    -------
+    Interval
+        Lower and upper limit of the mean of the Poisson law; the lower one is 0 for a count of 0.
+
+    Raises
+    ------
+    ScenarioError
+        If the count is no whole number or the confidence no share.
+
+    References
+    ----------
+    .. [1] F. Garwood, "Fiducial limits for the Poisson distribution," Biometrika, vol. 28, pp. 437-442, 1936.
+
+    Examples
+    --------
+    The 419 interruptions of Llama 3:
+
+    >>> [round(limit, 1) for limit in count_interval(419)]
+    [379.8, 461.1]
+    """
+    count, alpha = whole("failures", failures), 1.0 - share("confidence", confidence)
+    quantile = load_scipy("stats").chi2.ppf
+    low = float(quantile(alpha / 2, 2 * count)) / 2 if count else 0.0
+    return Interval(low, float(quantile(1 - alpha / 2, 2 * count + 2)) / 2)
+
+
+def rate_interval(failures: float, exposure: float, confidence: float = 0.95) -> Interval:
+    """Return the exact limits of a rate: the limits of the count over the exposure, in events per unit of exposure.
+
+    >>> [round(1000 * limit, 2) for limit in rate_interval(419, 54 * 2048)]  # per 1,000 node-days
+    [3.43, 4.17]
+    """
+    if not (isinstance(exposure, (int, float)) and 0.0 < exposure < math.inf):
+        raise ScenarioError(f"exposure = {exposure!r}: give a finite amount above 0, e.g. node-days or seconds")
+    low, high = count_interval(failures, confidence)
+    return Interval(low / exposure, high / exposure)
+
+
+def mtbf_interval_s(failures: float, observed_s: float, confidence: float = 0.95) -> Interval:
+    """Return the exact limits of the mean time between failures that were counted over a time; infinite above for 0.
+
+    >>> [round(limit / 3600, 2) for limit in mtbf_interval_s(419, 54 * 86400)]
+    [2.81, 3.41]
+    """
+    low, high = rate_interval(failures, observed_s, confidence)
+    return Interval(1.0 / high, 1.0 / low if low else math.inf)
+
+
+def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[float, float]]) -> float:
+    r"""Return the mean time between failures of a job that any of its unlike parts can stop.
+
+    .. math:: M = \left( \sum_i n_i / m_i \right)^{-1}
+
+    Parameters
+    ----------
+    parts
+        Number and mean time between failures [s] of each kind of part, by name or in any order.
+
+    Returns
+    -------
+    float
+        Mean time between failures [s]; infinite if there are no parts.
+
+    >>> series_mtbf_s({"accelerators": (16384, 1.8e8), "hosts": (2048, 4e8), "switches": (300, 3e8)}) / 3600
+    2.8594...
+    """
+    rows = parts.items() if isinstance(parts, Mapping) else enumerate(parts)
+    rate = 0.0
+    for name, (number, mtbf) in rows:
+        if not (number >= 0 and mtbf > 0 and math.isfinite(number)):
+            raise ScenarioError(
+                f"part {name!r} = ({number!r}, {mtbf!r}): give a number from 0 on and a time between failures above 0"
+            )
+        rate += number / mtbf
+    return 1.0 / rate if rate else math.inf
+
+
+def spares_poisson(nodes_in_repair: float, confidence: float = 0.99) -> int:
+    """Return the least number of spares that is enough at a given moment with this probability.
+
+    Parameters
+    ----------
+    nodes_in_repair
+        Mean number in repair: failures a day times days of repair.
+    confidence
+        Probability that no place stays empty, in (0, 1).
+
+    Notes
+    -----
+    The number in repair is Poisson whatever the law of repair times is, where each repair begins at once.
+
+    References
+    ----------
+    .. [1] C. Palm, "Analysis of the Erlang traffic formulae for busy-signal arrangements," Ericsson Tech., no. 6, 1938.
+
+    Examples
+    --------
+    >>> spares_poisson(419 / 54), spares_poisson(419 / 54, 0.999)
+    (15, 18)
+    """
+    mean = quantity("nodes_in_repair").check(nodes_in_repair)
+    return round(float(load_scipy("stats").poisson.ppf(share("confidence", confidence), mean)))
+
+
+def spares_binomial(nodes: float, node_mtbf_s: float, node_repair_s: float, confidence: float = 0.99) -> int:
+    """Return the least number of spares with which ``nodes`` are up at a given moment with this probability.
+
+    Notes
+    -----
+    All servers, spares too, run and fail alike and are repaired independently.
+
+    Examples
+    --------
+    >>> spares_binomial(2048, 86400 / 0.0065, 86400)
+    23
+    """
+    needed = whole("nodes", nodes)
+    down = unavailability(_checked("node_mtbf_s", node_mtbf_s), _checked("node_repair_s", node_repair_s))
+    wanted = share("confidence", confidence)
+    enough = load_scipy("stats").binom.cdf
+    low, high = -1, 1
+    while enough(high, needed + high, down) < wanted:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle, needed + middle, down) >= wanted else (middle, high)
+    return high
+
+
+def nodes_up_probability(nodes_needed: float, nodes: float, availability: float) -> float:
+    """Return the chance that at least ``nodes_needed`` of ``nodes`` servers are up at a given moment.
+
+    >>> round(nodes_up_probability(2048, 2071, 0.993542), 3)
+    0.995
+    """
+    needed, total = whole("nodes_needed", nodes_needed), whole("nodes", nodes)
+    down = 1.0 - _checked("availability", availability)
+    return float(load_scipy("stats").binom.cdf(total - needed, total, down))
+
+
+def spares_table(scenario: Mapping[str, Any], most: int | None = None, confidence: float = 0.999) -> pl.DataFrame:
+    """Return what each number of spares gives and costs.
+
+    Parameters
+    ----------
+    scenario
+        Gives or leads to ``nodes``, ``node_mtbf_s``, ``node_repair_s``, ``accelerators_per_node`` and
+        ``rental_usd_per_accelerator_h``.
+    most
+        Largest number of spares; by default the one that is enough with ``confidence``.
+
+    Returns
+    -------
+    DataFrame
+        One row per number of spares from 0 on, in that order: ``spare_nodes``, ``enough_probability`` [1] at a given
+        moment, ``places_empty`` [1] on average, ``spares_usd_per_day`` [USD/d], ``standstill_usd_per_day`` [USD/d]:
+        the rent of a cluster that stands still whenever a place is empty, and their sum ``usd_per_day`` [USD/d].
+
+    Raises
+    ------
+    MissingQuantity, ScenarioError
+
+    Notes
+    -----
+    Spares are hot and places are refilled at once. The number in repair is Poisson for every law of repair times. The
+    job waits whenever more nodes are in repair than there are spares.
+    """
+    import polars as pl
+
+    from factorykit.model.evaluate import evaluate
+
+    needed = ("nodes", "node_mtbf_s", "node_repair_s", "accelerators_per_node", "rental_usd_per_accelerator_h")
+    given = {name: scenario[name] for name in scenario if not quantity(name).is_text}
+    found = {name: given[name] if name in given else evaluate(given, name)[name] for name in needed}
+    nodes, mtbf, repair, per_node, price = (float(found[name]) for name in needed)
+    mean = nodes_in_repair(nodes, mtbf, repair)
+    last = spares_poisson(mean, confidence) if most is None else whole("most", most)
+    poisson = load_scipy("stats").poisson
+    numbers = [float(number) for number in range(last + 1)]
+    enough = poisson.cdf(numbers, mean)
+    # E[(X - s)+] = mean P(X >= s) - s P(X > s) for a Poisson X
+    empty = mean * poisson.sf([number - 1 for number in numbers], mean) - numbers * poisson.sf(numbers, mean)
+    spares = [spares_usd_per_day(number, per_node, price) for number in numbers]
+    standstill = (1.0 - enough) * spares_usd_per_day(nodes, per_node, price)
+    return pl.DataFrame(
+        {
+            "spare_nodes": numbers,
+            "enough_probability": enough,
+            "places_empty": empty,
+            "spares_usd_per_day": spares,
+            "standstill_usd_per_day": standstill,
+            "usd_per_day": spares + standstill,
+        }
+    )
+
+
+def weibull_mean_s(lifetime_scale_s: float, lifetime_shape: float) -> float:
+    """Return the mean of Weibull lifetimes, scale times gamma(1 + 1/shape).
+
+    >>> weibull_mean_s(1000.0, 1.0)
+    1000.0
+    """
+    scale, shape = _checked("lifetime_scale_s", lifetime_scale_s), _checked("lifetime_shape", lifetime_shape)
+    return scale * math.gamma(1.0 + 1.0 / shape)
+
+
+def weibull_scale_s(lifetime_mean_s: float, lifetime_shape: float) -> float:
+    """Return the scale at which Weibull lifetimes have this mean.
+
+    >>> round(weibull_scale_s(20_000.0, 2.0), 2)
+    22567.58
+    """
+    mean, shape = _checked("lifetime_mean_s", lifetime_mean_s), _checked("lifetime_shape", lifetime_shape)
+    return mean / math.gamma(1.0 + 1.0 / shape)
+
+
+def renewal_failures(
+    span_s: float, accelerators: float, lifetime_scale_s: float, lifetime_shape: float, steps: int = 2000
+) -> float:
+    r"""Return the failures expected from bring-up on where every failed part is replaced by a new one.
+
+    .. math:: H(t) = F(t) + \int_0^t H(t - x)\, \mathrm{d}F(x), \qquad n_b = n H(t)
+
+    Notes
+    -----
+    The renewal equation by the midpoint rule of Xie [1]_ on ``steps`` equal steps. ``bring_up_failures`` is the closed
+    form without replacement; this one tends to one failure per mean lifetime and part.
+
+    References
+    ----------
+    .. [1] M. Xie, "On the solution of renewal-type integral equations," Commun. Stat. Simul. Comput., vol. 18, no. 1,
+       pp. 281-293, 1989.
+
+    Examples
+    --------
+    A constant rate renews itself:
+
+    >>> round(renewal_failures(86400.0, 16384.0, 1.8e8, 1.0), 3)
+    7.864
+    """
+    import numpy as np
+
+    span, parts = _checked("span_s", span_s), _checked("accelerators", accelerators)
+    scale, shape = _checked("lifetime_scale_s", lifetime_scale_s), _checked("lifetime_shape", lifetime_shape)
+    count = whole("steps", steps)
+    failed = -np.expm1(-((np.linspace(0.0, span, 2 * count + 1) / scale) ** shape))
+    at, half = failed[::2], failed[1::2]
+    first = half[0]
+    renewals = np.zeros(count + 1)
+    for i in range(1, count + 1):
+        earlier = np.diff(renewals[:i]) @ half[i - 1 : 0 : -1] if i > 1 else 0.0
+        renewals[i] = (at[i] + earlier - first * renewals[i - 1]) / (1.0 - first)
+    return float(parts * renewals[-1])
+
+
+def whole(name: str, value: float) -> int:
+    """Return ``value`` as a whole number from 0 on.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != value // 1:
+        raise ScenarioError(f"{name} = {value!r} is no whole number; give 0, 1, 2 …")
+    return int(value)
+
+
+def share(name: str, value: float) -> float:
+    """Return ``value`` as a probability above 0 and below 1.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < 1.0:
+        hint = f"; give a fraction, e.g. {value / 100:g}" if isinstance(value, (int, float)) and 1 < value < 100 else ""
+        raise ScenarioError(f"{name} = {value!r} is outside (0, 1){hint}")
+    return float(value)
+
+
+def _checked(name: str, value: float) -> float:
+    return float(quantity(name).check(value))
