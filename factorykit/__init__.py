@@ -38,21 +38,25 @@ if TYPE_CHECKING:
     from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
     from factorykit.model.schedule import Plant, Policy, schedule, workload
+    from factorykit.model.simulate import Cause, Maintenance, Tier, simulate, timeline
     from factorykit.model.sweep import sweep
     from factorykit.quantities import quantities, quantity
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Cause": "model.simulate",
     "FactorykitError": "errors",
     "FactorykitWarning": "errors",
     "LogNormal": "model.distributions",
     "LogUniform": "model.distributions",
+    "Maintenance": "model.simulate",
     "Normal": "model.distributions",
     "Plant": "model.schedule",
     "Policy": "model.schedule",
     "Quantiles": "model.distributions",
     "Scenario": "model.scenario",
+    "Tier": "model.simulate",
     "Triangular": "model.distributions",
     "Uniform": "model.distributions",
     "attribute": "model.compare",
@@ -78,26 +82,31 @@ _HOME = {
     "sample": "model.sample",
     "schedule": "model.schedule",
     "sensitivity": "model.sample",
+    "simulate": "model.simulate",
     "sources": "datasets",
     "sql": "datasets",
     "sweep": "model.sweep",
     "table": "datasets",
     "tables": "datasets",
+    "timeline": "model.simulate",
     "validate_energy": "model.energy",
     "widgets": "",
     "workload": "model.schedule",
 }
 
 __all__ = [
+    "Cause",
     "FactorykitError",
     "FactorykitWarning",
     "LogNormal",
     "LogUniform",
+    "Maintenance",
     "Normal",
     "Plant",
     "Policy",
     "Quantiles",
     "Scenario",
+    "Tier",
     "Triangular",
     "Uniform",
     "attribute",
@@ -123,11 +132,13 @@ __all__ = [
     "sample",
     "schedule",
     "sensitivity",
+    "simulate",
     "sources",
     "sql",
     "sweep",
     "table",
     "tables",
+    "timeline",
     "validate_energy",
     "widgets",
     "workload",

@@ -166,10 +166,12 @@ def _evaluate_mapping(
         outputs = available(values, using)
     steps = chain(values, outputs, using)
     results = compute(steps, values)
+    outside = _outside(steps, results) if asked else ()
     for name in outputs:
-        _judge(name, results, steps)
-    if asked:
-        _warn_outside(steps, results)
+        _judge(name, results, steps, outside)
+    if math.inf not in (results[name] for name in outputs):
+        for sentence in outside:
+            warnings.warn(sentence, FactorykitWarning, stacklevel=3)
     return {name: results[name] for name in outputs}
 
 
@@ -211,7 +213,7 @@ def _redundant(given: frozenset[str], using: tuple[tuple[str, str], ...]) -> tup
     return tuple(found)
 
 
-def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step]) -> None:
+def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside: Sequence[str]) -> None:
     value = results[name]
     if isinstance(value, str) or math.isfinite(value):
         return
@@ -220,16 +222,18 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step]) -> None
     because = f": {reason}" if reason else ""
     if math.isnan(value):
         raise ScenarioError(f"{name} is undefined for these inputs{because}; change the inputs these are computed from")
-    warnings.warn(f"{name} is infinite{because}", FactorykitWarning, stacklevel=4)
+    warnings.warn("; ".join([f"{name} is infinite{because}", *outside]), FactorykitWarning, stacklevel=4)
 
 
-def _warn_outside(steps: Sequence[Step], results: Mapping[str, Any]) -> None:
-    """Warn of every formula on the way whose stated validity the values leave."""
+def _outside(steps: Sequence[Step], results: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a sentence for every formula on the way whose stated validity the values leave."""
+    sentences = []
     for step in steps:
         stated = validity(step.quantity)
         if stated and not stated.condition(*[results[name] for name in stated.arguments]):
             held = ", ".join(f"{name} = {results[name]:g}" for name in stated.arguments)
-            warnings.warn(f"{step.quantity} is good for {stated.words}; here {held}", FactorykitWarning, stacklevel=4)
+            sentences.append(f"{step.quantity} is good for {stated.words}; here {held}")
+    return tuple(sentences)
 
 
 def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str]) -> Any:

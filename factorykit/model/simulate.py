@@ -364,7 +364,7 @@ def _plan(
         usd_per_s = None
     for name, value in values.items():
         quantity(name).check(value)
-    places: tuple[Tier, ...] = tuple(tiers) or (Tier("storage", values["checkpoint_write_s"]),)
+    places = list(tiers) or [Tier("storage", values["checkpoint_write_s"])]
     if places[0].every != 1:
         raise ScenarioError(f"Tier({places[0].name!r}): the nearest tier is written every time; leave every at 1")
     kinds: tuple[Cause, ...] = tuple(causes) or (Cause("failure"),)
@@ -394,7 +394,7 @@ def _plan(
         downtime_s=values["downtime_s"],
         usd_per_s=usd_per_s,
         causes=kinds,
-        tiers=places,
+        tiers=tuple(places),
         gap_s=gap_s,
         spare_nodes=spare_nodes,
         restart_failure_probability=restart_failure_probability,
@@ -634,7 +634,9 @@ class _Stepper:
         self.wait += wait
         self.wall += pause
         self.at, self.need = back, restart
-        self.safe[:] = back
+        np.minimum(self.safe, back, out=self.safe)
+        if halted is not None:
+            self.safe = np.where(halted, reached, self.safe)
         self.gap = gap + restart if plan.protected_restart else gap.copy()
 
     def _place(self, place: np.ndarray, tier: int) -> np.ndarray:
