@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
-    from factorykit.model.audit import audit
     from factorykit.model import checkpoint_patterns, reliability
+    from factorykit.model.audit import audit
     from factorykit.model.compare import attribute, compare
     from factorykit.model.decide import decide
     from factorykit.model.distributions import (

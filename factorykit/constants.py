@@ -16,7 +16,6 @@ HOURS_PER_YEAR: Final = 8760.0
 JOULES_PER_KWH: Final = 3.6e6
 WATTS_PER_KILOWATT: Final = 1000.0
 BITS_PER_BYTE: Final = 8.0
-HOURS_PER_DAY: Final = 24.0
 SECONDS_PER_YEAR: Final = 8766.0 * 3600.0
 """365.25 days; failure rates a year count so."""
 HOURS_PER_FIT: Final = 1e9
