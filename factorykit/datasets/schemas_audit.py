@@ -63,3 +63,34 @@ class Claims(Sourced):
     def a_claim_states_a_number_or_a_bound(cls) -> pl.Expr:  # noqa: N805
         """Refuse a claim without any number."""
         return pl.any_horizontal(pl.col("stated", "stated_low", "stated_high").is_not_null())
+
+
+class Conflicts(Sourced):
+    """Conflicts.
+
+    A row is one contradiction: two statements about one thing, in two documents or inside one, the evidence, and the
+    side that was chosen. `source` and `locator` are those of the first statement.
+    """
+
+    conflict = key("name of the conflict", unique=True, entity=True)
+    kind = text(
+        "where the two sides stand",
+        required=True,
+        one_of=("between documents", "inside one document", "documents agree, literature differs"),
+    )
+    subject = text("what the two statements are about", required=True)
+    quantity = text("what they say of it", required=True)
+    first = text("the first statement", required=True)
+    second = text("the second statement", required=True)
+    second_source = reference("sources.source", "who says the second", required=True)
+    second_locator = text("where the second stands", required=True)
+    unit = text("unit of both")
+    evidence = text("what nearer sources or the document's own numbers give")
+    evidence_from = dy.String(
+        nullable=True,
+        min_length=1,
+        description="sources of the evidence, keys separated by '; '",
+        metadata={"references": "sources.source", "separator": "; "},
+    )
+    choice = text("the side that is taken", required=True, one_of=("first", "second", "both", "neither", "undecided"))
+    reason = text("why that side", required=True)

@@ -131,6 +131,10 @@ class Functions(Stated):
     outputs = text("what it gives")
     expected = text("numbers that come out, in words")
     caveat = text("what is wrong with it, or what to mind")
+    computed_by = text(
+        "what answers it here: formulas by name, calls as fk.name, tables as table:name, separated by '; '",
+        required=True,
+    )
 
 
 class ExpectedValues(Stated):
@@ -150,3 +154,5 @@ class ExpectedValues(Stated):
     corrected_low = number("", "what is right, lower end", positive=False)
     corrected_high = number("", "what is right, upper end", positive=False)
     unit = text("unit of the numbers, as the inventory writes it")
+    recipe_as_written = text("how the document's own rule is repeated, in the language of the audit")
+    recipe_corrected = text("how the right number is computed, in the language of the audit")
