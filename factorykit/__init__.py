@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
-    from factorykit.datasets import build, sources, sql, table, tables
+    from factorykit.datasets import build, identify, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
     from factorykit.model import checkpoint_patterns, reliability
     from factorykit.model.audit import audit
@@ -74,6 +74,7 @@ _HOME = {
     "exceedance": "model.sample",
     "explain": "model.explain",
     "formulas": "",
+    "identify": "datasets",
     "preset": "model.presets",
     "presets": "model.presets",
     "quantities": "quantities",
@@ -124,6 +125,7 @@ __all__ = [
     "exceedance",
     "explain",
     "formulas",
+    "identify",
     "preset",
     "presets",
     "quantities",

@@ -2,7 +2,8 @@
 
 from factorykit.datasets.build import build
 from factorykit.datasets.catalogue import table, tables
+from factorykit.datasets.identity import identify
 from factorykit.datasets.provenance import sources
 from factorykit.datasets.query import sql
 
-__all__ = ["build", "sources", "sql", "table", "tables"]
+__all__ = ["build", "identify", "sources", "sql", "table", "tables"]

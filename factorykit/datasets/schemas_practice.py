@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from factorykit.datasets.schemas import Stated, key, measured, number, reference, share, text
+import dataframely as dy
+
+from factorykit.datasets.schemas import Sourced, Stated, key, measured, number, reference, share, text
 
 
 class Organisations(Stated):
@@ -15,6 +17,28 @@ class Organisations(Stated):
     organisation = key("name of the organisation in all tables", entity=True)
     name = text("name as the source writes it", required=True)
     role = text("what it is, as the source sees it", required=True)
+
+
+class Aliases(Sourced):
+    """Aliases.
+
+    A row is one name under which one thing goes, and its key in all tables. Joined on `alias`, a name as it is written
+    becomes a key; `identify` does the same for a single name and is not particular about case, dashes and makers.
+    """
+
+    kind = dy.String(
+        primary_key=True,
+        regex="^(accelerator|organisation|cluster|model)$",
+        description="what sort of thing",
+    )
+    alias = dy.String(
+        primary_key=True,
+        nullable=False,
+        min_length=1,
+        description="name as somebody writes it; one name may stand for things of several sorts",
+        metadata={"entity": True},
+    )
+    key = key("key of the accelerators, organisations or clusters table; for a model, of the runs table")
 
 
 class CloudProviders(Stated):
