@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
-    from factorykit.datasets import build, identify, sources, sql, table, tables
+    from factorykit.datasets import build, connect, connectors, identify, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
     from factorykit.model import checkpoint_patterns, reliability
     from factorykit.model.audit import audit
@@ -67,6 +67,8 @@ _HOME = {
     "check_recipe": "model.recipe",
     "checkpoint_patterns": "model.checkpoint_patterns",
     "compare": "model.compare",
+    "connect": "datasets",
+    "connectors": "datasets",
     "datasets": "",
     "decide": "model.decide",
     "empirical": "model.distributions",
@@ -118,6 +120,8 @@ __all__ = [
     "check_recipe",
     "checkpoint_patterns",
     "compare",
+    "connect",
+    "connectors",
     "datasets",
     "decide",
     "empirical",

@@ -70,6 +70,10 @@ def _parser() -> argparse.ArgumentParser:
     sources = _json(_verb(kinds, "sources", _data_sources, "who says so: citation, locator, licence"))
     sources.add_argument("table")
     sources.add_argument("key", nargs="?")
+    connect = _json(_verb(kinds, "connect", _data_connect, "connect a public data set; without a name list them"))
+    connect.add_argument("name", nargs="?")
+    connect.add_argument("file", nargs="?", metavar="FILE|URL", help="CSV file or https:// address; else the cache")
+    connect.add_argument("--query", help="SQL to ask afterwards; by default the table is printed")
 
     evaluate = _json(_verb(verbs, "evaluate", _evaluate, "compute quantities from others"))
     _inputs(evaluate)
@@ -169,6 +173,15 @@ def _data_sql(options: argparse.Namespace) -> None:
 
 def _data_sources(options: argparse.Namespace) -> None:
     _print_frame(fk.sources(options.table, options.key), options.json)
+
+
+def _data_connect(options: argparse.Namespace) -> None:
+    if options.name is None:
+        return _print_frame(fk.connectors(), options.json)
+    table = fk.connect(options.name, options.file)
+    if not options.json:
+        print(fk.sources(options.name)["citation"].item())
+    return _print_frame(fk.sql(options.query) if options.query else table.collect(), options.json)
 
 
 def _evaluate(options: argparse.Namespace) -> None:

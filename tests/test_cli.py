@@ -33,7 +33,23 @@ def test_explain_ends_with_the_quantity_asked_for(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.splitlines()[-1].startswith("failures_per_day = 7.76 per day = 86400 /")
 
 
+def test_connectors_are_listed_and_connected(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("FACTORYKIT_CACHE", str(tmp_path))
+    monkeypatch.setattr("factorykit.datasets.catalogue._CONNECTED", {})
+    assert main(["data", "connect", "--json"]) == 0
+    assert "gpu_rental_prices" in {row["connector"] for row in json.loads(capsys.readouterr().out)}
+    file = tmp_path / "prices.csv"
+    file.write_text(
+        "year,state,commercial_cents_per_kwh,industrial_cents_per_kwh,all_sectors_cents_per_kwh\n2019,US,11,7,10\n"
+    )
+    ask = ["--query", "select industrial_usd_per_kwh from eia_state_electricity_price", "--json"]
+    assert main(["data", "connect", "eia_state_electricity_price", str(file), *ask]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"industrial_usd_per_kwh": 0.07}]
+
+
 BAD = [
+    ["data", "connect", "gpu_rental"],
+    ["data", "connect", "gpu_rental_prices", "absent.csv"],
     ["evaluate", "token=1e12", "-o", "training_flop"],
     ["evaluate", "tokens=1e12", "-o", "training_flop"],
     ["evaluate", "mfu=38", "-o", "mfu"],

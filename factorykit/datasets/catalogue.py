@@ -66,6 +66,24 @@ def resources() -> dict[str, dict[str, Any]]:
     return {resource["name"]: resource for resource in descriptor()["resources"]}
 
 
+_CONNECTED: Final[dict[str, dict[str, Any]]] = {}
+
+
+def connected() -> dict[str, dict[str, Any]]:
+    """Return the descriptors of the public data sets that this session has connected."""
+    return dict(_CONNECTED)
+
+
+def add(resource: dict[str, Any]) -> None:
+    """Make a connected data set known to `find`, `tables` and SQL."""
+    _CONNECTED[resource["name"]] = resource
+
+
+def available() -> dict[str, dict[str, Any]]:
+    """Return the descriptors of the tables and of what is connected."""
+    return resources() | _CONNECTED
+
+
 def views() -> dict[str, str]:
     """Return the ``_preferred`` views by name, each with the table it picks from."""
     return {each["preferred"]["name"]: name for name, each in resources().items() if "preferred" in each}
@@ -79,7 +97,7 @@ def find(name: object) -> tuple[dict[str, Any], bool]:
     UnknownName
         With the nearest name.
     """
-    known, picked = resources(), views()
+    known, picked = available(), views()
     if isinstance(name, str) and name in known:
         return known[name], False
     if isinstance(name, str) and name in picked:
@@ -95,15 +113,16 @@ def path_of(resource: dict[str, Any]) -> Path:
     DatasetError
         If it is missing, cut off or changed.
     """
-    path = located(resource["path"])
+    path = Path(resource["path"]) if resource["name"] in _CONNECTED else located(resource["path"])
     try:
         state = path.stat()
         digest = _sha256(path, state.st_mtime_ns, state.st_size)
     except OSError as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-        raise DatasetError(f"{path} {reason}; {REMEDY}") from None
+        raise DatasetError(f"{path} {reason}; {resource.get('remedy', REMEDY)}") from None
     if f"sha256:{digest}" != resource["hash"]:
-        raise DatasetError(f"{path} is damaged or not the file that {DESCRIPTOR} describes; {REMEDY}")
+        described = f"is damaged or not the file that {DESCRIPTOR} describes"
+        raise DatasetError(f"{path} {described}; {resource.get('remedy', REMEDY)}")
     return path
 
 
@@ -115,6 +134,8 @@ def _sha256(path: Path, _modified: int, _size: int) -> str:
 
 def tables() -> pl.DataFrame:
     """Return what there is: one row per table and per ``_preferred`` view, in the order of the data package.
+
+    Public data sets that were connected follow, each with its own licence.
 
     Returns
     -------
@@ -140,6 +161,10 @@ def tables() -> pl.DataFrame:
             rows.append(
                 (picked["name"], f"{each['title']}, preferred", said, picked["rows"], width, licence, each["name"])
             )
+    for each in connected().values():
+        width = len(each["schema"]["fields"])
+        terms = each["licenses"][0]["name"]
+        rows.append((each["name"], each["title"], each["description"], each["rows"], width, terms, None))
     names = ("table", "title", "text", "rows", "columns", "licence", "view_of")
     return pl.DataFrame(rows, schema=names, orient="row")
 

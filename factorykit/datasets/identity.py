@@ -16,8 +16,8 @@ KINDS: Final = {
     "model": ("runs", "run"),
 }
 """The table and the column that hold the keys of each kind."""
-MAKERS: Final = frozenset(
-    "nvidia amd intel habana google amazon aws microsoft meta huawei instinct radeon tesla tensor core gpu gpus".split()
+OPTIONAL: Final = (
+    r"nvidia|amd|intel|habana|google|amazon|aws|microsoft|meta|huawei|instinct|radeon|tesla|tensor|core|gpus?"
 )
 """Words that may stand in the name of a chip or be left out."""
 
@@ -84,5 +84,5 @@ def _letters(kind: str, name: str) -> str:
     """Return the words of a name that tell things apart, joined."""
     words = re.findall(r"[a-z0-9]+", name.lower())
     if kind == "accelerator":
-        words = [word for word in words if word not in MAKERS] or words
+        words = [word for word in words if not re.fullmatch(OPTIONAL, word)] or words
     return "".join(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from factorykit.datasets.catalogue import find, table
 from factorykit.errors import UnknownName, unknown
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
     """Return who says what a table says.
+
+    A connected data set has one row: its publisher, with the credit that the licence requires as ``citation``.
 
     Parameters
     ----------
@@ -36,6 +38,8 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
     import polars as pl
 
     resource, _ = find(table_name)
+    if "attribution" in resource:
+        return _publisher(resource, key)
     fields = {field["name"]: field for field in resource["schema"]["fields"]}
     about = next(name for name, field in fields.items() if field.get("entity"))
     rows = table(table_name).with_row_index("row").collect()
@@ -76,3 +80,25 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
         .select(*names, "role", "source", *columns)
         .collect()
     )
+
+
+def _publisher(resource: dict[str, Any], key: str | None) -> pl.DataFrame:
+    """Return the publisher of a connected data set in the columns of `sources`."""
+    import polars as pl
+
+    name = resource["name"]
+    if key is not None:
+        raise UnknownName(f"{name} comes from one publisher as a whole; ask sources({name!r})")
+    row = {
+        "role": "publishes it",
+        "source": name,
+        "citation": resource["attribution"],
+        "url": resource["address"],
+        "locator": resource["origin"],
+        "as_of": None,
+        "published": None,
+        "accessed": resource["retrieved"],
+        "licence": f"{resource['licenses'][0]['name']}, {resource['licenses'][0]['path']}",
+        "evidence": f"the file itself, {resource['origin_hash']}",
+    }
+    return pl.DataFrame([row], schema=dict.fromkeys(row, pl.String))

@@ -45,7 +45,7 @@ class _Engine:
 
     def cursor(self, names: Iterable[str] = ()) -> duckdb.DuckDBPyConnection:
         """Return a connection to a database in which ``names`` are tables as they were built last."""
-        built = {name: resource["hash"] for name, resource in catalogue.resources().items()}
+        built = {name: resource["hash"] for name, resource in catalogue.available().items()}
         built["folder"] = str(catalogue.folder())
         views = catalogue.views()
         wanted = {views.get(name, name) for name in names}
@@ -70,7 +70,7 @@ def _load(wanted: Iterable[str]) -> tuple[duckdb.DuckDBPyConnection, dict[str, s
 
     connection = duckdb.connect(":memory:", config=dict(SETTINGS))
     held: dict[str, str] = {}
-    for name, resource in catalogue.resources().items():
+    for name, resource in catalogue.available().items():
         try:
             path = catalogue.path_of(resource)
             quoted = str(path).replace("'", "''")
@@ -80,9 +80,8 @@ def _load(wanted: Iterable[str]) -> tuple[duckdb.DuckDBPyConnection, dict[str, s
                 raise
             continue
         except duckdb.Error as error:
-            raise DatasetError(
-                f"{resource['path']} cannot be read ({_first_line(error)}); {catalogue.REMEDY}"
-            ) from None
+            remedy = resource.get("remedy", catalogue.REMEDY)
+            raise DatasetError(f"{resource['path']} cannot be read ({_first_line(error)}); {remedy}") from None
         held[name] = resource["hash"]
         if view := resource.get("preferred"):
             connection.execute(f'CREATE VIEW "{view["name"]}" AS FROM "{name}" WHERE preferred IS NOT NULL')
@@ -171,7 +170,7 @@ def _tables_of(query: str, cursor: duckdb.DuckDBPyConnection) -> set[str]:
         raise QueryError(f"a query reads with SELECT; {_first_line(tree['error_message'])}")
     nodes = list(_nodes(tree["statements"]))
     local = {entry["key"].lower() for node in nodes for entry in _entries(node)}
-    known = [*catalogue.resources(), *catalogue.views()]
+    known = [*catalogue.available(), *catalogue.views()]
     names = set()
     for node in nodes:
         kind, inner = node.get("type"), node.get("function_name")

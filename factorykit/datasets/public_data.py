@@ -1,0 +1,456 @@
+"""Public data sets that are too large or too alive to ship: checked at the border, renamed, kept in the user's cache.
+
+``public_data.csv`` maps each publisher's columns to ours, with the factor that turns their unit into ours. Nothing is
+fetched unless an address is given.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from factorykit.datasets import catalogue
+from factorykit.datasets.identity import identify
+from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAPPING: Final = Path(__file__).with_name("public_data.csv")
+TIMEOUT_S: Final = 60.0
+LARGEST_BYTES: Final = 500_000_000
+SHOWN: Final = 10
+CHANGES: Final = "Rows and columns were selected, renamed and converted."
+CC_BY: Final = ("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/")
+APACHE: Final = ("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
+MIT: Final = ("MIT", "https://opensource.org/license/mit")
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Who publishes a data set, on which terms, and the credit that goes with it."""
+
+    title: str
+    publisher: str
+    address: str
+    licence: tuple[str, str]
+    attribution: str
+    caveat: str
+
+
+def _epoch(title: str, page: str, caveat: str) -> Publisher:
+    address = f"https://epoch.ai/data/{page}"
+    return Publisher(title, "Epoch AI", address, CC_BY, f"Epoch AI, \u201c{title}\u201d, {address}, CC BY 4.0.", caveat)
+
+
+PUBLISHERS: Final = {
+    "epoch_ml_hardware": _epoch(
+        "Data on Machine Learning Hardware",
+        "machine-learning-hardware",
+        "Prices are release or estimated prices; a few cells differ from the data sheets, see the table accelerators.",
+    ),
+    "epoch_gpu_clusters": _epoch(
+        "GPU Clusters",
+        "gpu-clusters",
+        "Count rows of the standard analysis without possible duplicates; Chinese systems are anonymous and rounded.",
+    ),
+    "epoch_data_centers": _epoch(
+        "Frontier Data Centers", "data-centers", "Estimates from satellite images, permits and disclosures."
+    ),
+    "epoch_data_center_timelines": _epoch(
+        "Frontier Data Centers", "data-centers", "Dates run to 2030: what lies ahead is planned."
+    ),
+    "epoch_data_center_chips": _epoch(
+        "Frontier Data Centers", "data-centers", "Each row is a stock of one type of chip on one day."
+    ),
+    "epoch_chip_counts": Publisher(
+        "AI Chip Sales",
+        "Epoch AI",
+        "https://epoch.ai/data/ai-chip-sales",
+        MIT,
+        "Epoch AI, ai-chip-counts, https://epoch.ai/data/ai-chip-sales, MIT licence, copyright 2025 Epoch AI.",
+        "Cumulative rows do not add up, and rows of different series never do.",
+    ),
+    "gpu_rental_prices": Publisher(
+        "GPU rental prices",
+        "gpurentalprices.com",
+        "https://gpurentalprices.com",
+        CC_BY,
+        "GPU rental price data by gpurentalprices.com (https://gpurentalprices.com), licensed under CC BY 4.0.",
+        "List prices without storage, network or commitment; the ids h100 and h200 leave the form factor open.",
+    ),
+    "infinitehbd_faults": Publisher(
+        "InfiniteHBD fault trace",
+        "StepFun",
+        "https://github.com/stepfun-ai/InfiniteHBD-Trace",
+        APACHE,
+        "StepFun, InfiniteHBD-Trace (Shou et al., SIGCOMM 2025, arXiv:2502.03885), Apache-2.0.",
+        "400 sampled servers of 348 days; faults of one server may overlap; some repairs take no time.",
+    ),
+    "acme_cluster_summary": Publisher(
+        "Acme trace, cluster summary",
+        "Shanghai AI Laboratory",
+        "https://github.com/InternLM/AcmeTrace",
+        CC_BY,
+        "AcmeTrace (Hu et al., NSDI 2024, arXiv:2403.07648), CC BY 4.0.",
+        "Philly, Helios and PAI are other traces that the authors compare with.",
+    ),
+    "acme_utilization_cdf": Publisher(
+        "Acme trace, distributions of utilisation",
+        "Shanghai AI Laboratory",
+        "https://github.com/InternLM/AcmeTrace",
+        CC_BY,
+        "AcmeTrace (Hu et al., NSDI 2024, arXiv:2403.07648), CC BY 4.0.",
+        "Over all GPUs or servers and all samples, so that idle time is in them; power and temperature of August 2023.",
+    ),
+    "mlperf_storage_v1": Publisher(
+        "MLPerf Storage v1.0 results",
+        "MLCommons",
+        "https://github.com/mlcommons/storage_results_v1.0",
+        APACHE,
+        "Computed from the logs of MLPerf Storage v1.0, MLCommons, Apache-2.0; not the official scores. MLPerf is a "
+        "trademark of MLCommons.",
+        "Reading only; accelerators are emulated by waiting; one system can appear at several numbers of clients.",
+    ),
+    "grid_energy_mix": Publisher(
+        "Global energy mix",
+        "codecarbon; Our World in Data",
+        "https://github.com/mlco2/codecarbon",
+        ("MIT; upstream CC-BY-4.0", "https://github.com/mlco2/codecarbon/blob/master/LICENSE"),
+        "codecarbon (MIT), from Our World in Data (CC BY 4.0) after Ember and the Energy Institute.",
+        "One year per country, most of them 2022 or 2023; no series.",
+    ),
+    "gcp_region_carbon": Publisher(
+        "Carbon-free energy and grid carbon intensity of Google Cloud regions",
+        "Google Cloud",
+        "https://github.com/GoogleCloudPlatform/region-carbon-info",
+        APACHE,
+        "Google Cloud, region-carbon-info, Apache-2.0.",
+        "Life-cycle basis to 2020, operational from 2021: do not compare across.",
+    ),
+    "ember_eu_wholesale_price_monthly": Publisher(
+        "European Wholesale Electricity Price Data",
+        "Ember",
+        "https://ember-energy.org/data/european-wholesale-electricity-price-data/",
+        CC_BY,
+        "Ember, European Wholesale Electricity Price Data, CC BY 4.0, based on ENTSO-E and others.",
+        "Day-ahead wholesale averages, not what a data centre pays; the last month is partial.",
+    ),
+    "eia_state_electricity_price": Publisher(
+        "Average Price by State by Provider (EIA-861)",
+        "U.S. Energy Information Administration",
+        "https://www.eia.gov/electricity/data/state/",
+        ("US government work", "https://www.eia.gov/about/copyrights_reuse.php"),
+        "Source: U.S. Energy Information Administration, Average Price by State by Provider.",
+        "Ends in 2019.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a publisher and what becomes of it."""
+
+    theirs: str
+    ours: str
+    type: str
+    unit: str
+    factor: float
+    meaning: str
+    identifies: str
+
+
+def connectors() -> pl.DataFrame:
+    """Return the public data sets that can be connected.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per data set: ``connector``, ``title``, ``publisher``, ``address``, ``licence``, ``attribution`` (the
+        credit that its terms require), ``caveat``, ``columns``, and ``state``: ``connected``, ``cached`` (a copy is in
+        the cache; `connect` takes it without an address), or ``known``.
+    """
+    import polars as pl
+
+    rows = [
+        {
+            "connector": name,
+            "title": each.title,
+            "publisher": each.publisher,
+            "address": each.address,
+            "licence": each.licence[0],
+            "attribution": f"{each.attribution} {CHANGES}",
+            "caveat": each.caveat,
+            "columns": len(_columns(name)),
+            "state": "connected" if name in catalogue.connected() else "cached" if _record(name).exists() else "known",
+        }
+        for name, each in PUBLISHERS.items()
+    ]
+    return pl.DataFrame(rows)
+
+
+def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.LazyFrame:
+    """Make a public data set a table like any other, for this session and, in the cache, for the next ones.
+
+    Nothing is fetched unless an address is given. The file is checked against the columns its publisher had, renamed
+    and converted to our names and units, and kept as Parquet in the cache folder (``FACTORYKIT_CACHE``, otherwise the
+    user's). Afterwards `table`, `sql`, `tables` and `sources` know it.
+
+    Parameters
+    ----------
+    name : str
+        A data set of `connectors`, such as ``"epoch_gpu_clusters"``.
+    path_or_url : path or str, optional
+        A CSV file, or an ``https://`` address of one; by default the copy in the cache.
+
+    Returns
+    -------
+    polars.LazyFrame
+        The table; quantities are Float64, days are Date, null means that the publisher does not say.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such data set, with the nearest name.
+    DatasetError
+        If the file cannot be read, a column is gone or was renamed, or a cell is not of its column's type; ``rows``
+        holds all such cells.
+    """
+    if name not in PUBLISHERS:
+        raise UnknownName(unknown("connector", name, PUBLISHERS))
+    record = _record(name)
+    if path_or_url is not None:
+        content, origin = _content(name, path_or_url)
+        _keep(name, content, origin)
+    elif not record.exists():
+        raise DatasetError(
+            f"{name} is not in the cache ({record.parent}); give its file or address: connect({name!r}, 'file.csv'). "
+            f"Its publisher is {PUBLISHERS[name].publisher}, {PUBLISHERS[name].address}"
+        )
+    try:
+        resource = json.loads(record.read_text(encoding="utf-8"))
+        known = isinstance(resource, dict) and resource["mapping"] == _mapping_hash(name)
+    except (OSError, ValueError, KeyError, TypeError):
+        known = False
+        resource = {}
+    if not known:
+        raise DatasetError(f"the copy of {name} in the cache is damaged or of another version; connect its file again")
+    catalogue.add(resource | {"path": str(record.with_suffix(".parquet"))})
+    return catalogue.table(name)
+
+
+def cache_folder() -> Path:
+    """Return where connected data sets are kept: ``FACTORYKIT_CACHE``, else the user's cache folder."""
+    if chosen := os.environ.get("FACTORYKIT_CACHE"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "factorykit" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "factorykit"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factorykit"
+
+
+def _record(name: str) -> Path:
+    return cache_folder() / "connected" / f"{name}.json"
+
+
+@cache
+def _mapping() -> dict[str, tuple[Column, ...]]:
+    found: dict[str, list[Column]] = {}
+    with MAPPING.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            factor = float(row.pop("factor") or 1.0)
+            found.setdefault(row.pop("dataset"), []).append(Column(factor=factor, **row))
+    return {name: tuple(columns) for name, columns in found.items()}
+
+
+def _columns(name: str) -> tuple[Column, ...]:
+    return _mapping()[name]
+
+
+def _mapping_hash(name: str) -> str:
+    return hashlib.sha256(repr(_columns(name)).encode()).hexdigest()
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _content(name: str, path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
+    """Return the bytes of a file or an address, and what to call where they came from."""
+    said = os.fspath(path_or_url)
+    if re.match(r"^[a-z][a-z0-9+.-]+://", said, re.IGNORECASE):
+        if not said.lower().startswith("https://"):
+            raise DatasetError(f"{said}: an address starts with https://")
+        request = Request(said, headers={"User-Agent": "factorykit"})
+        try:
+            with urlopen(request, timeout=TIMEOUT_S) as answer:
+                content = answer.read(LARGEST_BYTES + 1)
+        except (URLError, OSError, ValueError) as error:
+            raise DatasetError(f"{said} cannot be fetched ({error}); give the path of a file instead") from None
+        if len(content) > LARGEST_BYTES:
+            raise DatasetError(f"{said} is larger than {LARGEST_BYTES / 1e6:.0f} MB; {name} is not")
+        return content, said
+    path = Path(said)
+    try:
+        return path.read_bytes(), path.name
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read ({error.strerror})") from None
+
+
+def _keep(name: str, content: bytes, origin: str) -> None:
+    """Check, convert and write a data set into the cache, whole or not at all."""
+    frame = _tidy(name, _rows(name, content))
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd", statistics=True)
+    resource = _resource(name, frame, buffer.getvalue(), content, origin)
+    record = _record(name)
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        for path, part in (
+            (record.with_suffix(".parquet"), buffer.getvalue()),
+            (record, json.dumps(resource, indent=1, ensure_ascii=False).encode()),
+        ):
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+                file.write(part)
+            Path(file.name).replace(path)
+    except OSError as error:
+        raise DatasetError(
+            f"{error.filename or record.parent} cannot be written ({error.strerror}); "
+            "FACTORYKIT_CACHE names another folder"
+        ) from None
+
+
+def _rows(name: str, content: bytes) -> dict[str, list[str | None]]:
+    """Return the cells of a CSV file by the publisher's column, after a check of its header."""
+    try:
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        header = next(reader, [])
+        rows = [row for row in reader if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DatasetError(f"{name}: the file is no CSV in UTF-8 ({error})") from None
+    expected = [column.theirs for column in _columns(name)]
+    gone = [column for column in expected if column not in header]
+    new = [column for column in header if column not in expected]
+    if gone:
+        changes = [f"{column!r} is gone{_renamed(column, new)}" for column in gone]
+        left = [column for column in new if not any(repr(column) in change for change in changes)]
+        changes += [f"new is {', '.join(map(repr, left))}"] if left else []
+        raise DatasetError(f"{name}: its publisher changed the columns: {'; '.join(changes)}")
+    if twice := sorted({column for column in header if header.count(column) > 1}):
+        raise DatasetError(f"{name}: the column {twice[0]!r} occurs twice")
+    if new:
+        said = f"{name}: {', '.join(map(repr, new))} {'is' if len(new) == 1 else 'are'} new and left out"
+        warnings.warn(said, FactorykitWarning, stacklevel=4)
+    if not rows:
+        raise DatasetError(f"{name}: the file has no rows")
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(header):
+            raise DatasetError(f"{name}: row {number} has {len(row)} cells where the header has {len(header)}")
+    return {column: [row[header.index(column)].strip() or None for row in rows] for column in expected}
+
+
+def _renamed(gone: str, new: list[str]) -> str:
+    nearest = re.search(r"nearest is ('[^']*')", unknown("column", gone, new)) if new else None
+    return f", perhaps renamed to {nearest[1]}" if nearest else ""
+
+
+def _tidy(name: str, cells: dict[str, list[str | None]]) -> pl.DataFrame:
+    """Return a data set under our names and units, or raise with every cell that is not of its column's type."""
+    import polars as pl
+
+    read = {"number": _number, "boolean": _boolean, "date": _date, "text": str}
+    types = {"number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date, "text": pl.String}
+    series: list[pl.Series] = []
+    broken: list[tuple[int, str, str, str]] = []
+    for column in _columns(name):
+        values: list[Any] = []
+        for row, cell in enumerate(cells[column.theirs], 2):
+            value = None if cell is None else read[column.type](cell)
+            if value is None and cell is not None:
+                broken.append((row, column.theirs, cell, f"must be a {column.type}"))
+            values.append(value * column.factor if column.type == "number" and value is not None else value)
+        series.append(pl.Series(column.ours, values, types[column.type]))
+        if column.identifies:
+            key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies
+            keys = {cell: _key(column.identifies, cell) for cell in set(cells[column.theirs])}
+            series.append(pl.Series(key, [keys[cell] for cell in cells[column.theirs]], pl.String))
+    if broken:
+        schema = {"row": pl.Int64, "column": pl.String, "value": pl.String, "rule": pl.String}
+        lines = [f"  row {row}: {column} = {value!r}: {rule}" for row, column, value, rule in broken[:SHOWN]]
+        more = [f"  … and {len(broken) - SHOWN} more in err.rows"] if len(broken) > SHOWN else []
+        cells_said = f"{len(broken)} broken {'cell' if len(broken) == 1 else 'cells'}"
+        raise DatasetError(
+            "\n".join([f"{name}: {cells_said}; the previous copy stays", *lines, *more]),
+            pl.DataFrame(broken, schema=schema, orient="row"),
+        )
+    return pl.DataFrame(series)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _boolean(cell: str) -> bool | None:
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(cell.lower())
+
+
+def _date(cell: str) -> date | None:
+    try:
+        return date.fromisoformat(cell)
+    except ValueError:
+        return None
+
+
+def _key(kind: str, name: str | None) -> str | None:
+    try:
+        return None if name is None else identify(kind, name)
+    except UnknownName:
+        return None
+
+
+def _resource(name: str, frame: pl.DataFrame, parquet: bytes, content: bytes, origin: str) -> dict[str, Any]:
+    """Return the descriptor of a connected table: what the package's own tables have, and where it came from."""
+    this = PUBLISHERS[name]
+    fields: list[dict[str, Any]] = []
+    for column in _columns(name):
+        field = {"name": column.ours, "type": column.type, "description": column.meaning}
+        fields.append(field | ({"unit": column.unit} if column.unit else {}))
+        if column.identifies:
+            key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies
+            text = f"key of that {column.identifies} in our tables; empty if it is not among them"
+            fields.append({"name": key, "type": "text", "description": text})
+    return {
+        "name": name,
+        "title": this.title,
+        "description": f"Published by {this.publisher}. {this.caveat}",
+        "hash": f"sha256:{hashlib.sha256(parquet).hexdigest()}",
+        "rows": frame.height,
+        "schema": {"fields": fields},
+        "licenses": [{"name": this.licence[0], "path": this.licence[1]}],
+        "attribution": f"{this.attribution} {CHANGES}",
+        "address": this.address,
+        "origin": origin,
+        "origin_hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "retrieved": datetime.now(UTC).date().isoformat(),
+        "mapping": _mapping_hash(name),
+        "remedy": f"connect {name} again with its file",
+    }
