@@ -1,0 +1,261 @@
+"""From a slider to the changed picture, in JupyterLab and on a static page, measured in a real browser.
+
+A time is that from the key press to the animation frame in which the line has changed; on the page, to the moment it
+changes. Every way draws the same 600 rows and is moved by arrow keys.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from benchmarks import Row
+from benchmarks.slider.lab import browser, chromium, jupyterlab, run_all, write
+
+MOVES = 22
+MANY = 240
+
+SIGNALS = """import factorykit as fk
+import factorykit.charts.live as live_module
+live_module.GRID_POINTS = 600
+explorer = fk.widgets.explore(fk.charts.checkpoint.goodput_by_interval())
+explorer"""
+
+FRAME = """import altair as alt, ipywidgets, polars as pl
+from IPython.display import display
+from factorykit.widgets import LiveChart, slider
+grid = pl.DataFrame({"accelerators": [64.0 * 1.05**n for n in range(200)]})
+grid = grid.join(pl.DataFrame({"checkpoint_write_s": [10.0, 60.0, 300.0]}), how="cross")
+def goodput(mtbf_s):
+    frame = grid.with_columns(accelerator_mtbf_s=mtbf_s, restart_s=600.0, downtime_s=0.0)
+    frame = fk.evaluate(frame, "checkpoint_goodput")
+    return frame.select("accelerators", "checkpoint_goodput", who=pl.col("checkpoint_write_s").cast(pl.String))
+def base(data):
+    return alt.Chart(data).mark_line().encode(
+        x=alt.X("accelerators:Q", scale=alt.Scale(type="log")), y="checkpoint_goodput:Q", color="who:N"
+    ).properties(width=500, height=300)
+chart, mtbf = LiveChart(base(alt.NamedData("table"))), slider("accelerator_mtbf_s", 1.8e8)
+mtbf.observe(lambda change: chart.set_frame(goodput(change["new"])), "value")
+chart.set_frame(goodput(1.8e8))
+ipywidgets.VBox([mtbf, chart])"""
+
+ALTAIR = """alt.JupyterChart.enable_offline(True)
+k = alt.param("k", value=1.8e8)
+formula = "exp(-datum.accelerators * datum.checkpoint_write_s / k)"
+calculated = base(grid.with_columns(who=pl.col("checkpoint_write_s").cast(pl.String))).add_params(k)
+calculated = calculated.transform_calculate(checkpoint_goodput=formula)
+jupyter_chart = alt.JupyterChart(calculated, embed_options={"renderer": "svg"})
+moved = ipywidgets.FloatLogSlider(value=1.8e8, min=7, max=9.5, step=0.0125)
+moved.observe(lambda change: setattr(jupyter_chart.params, "k", change["new"]), "value")
+ipywidgets.VBox([moved, jupyter_chart])"""
+
+OUTPUT = """from IPython.display import clear_output
+out, again = ipywidgets.Output(), ipywidgets.FloatLogSlider(value=1.8e8, min=7, max=9.5, step=0.0125)
+MIME = "application/vnd.vegalite.v5+json"
+def show(change=None):
+    with out:
+        clear_output(wait=True)
+        spec = base(goodput(again.value)).to_dict()
+        spec.pop("$schema")
+        display({MIME: spec}, raw=True, metadata={MIME: {"embed_options": {"renderer": "svg"}}})
+again.observe(show, "value")
+show()
+ipywidgets.VBox([again, out])"""
+
+WAYS = {"signals": SIGNALS, "frame": FRAME, "JupyterChart": ALTAIR, "Output": OUTPUT}
+
+WATCH = """(n) => {
+    const cell = document.querySelectorAll('.jp-CodeCell')[n], next = document.querySelectorAll('.jp-CodeCell')[n + 1];
+    const line = () => cell.querySelector('svg [class*="mark-line"] path')?.getAttribute('d');
+    const place = () => next ? next.getBoundingClientRect().top - cell.getBoundingClientRect().top : 0;
+    const seen = window.seen = { times: [], blank: 0, jump: 0, on: true };
+    let last = line(), at = place(), pressed = null;
+    cell.addEventListener('keydown', () => { pressed ??= performance.now(); }, true);
+    const look = () => {
+        if (!seen.on) return;
+        const now = line();
+        if (!now) seen.blank++;
+        else if (now !== last) {
+            last = now;
+            if (pressed !== null) seen.times.push(performance.now() - pressed);
+            pressed = null;
+        }
+        seen.jump = Math.max(seen.jump, Math.abs(place() - at));
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+FIRST = """
+new MutationObserver((_, observer) => {
+    if (!document.querySelector('.fk-view svg [class*="mark-line"] path')) return;
+    observer.disconnect();
+    window.first = performance.now();
+}).observe(document, { childList: true, subtree: true });"""
+
+PAGE = """async (moves) => {
+    const chart = factorykit.charts[0], view = chart.body.querySelector('.fk-view');
+    const line = () => view.querySelector('[class*="mark-line"] path').getAttribute('d');
+    const turn = () => new Promise((go) => {
+        const channel = new MessageChannel();
+        channel.port1.onmessage = go;
+        channel.port2.postMessage(0);
+    });
+    const input = chart.body.querySelector('input[type=range]'), times = [];
+    for (let n = 0; n < moves; n++) {
+        const before = line(), start = performance.now();
+        input.value = Number(input.value) + 1;
+        input.dispatchEvent(new Event('input', { bubbles: true }));
+        while (line() === before && performance.now() - start < 1000) await turn();
+        times.push(performance.now() - start);
+        await new Promise(requestAnimationFrame);
+    }
+    return times;
+}"""
+
+ANEW = """async (moves) => {
+    const place = document.body.appendChild(document.createElement('div')), times = [];
+    const payload = factorykit.charts[0].payload;
+    for (let n = 0; n < moves; n++) {
+        const start = performance.now();
+        place.replaceChildren();
+        await factorykit.draw(place, payload, { link: false });
+        times.push(performance.now() - start);
+    }
+    place.remove();
+    return times;
+}"""
+
+
+def rows() -> Iterator[Row]:
+    """Yield one row a comparison; what no ratio can say is printed below it."""
+    if not chromium():
+        print("no Chromium on PATH: the sliders were not measured")
+        return
+    with tempfile.TemporaryDirectory() as name, browser() as running:
+        folder = Path(name)
+        yield from _page(running, folder)
+        yield from _lab(running, folder)
+
+
+def _page(running: Any, folder: Path) -> Iterator[Row]:
+    import factorykit.charts.live as live_module
+    from factorykit.charts import checkpoint, page_script
+    from factorykit.charts.embed import html
+
+    script = page_script()
+    points, live_module.GRID_POINTS = live_module.GRID_POINTS, 600
+    (folder / "factorykit.js").write_text(script)
+    body = html(checkpoint.goodput_by_interval().payload)
+    live_module.GRID_POINTS = points
+    head = '<!doctype html><html><head><meta charset="utf-8"><script defer src="factorykit.js"></script></head>'
+    (folder / "index.html").write_text(f"{head}<body>{body}</body></html>")
+    with _served(folder) as address:
+        page = running.new_page(viewport={"width": 1000, "height": 900})
+        page.add_init_script(FIRST)
+        first = []
+        for _ in range(5):
+            page.goto(address)
+            page.wait_for_function("window.first && factorykit.charts.length")
+            first.append(page.evaluate("window.first"))
+        page.evaluate(PAGE, MOVES)
+        times, anew = page.evaluate(PAGE, MOVES), page.evaluate(ANEW, MOVES)
+        page.close()
+    yield Row("page: slider to picture, 600 rows", "draw the chart anew", *_medians(times, anew), "<= 10 ms median")
+    print(f"    p90 {_p90(times):.1f} ms; script {len(script.encode()) / 1e3:.0f} kB, at most 1,000")
+    print(f"    first chart after {statistics.median(first):.0f} ms from a local server, at most 1,000")
+
+
+def _lab(running: Any, folder: Path) -> Iterator[Row]:
+    write(folder, "ways.ipynb", [*WAYS.values(), "'end'"])
+    with jupyterlab(folder) as address:
+        page = running.new_page(viewport={"width": 1200, "height": 1000})
+        sent = {"bytes": 0}
+
+        def count(payload: str | bytes) -> None:
+            sent["bytes"] += len(payload)
+
+        def listen(socket: Any) -> None:
+            socket.on("framereceived", count)
+            socket.on("framesent", count)
+
+        page.on("websocket", listen)
+        run_all(page, address, "ways.ipynb")
+        page.get_by_text("'end'").last.wait_for()
+        page.wait_for_timeout(5000)
+        found = {way: _moved(page, n, sent, MOVES) for n, way in enumerate(WAYS)}
+        session = page.context.new_cdp_session(page)
+        heap = {way: _heap(page, session, n, sent) for n, way in enumerate(WAYS) if way in ("signals", "frame")}
+        page.close()
+    for way, target in (("signals", "<= 40 ms median, p90 <= 60"), ("frame", "<= 40 ms median, p90 <= 60")):
+        for rival in ("JupyterChart", "Output"):
+            ours, theirs = found[way], found[rival]
+            yield Row(f"JupyterLab: slider to picture, {way}", rival, *_medians(ours["times"], theirs["times"]), target)
+        before, after = heap[way]
+        print(f"    {_said(ours)}; heap {before:.0f} MB, after {MANY} moves {after:.0f} MB")
+    for rival in ("JupyterChart", "Output"):
+        print(f"    {rival}: {_said(found[rival])}")
+
+
+def _moved(page: Any, n: int, sent: dict[str, int], moves: int) -> dict[str, Any]:
+    """Move the slider of cell ``n`` by arrow keys and return what was seen."""
+    cell = page.locator(".jp-CodeCell").nth(n)
+    cell.scroll_into_view_if_needed()
+    handle = cell.locator("input[type=range], .noUi-handle").first
+    handle.focus()
+    page.wait_for_timeout(500)
+    page.evaluate(WATCH, n)
+    sent["bytes"] = 0
+    for move in range(moves):
+        page.keyboard.press("ArrowRight" if move % 40 < 20 else "ArrowLeft")
+        page.wait_for_timeout(250 if moves == MOVES else 30)
+    page.wait_for_timeout(500)
+    seen = page.evaluate("() => { seen.on = false; return seen }")
+    return seen | {"bytes": sent["bytes"] / moves}
+
+
+def _heap(page: Any, session: Any, n: int, sent: dict[str, int]) -> tuple[float, float]:
+    """Return the megabytes in use before and after many moves, garbage collected."""
+
+    def used() -> float:
+        session.send("HeapProfiler.collectGarbage")
+        return session.send("Runtime.getHeapUsage")["usedSize"] / 1e6
+
+    before = used()
+    _moved(page, n, sent, MANY)
+    return before, used()
+
+
+def _medians(ours: list[float], theirs: list[float]) -> tuple[float, float]:
+    return statistics.median(ours) / 1e3, statistics.median(theirs) / 1e3 if theirs else float("nan")
+
+
+def _p90(times: list[float]) -> float:
+    return statistics.quantiles(times, n=10)[-1]
+
+
+def _said(seen: dict[str, Any]) -> str:
+    p90 = _p90(seen["times"]) if len(seen["times"]) > 1 else float("nan")
+    kilobytes = seen["bytes"] / 1e3
+    return f"p90 {p90:.0f} ms, {kilobytes:.1f} kB a move, {seen['blank']} blank frames, jump {seen['jump']:.0f} px"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
