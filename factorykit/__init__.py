@@ -33,13 +33,16 @@ if TYPE_CHECKING:
     from factorykit.model.energy import validate_energy
     from factorykit.model.evaluate import evaluate
     from factorykit.model.explain import explain
+    from factorykit.model.hf_config import read_hf_config
     from factorykit.model.presets import preset, presets
     from factorykit.model.recipe import check_recipe
     from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
     from factorykit.model.schedule import Plant, Policy, schedule, workload
+    from factorykit.model.search import search
     from factorykit.model.simulate import Cause, Maintenance, Tier, simulate, timeline
     from factorykit.model.sweep import sweep
+    from factorykit.model.validate import validate
     from factorykit.quantities import quantities, quantity
 
 __version__ = "0.1.0"
@@ -81,9 +84,11 @@ _HOME = {
     "presets": "model.presets",
     "quantities": "quantities",
     "quantity": "quantities",
+    "read_hf_config": "model.hf_config",
     "reliability": "model.reliability",
     "sample": "model.sample",
     "schedule": "model.schedule",
+    "search": "model.search",
     "sensitivity": "model.sample",
     "simulate": "model.simulate",
     "sources": "datasets",
@@ -92,6 +97,7 @@ _HOME = {
     "table": "datasets",
     "tables": "datasets",
     "timeline": "model.simulate",
+    "validate": "model.validate",
     "validate_energy": "model.energy",
     "widgets": "",
     "workload": "model.schedule",
@@ -134,9 +140,11 @@ __all__ = [
     "presets",
     "quantities",
     "quantity",
+    "read_hf_config",
     "reliability",
     "sample",
     "schedule",
+    "search",
     "sensitivity",
     "simulate",
     "sources",
@@ -145,6 +153,7 @@ __all__ = [
     "table",
     "tables",
     "timeline",
+    "validate",
     "validate_energy",
     "widgets",
     "workload",

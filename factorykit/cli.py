@@ -103,6 +103,17 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--document", metavar="SOURCE", help="only the claims of one document, such as seed_000")
     audit.add_argument("--verdict", help="agrees, rounding, disagrees, 'unit error', superseded or 'not checkable'")
     audit.add_argument("--claim", metavar="CLAIM", help="one claim, its recipe unfolded")
+    search = _json(_verb(verbs, "search", _search, "list layouts of a model over a cluster, best first"))
+    search.add_argument("model", help="a row of the architectures table, or the path of a config.json")
+    search.add_argument("cluster", help="a preset, or quantities: accelerators=512,accelerator=h100_sxm")
+    search.add_argument("global_batch_size", type=float, help="sequences of one optimizer step")
+    search.add_argument("--sequence-length", type=float, default=4096.0, help="tokens of one sequence (default 4096)")
+    search.add_argument("--objective", default="step_s", metavar="QUANTITY", help="what makes a layout better")
+    search.add_argument("--rows", type=int, default=10, help="how many layouts to print (default 10)")
+
+    validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
+    validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
+    validate.add_argument("--by", default=None, choices=("family", "group"), help="print errors by this column instead")
 
     site = verbs.add_parser("site", help="the published pages: build, check, serve")
     pages = site.add_subparsers(required=True, metavar="ACTION")
@@ -271,6 +282,32 @@ def _audit(options: argparse.Namespace) -> int:
     for error in errors:
         print(f"RecipeError: {error}", file=sys.stderr)
     return 1 if len(errors) else 0
+
+
+def _search(options: argparse.Namespace) -> None:
+    file = Path(options.model)
+    model = fk.read_hf_config(file) if file.exists() else options.model
+    cluster: Any = options.cluster
+    if "=" in cluster:
+        pairs = [pair.partition("=") for pair in cluster.split(",")]
+        cluster = {name.strip(): _value(text.strip()) for name, _, text in pairs}
+        cluster.setdefault("sequence_length", options.sequence_length)
+    found = fk.search(model, cluster, global_batch_size=options.global_batch_size, objective=options.objective)
+    _print_frame(found.head(options.rows).collect(), options.json)
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _validate(options: argparse.Namespace) -> None:
+    from factorykit.model.validate import errors
+
+    validated = fk.validate(_read(options.file) if options.file else None)
+    _print_frame(errors(validated, options.by) if options.by else validated, options.json)
 
 
 def _site_build(options: argparse.Namespace) -> None:

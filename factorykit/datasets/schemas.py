@@ -25,6 +25,7 @@ MODULES: Final = (
     "factorykit.datasets.schemas_equipment",
     "factorykit.datasets.schemas_practice",
     "factorykit.datasets.schemas_audit",
+    "factorykit.datasets.schemas_performance",
 )
 """Where the tables are defined, in the order in which they are listed."""
 VERSION: Final = "0.1.0"

@@ -178,7 +178,7 @@ def _extreme(name: str, sql: str, on_float: Callable[[float, float], float]) -> 
             case "sympy":
                 import sympy
 
-                return (sympy.Min if name == "minimum" else sympy.Max)(a, b)
+                return (sympy.Min if name == "minimum" else sympy.Max)(a, b, evaluate=False)
         raise _refuse(name, a, b)
 
     function.__name__ = function.__qualname__ = name
@@ -191,7 +191,12 @@ maximum = _extreme("maximum", "greatest", max)
 
 
 def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
-    """Return ``value`` where ``condition`` holds and ``otherwise`` elsewhere. Both are computed on every backend."""
+    """Return ``value`` where ``condition`` holds and ``otherwise`` elsewhere. Both are computed on every backend.
+
+    A condition that is true or false for all rows, as one between plain numbers, picks its side at once.
+    """
+    if condition is True or condition is False:
+        return value if condition else otherwise
     match _backend(condition, value, otherwise):
         case "float":
             return value if condition else otherwise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
 from factorykit.formulas import functions
-from factorykit.formulas.terms import Binary, Call, Negative, Number, Symbol, Term, symbols
+from factorykit.formulas.terms import Binary, Call, Negative, Number, Symbol, Term, Word, symbols
 from factorykit.formulas.terms import steps as parts
 from factorykit.formulas.validity import validity
 from factorykit.model.graph import Step, available, chain, choice, leaves
@@ -140,6 +140,31 @@ def compute(steps: Sequence[Step], values: Mapping[str, float | str]) -> dict[st
     return results
 
 
+def fold(steps: Iterable[Step], values: Mapping[str, float | str]) -> tuple[dict[str, float | str], tuple[Step, ...]]:
+    """Return what the values alone determine, and the steps that are left with those values put in.
+
+    A frame in which most quantities are the same for all rows needs columns for the others only.
+    """
+    known = dict(values)
+    left = []
+    for step in steps:
+        fixed = {name: known[name] for name in step.arguments if name in known}
+        if len(fixed) == len(step.arguments):
+            known = compute((step,), known)
+        else:
+            open_names = tuple(name for name in step.arguments if name not in fixed)
+            left.append(Step(step.quantity, _with_values(step, fixed), open_names))
+    return known, tuple(left)
+
+
+def _with_values(step: Step, fixed: Mapping[str, float | str]) -> Any:
+    def formula(*operands: Any) -> Any:
+        rest = iter(operands)
+        return step.formula(*[fixed[name] if name in fixed else next(rest) for name in step.arguments])
+
+    return formula
+
+
 def _ieee(step: Step, operands: list[Any]) -> float:
     import polars as pl
 
@@ -159,6 +184,7 @@ def _evaluate_mapping(
     inputs: Mapping[str, Any], outputs: tuple[str, ...] | None, rivals: dict[str, str]
 ) -> dict[str, Any]:
     values, named = checked(inputs)
+    values = _with_accelerator(values)
     using = named | rivals
     agree(values, using)
     asked = outputs is not None
@@ -173,6 +199,16 @@ def _evaluate_mapping(
         for sentence in outside:
             warnings.warn(sentence, FactorykitWarning, stacklevel=3)
     return {name: results[name] for name in outputs}
+
+
+def _with_accelerator(values: dict[str, float | str]) -> dict[str, float | str]:
+    """Return the values and what the accelerator named among them brings; a given value is kept."""
+    if "accelerator" not in values:
+        return values
+    from factorykit.model.hardware import specification
+
+    precision = str(values.get("precision", "bf16"))
+    return {**specification(str(values["accelerator"]), precision), "precision": precision, **values}
 
 
 def agree(values: Mapping[str, float | str], using: Mapping[str, str]) -> None:
@@ -243,6 +279,12 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
     if not lazy and frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be evaluated")
     schema = frame.collect_schema()
+    stated = list(schema)
+    if "accelerator" in schema:
+        from factorykit.model.hardware import joined
+
+        frame = joined(frame)
+        schema = frame.collect_schema()
     given = {name for name in schema if name in vocabulary()}
     _refuse_two_sayings(given, using)
     if outputs is None:
@@ -266,26 +308,29 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
     else:
         _check_frame(frame, floats, inputs)
         _check_agreement(floats, given, using)
-    for layer in _columns(steps):
+    for layer in columns(steps):
         floats = floats.with_columns(layer)
-    wider = floats.select(*schema, *(name for name in dict.fromkeys(outputs) if name not in schema))
+    wider = floats.select(*stated, *(name for name in dict.fromkeys(outputs) if name not in stated))
     return wider if lazy else wider.collect()
 
 
 @lru_cache(maxsize=512)
-def _columns(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
+def columns(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
     """Return the steps as columns in groups that need only earlier groups.
 
     What a formula uses more than once becomes a column of its own: polars' own search for common parts gives up on
     nested ones, and the plan of the exact checkpoint optimum would grow a hundredfold.
     """
+    import polars as pl
+
     groups: list[list[pl.Expr]] = []
     depth: dict[str, int] = {}
     for step in steps:
         for name, part in parts(step.term, step.quantity, frozenset({"expm1"}), separator=" part "):
             depth[name] = level = max((depth.get(needed, 0) for needed in symbols(part)), default=0) + 1
             groups.extend([] for _ in range(level - len(groups)))
-            groups[level - 1].append(_expression(part).alias(name))
+            made = _expression(part)
+            groups[level - 1].append((pl.lit(made) if isinstance(made, (float, str)) else made).alias(name))
     return groups
 
 
@@ -297,6 +342,8 @@ def _expression(part: Term) -> Any:
             return pl.col(name)
         case Number(value=value):
             return value
+        case Word(text=text):
+            return text
         case Negative(of=of):
             return -_expression(of)
         case Binary(operator=sign, left=left, right=right):
@@ -326,8 +373,8 @@ def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -
     ).collect()
     for name in inputs:
         if not verdicts[name][0]:
-            broken = floats.with_row_index("row").filter(_holds(name).not_() | pl.col(name).is_null())
-            rows = broken.select("row", name).collect()
+            broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
+            rows = broken.select("number of row", name).collect()
             first, value = rows.row(0)
             raise ScenarioError(
                 f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "
@@ -341,12 +388,12 @@ def _check_agreement(floats: pl.LazyFrame, given: set[str], using: Mapping[str, 
     for name, steps in _redundant(frozenset(given), tuple(sorted(using.items()))):
         stated = "stated " + name
         compared = floats.with_columns(pl.col(name).alias(stated))
-        for layer in _columns(steps):
+        for layer in columns(steps):
             compared = compared.with_columns(layer)
         differs = (pl.col(stated) - pl.col(name)).abs() > AGREEMENT * pl.max_horizontal(
             pl.col(stated).abs(), pl.col(name).abs()
         )
-        rows = compared.with_row_index("row").filter(differs).select("row", stated, name).collect()
+        rows = compared.with_row_index("number of row").filter(differs).select("number of row", stated, name).collect()
         if rows.height:
             first, said, computed = rows.row(0)
             raise ScenarioError(

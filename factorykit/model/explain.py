@@ -143,6 +143,10 @@ def source(name: str) -> str:
     >>> source("checkpoint_interval_young_s")[:14]
     'J. W. Young, "'
     """
+    if name not in catalogue():
+        from factorykit.model.supply import how
+
+        return how(name)
     _, _, references = (catalogue()[name].__doc__ or "").partition("References\n    ----------\n")
     body = references.partition("\n\n")[0]
     entries = re.split(r"\s*\.\. \[\d+\] ", body)[1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from factorykit.errors import CycleError, MissingQuantity, ScenarioError, UnknownQuantity
@@ -58,6 +58,24 @@ def chain(given: Iterable[str], outputs: Iterable[str], using: Mapping[str, str]
 @lru_cache(maxsize=512)
 def _chain(given: frozenset[str], outputs: tuple[str, ...], using: tuple[tuple[str, str], ...]) -> tuple[Step, ...]:
     known = _steps(using)
+    needs, users = _needs(given, outputs, known)
+    if any(name not in known for name in needs):
+        known = {**_constants(), **known}
+        needs, users = _needs(given, outputs, known)
+    if any(name not in known for name in needs):
+        raise _missing(outputs, given, users, needs)
+    try:
+        order = tuple(graphlib.TopologicalSorter(needs).static_order())
+    except graphlib.CycleError as error:
+        raise CycleError(
+            f"{' <- '.join(error.args[1])}: computed from itself; choose another model or give a value"
+        ) from None
+    return tuple(known[name] for name in order if name not in given)
+
+
+def _needs(
+    given: Collection[str], outputs: Iterable[str], known: Mapping[str, Step]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
     needs: dict[str, tuple[str, ...]] = {}
     users: dict[str, list[str]] = {}
     open_names = [quantity(name).name for name in outputs]
@@ -70,27 +88,32 @@ def _chain(given: frozenset[str], outputs: tuple[str, ...], using: tuple[tuple[s
         for needed in needs[name]:
             users.setdefault(needed, []).append(name)
             open_names.append(needed)
-    if any(name not in known for name in needs):
-        raise _missing(outputs, given, users, needs)
-    try:
-        order = tuple(graphlib.TopologicalSorter(needs).static_order())
-    except graphlib.CycleError as error:
-        raise CycleError(
-            f"{' <- '.join(error.args[1])}: computed from itself; choose another model or give a value"
-        ) from None
-    return tuple(known[name] for name in order if name not in given)
+    return needs, users
+
+
+@cache
+def _constants() -> Mapping[str, Step]:
+    """Return the constants of the performance model as steps that need nothing."""
+    from factorykit.model.supply import constants
+
+    return {name: Step(name, partial(_itself, value), ()) for name, value in constants().items()}
 
 
 def available(given: Iterable[str], using: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return every quantity that can be computed from ``given``, in the order of the vocabulary.
 
-    What a formula without arguments says of every model, such as no experts, is used and not listed.
+    What a formula without arguments says of every model, such as no experts, and the constants of the performance
+    model are used where a model's ``layers`` are given, and not listed.
 
     >>> available({"accelerators", "accelerator_mtbf_s"})[:2]
     ('cluster_mtbf_s', 'failures_per_day')
     """
     reached = set(given)
-    known = _steps(tuple(sorted((using or {}).items())))
+    known = dict(_steps(tuple(sorted((using or {}).items()))))
+    if "layers" in reached:
+        known = {**_constants(), **known}
+    else:
+        known = {name: step for name, step in known.items() if step.arguments}
     while new := {name for name, step in known.items() if name not in reached and reached.issuperset(step.arguments)}:
         reached |= new
     said = set(given) | {name for name, step in known.items() if not step.arguments}
@@ -148,6 +171,8 @@ def _missing(
     """
 
     def leaves_of(name: str) -> set[str]:
+        if name in _constants():
+            return set()
         if name in given or name not in catalogue():
             return {name}
         return set().union(*(leaves_of(needed) for needed in needs[name]))
@@ -160,6 +185,8 @@ def _missing(
 
     def visit(name: str) -> None:
         if name in given:
+            return
+        if name in _constants():
             return
         if name not in catalogue() or stands_for_its_leaves(name):
             asked[name] = None

@@ -1,0 +1,1050 @@
+"""What one rank has to hold: weights, gradients, optimizer, activations and the rest, on the most loaded rank."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import equal, maximum, minimum, where
+from factorykit.typing import Numeric
+
+
+def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, context_parallel: Numeric) -> Numeric:
+    """Tokens of one micro-batch on one rank.
+
+    .. math:: T = b s / c
+
+    Parameters
+    ----------
+    micro_batch_size : numeric
+        Sequences of one micro-batch on one rank. [1]
+    sequence_length : numeric
+        Tokens of one training sequence. [1]
+    context_parallel : numeric
+        Ways one sequence is split. [1]
+
+    Returns
+    -------
+    micro_batch_tokens : numeric
+        Tokens of one micro-batch that one context-parallel rank sees. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.
+
+    Examples
+    --------
+    >>> micro_batch_tokens(1.0, 8192.0, 2.0)
+    4096.0
+    """
+    return micro_batch_size * sequence_length / context_parallel
+
+
+def gradient_bytes_per_parameter(zero_stage: Numeric) -> Numeric:
+    r"""Bytes of one gradient where a layout does not say otherwise.
+
+    .. math:: b_g = 2 \quad (z \ge 2), \qquad 4 \quad \text{otherwise}
+
+    Parameters
+    ----------
+    zero_stage : numeric
+        0 1 2 3; 3 = fully sharded. [1]
+
+    Returns
+    -------
+    gradient_bytes_per_parameter : numeric
+        2 or 4; 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
+
+    Notes
+    -----
+    Megatron sums gradients in 32 bits; ZeRO 2 and 3 as published keep 16.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.1.
+    .. [2] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py: 18 bytes.
+
+    Examples
+    --------
+    >>> gradient_bytes_per_parameter(1.0)
+    4.0
+    """
+    return where(zero_stage >= 2.0, 2.0, 4.0)
+
+
+def optimizer_bytes_per_parameter() -> Numeric:
+    """Bytes of the optimizer for one weight where nobody says otherwise: Adam with a 32-bit master weight.
+
+    .. math:: b_o = 12
+
+    Returns
+    -------
+    optimizer_bytes_per_parameter : numeric
+        12 = 32-bit master weight and two Adam moments. [byte]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.1.
+
+    Examples
+    --------
+    >>> optimizer_bytes_per_parameter()
+    12.0
+    """
+    return 12.0
+
+
+def stage_moe_layers(stage_layers: Numeric, moe_layers: Numeric) -> Numeric:
+    r"""Layers with routed experts on the rank that has most of them, where a layout does not say otherwise.
+
+    .. math:: L_{s,e} = \min(L_s, L_e)
+
+    Parameters
+    ----------
+    stage_layers : numeric
+        Layers on the pipeline rank that has most of them. [1]
+    moe_layers : numeric
+        Blocks with routed experts; prediction layers not counted. [1]
+
+    Returns
+    -------
+    stage_moe_layers : numeric
+        Layers with routed experts on the rank that has most of them. [1]
+
+    Notes
+    -----
+    Never less than the truth: some stage may have no dense layer. The reference takes the mean over stages.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 4.2: dense layers come first.
+
+    Examples
+    --------
+    >>> stage_moe_layers(4.0, 58.0)
+    4.0
+    """
+    return minimum(stage_layers, moe_layers)
+
+
+def stage_sharded_parameters(
+    stage_layers: Numeric,
+    stage_moe_layers: Numeric,
+    mtp_layers: Numeric,
+    attention_parameters: Numeric,
+    ffn_parameters: Numeric,
+    shared_parameters: Numeric,
+    embedding_parameters: Numeric,
+    tied_embeddings: Numeric,
+    tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
+) -> Numeric:
+    r"""Weights of the fullest rank that tensor parallelism splits.
+
+    .. math::
+        N_s = \frac{1}{t} \left[(L_s + L_m) N_{attn} + (L_s - L_{s,e}) N_{ffn} + L_{s,e} N_{sh} + k_v N_{emb}\right]
+
+    Parameters
+    ----------
+    stage_layers : numeric
+        Layers on the pipeline rank that has most of them. [1]
+    stage_moe_layers : numeric
+        Layers with routed experts on the rank that has most of them. [1]
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+    attention_parameters : numeric
+        Matrices of one attention block; norms of low ranks included. [1]
+    ffn_parameters : numeric
+        Matrices of one dense feed-forward block. [1]
+    shared_parameters : numeric
+        Matrices of the shared experts of one layer. [1]
+    embedding_parameters : numeric
+        One embedding matrix, vocabulary times width. [1]
+    tied_embeddings : numeric
+        1 if input and output embedding are one matrix. [1]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+
+    Returns
+    -------
+    stage_sharded_parameters : numeric
+        Weights of the fullest rank that tensor parallelism splits. [1]
+
+    Notes
+    -----
+    An embedding sits on the first stage and the logits' matrix on the last, so a rank holds :math:`k_v = 1` of them;
+    with one stage both, unless they are one matrix. Prediction layers count on the same rank, as the reference does.
+
+    References
+    ----------
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> stage_sharded_parameters(12.0, 0.0, 0.0, 603979776.0, 1207959552.0, 0.0, 629145600.0, 1.0, 8.0, 8.0)
+    2796552192.0
+    """
+    experts_too = stage_moe_layers + where(stage_moe_layers > 0.0, mtp_layers, 0.0)
+    all_layers = stage_layers + mtp_layers
+    matrices = where(pipeline_parallel > 1.0, 1.0, 2.0 - tied_embeddings)
+    blocks = all_layers * attention_parameters + (all_layers - experts_too) * ffn_parameters
+    return (blocks + experts_too * shared_parameters + matrices * embedding_parameters) / tensor_parallel
+
+
+def stage_replicated_parameters(
+    stage_layers: Numeric,
+    stage_moe_layers: Numeric,
+    mtp_layers: Numeric,
+    replicated_parameters: Numeric,
+    router_parameters: Numeric,
+    norm_vectors: Numeric,
+    hidden_size: Numeric,
+) -> Numeric:
+    """Weights of the fullest rank that every tensor-parallel rank repeats: norms and routers.
+
+    .. math:: N_r = (L_s + L_m) N_{rep} + L_{s,e} N_{ro} + n_v h
+
+    Parameters
+    ----------
+    stage_layers : numeric
+        Layers on the pipeline rank that has most of them. [1]
+    stage_moe_layers : numeric
+        Layers with routed experts on the rank that has most of them. [1]
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+    replicated_parameters : numeric
+        Norms of one layer; every tensor-parallel rank holds them. [1]
+    router_parameters : numeric
+        Router of one layer with experts. [1]
+    norm_vectors : numeric
+        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+    hidden_size : numeric
+        Width of the residual stream. [1]
+
+    Returns
+    -------
+    stage_replicated_parameters : numeric
+        Weights of the fullest rank that every tensor-parallel rank repeats. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> stage_replicated_parameters(12.0, 0.0, 0.0, 49152.0, 0.0, 2.0, 12288.0)
+    614400.0
+    """
+    experts_too = stage_moe_layers + where(stage_moe_layers > 0.0, mtp_layers, 0.0)
+    norms = (stage_layers + mtp_layers) * replicated_parameters + norm_vectors * hidden_size
+    return norms + experts_too * router_parameters
+
+
+def stage_expert_parameters(
+    stage_moe_layers: Numeric,
+    mtp_layers: Numeric,
+    routed_parameters: Numeric,
+    expert_parallel: Numeric,
+    expert_tensor_parallel: Numeric,
+) -> Numeric:
+    r"""Weights of routed experts on the fullest rank.
+
+    .. math:: N_x = \frac{L_{s,e} N_{re}}{e t_e}
+
+    Parameters
+    ----------
+    stage_moe_layers : numeric
+        Layers with routed experts on the rank that has most of them. [1]
+    mtp_layers : numeric
+        Extra layers that predict further tokens, each with its own logits product. [1]
+    routed_parameters : numeric
+        Matrices of all routed experts of one layer. [1]
+    expert_parallel : numeric
+        Ways the experts are spread. [1]
+    expert_tensor_parallel : numeric
+        Ways one expert is split. [1]
+
+    Returns
+    -------
+    stage_expert_parameters : numeric
+        Weights of routed experts on the fullest rank. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> stage_expert_parameters(4.0, 0.0, 11274289152.0, 64.0, 1.0)
+    704643072.0
+    """
+    experts_too = stage_moe_layers + where(stage_moe_layers > 0.0, mtp_layers, 0.0)
+    return experts_too * routed_parameters / (expert_parallel * expert_tensor_parallel)
+
+
+def memory_weights_bytes(
+    stage_sharded_parameters: Numeric,
+    stage_replicated_parameters: Numeric,
+    stage_expert_parameters: Numeric,
+    gradient_bytes_per_parameter: Numeric,
+    optimizer_bytes_per_parameter: Numeric,
+    zero_stage: Numeric,
+    data_parallel: Numeric,
+    context_parallel: Numeric,
+    expert_data_parallel: Numeric,
+    schedule: Numeric,
+) -> Numeric:
+    r"""Weights, gradients and optimizer state on the most loaded rank.
+
+    .. math::
+        (N_s + N_r)\, \beta(d c) + N_x\, \beta(d_e), \qquad
+        \beta(d) = \frac{2 k_w}{[d]_{z \ge 3}} + \frac{b_g}{[d]_{z \ge 2}} + \frac{b_o}{[d]_{z \ge 1}}
+
+    Parameters
+    ----------
+    stage_sharded_parameters : numeric
+        Weights of the fullest rank that tensor parallelism splits. [1]
+    stage_replicated_parameters : numeric
+        Weights of the fullest rank that every tensor-parallel rank repeats. [1]
+    stage_expert_parameters : numeric
+        Weights of routed experts on the fullest rank. [1]
+    gradient_bytes_per_parameter : numeric
+        2 or 4; 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
+    optimizer_bytes_per_parameter : numeric
+        12 = 32-bit master weight and two Adam moments. [byte]
+    zero_stage : numeric
+        0 1 2 3; 3 = fully sharded. [1]
+    data_parallel : numeric
+        Accelerators / (tensor * pipeline * context). [1]
+    context_parallel : numeric
+        Ways one sequence is split. [1]
+    expert_data_parallel : numeric
+        Copies of each expert; accelerators / (pipeline * expert * expert tensor). [1]
+    schedule : text
+        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
+
+    Returns
+    -------
+    memory_weights_bytes : numeric
+        On the most loaded rank. [byte]
+
+    Notes
+    -----
+    The bracket divides by :math:`d` from that ZeRO stage on and by one below. DualPipe keeps two copies of the weights,
+    :math:`k_w = 2`. Experts are sharded over their own copies.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, figure 1.
+    .. [2] NVIDIA, Megatron-LM d98e8a6, 2026, docs: distributed optimizer, 6 + 12/d bytes.
+
+    Examples
+    --------
+    >>> memory_weights_bytes(1e9, 0.0, 0.0, 4.0, 12.0, 1.0, 8.0, 1.0, 8.0, "1f1b") / 1e9
+    7.5
+    """
+    copies = where(equal(schedule, "dualpipe"), 2.0, 1.0)
+
+    def per_parameter(ranks: Numeric) -> Numeric:
+        weights = 2.0 * copies / where(zero_stage >= 3.0, ranks, 1.0)
+        gradients = gradient_bytes_per_parameter / where(zero_stage >= 2.0, ranks, 1.0)
+        return weights + gradients + optimizer_bytes_per_parameter / where(zero_stage >= 1.0, ranks, 1.0)
+
+    dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(data_parallel * context_parallel)
+    return dense + stage_expert_parameters * per_parameter(maximum(expert_data_parallel, 1.0))
+
+
+def dropout(gated_ffn: Numeric) -> Numeric:
+    r"""Whether dropout masks are kept, where a run does not say otherwise.
+
+    .. math:: \delta = 1 - g
+
+    Parameters
+    ----------
+    gated_ffn : numeric
+        1 if the block is SwiGLU-like (three matrices) else 0. [1]
+
+    Returns
+    -------
+    dropout : numeric
+        1 if dropout masks are kept; models with a gated feed-forward train without. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] H. Touvron et al., "LLaMA," arXiv:2302.13971, 2023, section 2: no dropout.
+    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1: masks of one byte.
+
+    Examples
+    --------
+    >>> dropout(1.0)
+    0.0
+    """
+    return 1.0 - gated_ffn
+
+
+def flash_attention(software_year: Numeric) -> Numeric:
+    r"""Whether attention is fused, where a run does not say otherwise.
+
+    .. math:: \phi = 1 \quad (y \ge 2023), \qquad 0 \quad \text{otherwise}
+
+    Parameters
+    ----------
+    software_year : numeric
+        Calendar year of the software a run used. [1]
+
+    Returns
+    -------
+    flash_attention : numeric
+        1 if attention scores never reach memory. [1]
+
+    Notes
+    -----
+    FlashAttention appeared in 2022 and was usual in training code a year later.
+
+    References
+    ----------
+    .. [1] T. Dao et al., "FlashAttention," NeurIPS 2022, arXiv:2205.14135, section 3.
+
+    Examples
+    --------
+    >>> flash_attention(2022.0)
+    0.0
+    """
+    return where(software_year >= 2023.0, 1.0, 0.0)
+
+
+def recompute_share(recompute: Numeric) -> Numeric:
+    r"""Share of layers recomputed, where a run does not give the share itself.
+
+    .. math:: \rho = 1 \quad \text{for full}, \qquad 0 \quad \text{otherwise}
+
+    Parameters
+    ----------
+    recompute : text
+        None | selective | full. [text]
+
+    Returns
+    -------
+    recompute_share : numeric
+        Share of layers whose forward runs again in the backward. [1]
+
+    Notes
+    -----
+    Selective recomputation repeats the attention core alone, which the attention terms count.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5.
+
+    Examples
+    --------
+    >>> recompute_share("full")
+    1.0
+    """
+    return where(equal(recompute, "full"), 1.0, 0.0)
+
+
+def kept_rows_share(sequence_parallel: Numeric, tensor_parallel: Numeric) -> Numeric:
+    r"""Share of the activations outside matrix products that one tensor-parallel rank keeps.
+
+    .. math:: 1/t_s = 1/t \quad \text{with sequence parallelism}, \qquad 1 \quad \text{without}
+
+    Parameters
+    ----------
+    sequence_parallel : numeric
+        1 if norms and dropouts are split over the tensor-parallel ranks too. [1]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+
+    Returns
+    -------
+    kept_rows_share : numeric
+        1/t with sequence parallelism; else 1. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.2.2.
+
+    Examples
+    --------
+    >>> kept_rows_share(1.0, 8.0)
+    0.125
+    """
+    return where(sequence_parallel > 0.0, 1.0 / tensor_parallel, 1.0)
+
+
+def layer_activation_bytes(
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    attention_heads: Numeric,
+    kv_heads: Numeric,
+    head_size: Numeric,
+    rope_head_size: Numeric,
+    value_head_size: Numeric,
+    kv_rank: Numeric,
+    ffn_size: Numeric,
+    gated_ffn: Numeric,
+    layers: Numeric,
+    moe_layers: Numeric,
+    experts_per_token: Numeric,
+    shared_experts: Numeric,
+    expert_ffn_size: Numeric,
+    dropout: Numeric,
+    precision: Numeric,
+    tensor_parallel: Numeric,
+    kept_rows_share: Numeric,
+) -> Numeric:
+    r"""Bytes that one layer keeps of one micro-batch for its backward, without attention scores.
+
+    .. math::
+        A_l = T h \frac{4 + 2 w + 2 \delta}{t_s} + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v
+        + (4 + 2 g - 2 + w) f\right]
+
+    Parameters
+    ----------
+    micro_batch_tokens : numeric
+        Tokens of one micro-batch that one context-parallel rank sees. [1]
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    attention_heads : numeric
+        Query heads of one attention block. [1]
+    kv_heads : numeric
+        Fewer than attention_heads for grouped-query attention. [1]
+    head_size : numeric
+        Hidden_size / attention_heads where a model does not say otherwise. [1]
+    rope_head_size : numeric
+        Extra width of query and key that carries the position in multi-head latent attention. [1]
+    value_head_size : numeric
+        Width of one head's value; head_size where a model does not say otherwise. [1]
+    kv_rank : numeric
+        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
+    ffn_size : numeric
+        Width of a dense feed-forward block. [1]
+    gated_ffn : numeric
+        1 if the block is SwiGLU-like (three matrices) else 0. [1]
+    layers : numeric
+        Transformer blocks. [1]
+    moe_layers : numeric
+        Blocks with routed experts; prediction layers not counted. [1]
+    experts_per_token : numeric
+        Routed experts that one token visits. [1]
+    shared_experts : numeric
+        Experts of the routed width that every token visits; a fraction if their width is another. [1]
+    expert_ffn_size : numeric
+        Width of one routed expert. [1]
+    dropout : numeric
+        1 if dropout masks are kept; models with a gated feed-forward train without. [1]
+    precision : text
+        Bf16 | fp8 | mxfp8 | nvfp4. [text]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+    kept_rows_share : numeric
+        1/t with sequence parallelism; else 1. [1]
+
+    Returns
+    -------
+    layer_activation_bytes : numeric
+        What one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
+
+    Notes
+    -----
+    Two norm inputs of 2 bytes, inputs of the four matrix products of :math:`w` bytes (2; 1 in 8 bits), query, key,
+    value, the feed-forward's inner tensors (one more with a gate) and dropout masks. With 16-bit numbers and a plain
+    feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with experts keep each visited
+    expert's input, inner tensors and output; the mean layer is meant.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, table 2.
+
+    Examples
+    --------
+    >>> layer_activation_bytes(1.0, 64.0, 8.0, 8.0, 8.0, 0.0, 8.0, 0.0, 256.0, 0.0, 1.0, 0.0, 0.0, 0.0, 256.0, 1.0,
+    ...     "bf16", 1.0, 1.0) / 64.0
+    34.0
+    """
+    width = where(equal(precision, "bf16"), 2.0, where(equal(precision, "fp16"), 2.0, 1.0))
+    moe = moe_layers / layers
+    heads_kept = where(kv_rank > 0.0, attention_heads, kv_heads)
+    rows = hidden_size * (4.0 + 2.0 * width + 2.0 * dropout)
+    query = 2.0 * attention_heads * (head_size + rope_head_size)
+    keys_values = 2.0 * heads_kept * (head_size + value_head_size)
+    inner = 2.0 + 2.0 * gated_ffn + width
+    routed = experts_per_token * (4.0 * hidden_size + inner * expert_ffn_size)
+    sparse = routed + shared_experts * inner * expert_ffn_size
+    split = query + keys_values + width * attention_heads * value_head_size
+    blocks = (1.0 - moe) * inner * ffn_size + moe * sparse
+    return micro_batch_tokens * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
+
+
+def layer_score_bytes(
+    micro_batch_tokens: Numeric,
+    sequence_length: Numeric,
+    attention_heads: Numeric,
+    tensor_parallel: Numeric,
+    flash_attention: Numeric,
+    recompute: Numeric,
+) -> Numeric:
+    r"""Bytes that one layer keeps of the attention square of one micro-batch.
+
+    .. math::
+        A_s = \frac{5 a s T}{t} \quad \text{unfused}, \qquad \frac{4 a T}{t} \quad \text{fused}, \qquad
+        0 \quad \text{selective}
+
+    Parameters
+    ----------
+    micro_batch_tokens : numeric
+        Tokens of one micro-batch that one context-parallel rank sees. [1]
+    sequence_length : numeric
+        Tokens of one training sequence. [1]
+    attention_heads : numeric
+        Query heads of one attention block. [1]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+    flash_attention : numeric
+        1 if attention scores never reach memory. [1]
+    recompute : text
+        None | selective | full. [text]
+
+    Returns
+    -------
+    layer_score_bytes : numeric
+        What one layer keeps of the attention square of one micro-batch. [byte]
+
+    Notes
+    -----
+    Softmax output, dropout mask and dropout output; a fused kernel keeps the logarithm of the sum alone.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1.
+    .. [2] T. Dao et al., "FlashAttention," NeurIPS 2022, arXiv:2205.14135, algorithm 1.
+
+    Examples
+    --------
+    >>> layer_score_bytes(2048.0, 2048.0, 96.0, 8.0, 0.0, "none")
+    251658240.0
+    """
+    rows = micro_batch_tokens * attention_heads / tensor_parallel
+    kept = where(flash_attention > 0.0, 4.0 * rows, 5.0 * sequence_length * rows)
+    return where(equal(recompute, "selective"), 0.0, kept)
+
+
+def micro_batches_in_flight(
+    schedule: Numeric, pipeline_parallel: Numeric, virtual_stages: Numeric, micro_batches: Numeric
+) -> Numeric:
+    r"""Micro-batches whose activations the first stage holds at once.
+
+    .. math:: m_f = \min\left(m, p + \tfrac{p - 1}{v} [v > 1]\right), \qquad \min(m, p + 1) \quad \text{DualPipe}
+
+    Parameters
+    ----------
+    schedule : text
+        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+    virtual_stages : numeric
+        Model chunks per pipeline rank; 1 = not interleaved. [1]
+    micro_batches : numeric
+        Global_batch_size / (micro_batch_size * data_parallel). [1]
+
+    Returns
+    -------
+    micro_batches_in_flight : numeric
+        Micro-batches whose activations the first stage holds at once. [1]
+
+    Notes
+    -----
+    Interleaving holds more; fewer micro-batches than stages hold fewer.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.2.3.
+    .. [2] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, table 2.
+
+    Examples
+    --------
+    >>> micro_batches_in_flight("1f1b", 8.0, 1.0, 64.0)
+    8.0
+    """
+    interleaved = pipeline_parallel + where(virtual_stages > 1.0, (pipeline_parallel - 1.0) / virtual_stages, 0.0)
+    two_ways = where(equal(schedule, "dualpipe"), 1.0, where(equal(schedule, "dualpipe_v"), 1.0, 0.0))
+    held = where(two_ways > 0.0, pipeline_parallel + 1.0, interleaved)
+    return minimum(maximum(micro_batches, 1.0), where(pipeline_parallel > 1.0, held, 1.0))
+
+
+def logits_bytes(
+    micro_batch_tokens: Numeric, hidden_size: Numeric, vocabulary_size: Numeric, tensor_parallel: Numeric
+) -> Numeric:
+    r"""Output of the last norm and logits of one micro-batch in 32 bits, on the rank that computes them.
+
+    .. math:: A_v = \frac{4 T (h + V)}{t}
+
+    Parameters
+    ----------
+    micro_batch_tokens : numeric
+        Tokens of one micro-batch that one context-parallel rank sees. [1]
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    vocabulary_size : numeric
+        Rows of the embedding, padding included. [1]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+
+    Returns
+    -------
+    logits_bytes : numeric
+        Output of the last norm and logits of one micro-batch in 32 bits. [byte]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.3.
+
+    Examples
+    --------
+    >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0)
+    65011712.0
+    """
+    return 4.0 * micro_batch_tokens * (hidden_size + vocabulary_size) / tensor_parallel
+
+
+def memory_activations_bytes(
+    micro_batches_in_flight: Numeric,
+    stage_layers: Numeric,
+    layer_activation_bytes: Numeric,
+    layer_score_bytes: Numeric,
+    recompute_share: Numeric,
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    dropout: Numeric,
+    kept_rows_share: Numeric,
+    tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
+    logits_bytes: Numeric,
+) -> Numeric:
+    r"""Activations that the most loaded rank keeps for the backward.
+
+    .. math::
+        m_f \left[L_s \left((1 - \rho)(A_l + A_s) + \rho \frac{2 T h}{t_s}\right) + \frac{T (8 + \delta h)}{t}\right]
+        + [p = 1] A_v
+
+    Parameters
+    ----------
+    micro_batches_in_flight : numeric
+        Micro-batches whose activations the first stage holds at once. [1]
+    stage_layers : numeric
+        Layers on the pipeline rank that has most of them. [1]
+    layer_activation_bytes : numeric
+        What one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
+    layer_score_bytes : numeric
+        What one layer keeps of the attention square of one micro-batch. [byte]
+    recompute_share : numeric
+        Share of layers whose forward runs again in the backward. [1]
+    micro_batch_tokens : numeric
+        Tokens of one micro-batch that one context-parallel rank sees. [1]
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    dropout : numeric
+        1 if dropout masks are kept; models with a gated feed-forward train without. [1]
+    kept_rows_share : numeric
+        1/t with sequence parallelism; else 1. [1]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+    logits_bytes : numeric
+        Output of the last norm and logits of one micro-batch in 32 bits. [byte]
+
+    Returns
+    -------
+    memory_activations_bytes : numeric
+        On the most loaded rank. [byte]
+
+    Notes
+    -----
+    The larger of the first stage, as written, and the last one, which holds one micro-batch and the logits. Token
+    numbers take 8 bytes and the embedding's dropout mask one.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, sections 4.1 to 4.3.
+    .. [2] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> layer = 34.0 * 2048.0 * 12288.0 / 8.0
+    >>> memory_activations_bytes(8.0, 12.0, layer, 0.0, 0.0, 2048.0, 12288.0, 1.0, 0.125, 8.0, 8.0, 0.0) / 2**20
+    9816.015625
+    """
+    input_alone = 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
+    kept = (1.0 - recompute_share) * (layer_activation_bytes + layer_score_bytes) + recompute_share * input_alone
+    embedded = micro_batch_tokens * (8.0 + dropout * hidden_size) / tensor_parallel
+    first = micro_batches_in_flight * (stage_layers * kept + embedded)
+    last = stage_layers * kept + logits_bytes
+    return where(pipeline_parallel > 1.0, maximum(first, last), first + logits_bytes)
+
+
+def memory_workspace_bytes(
+    recompute_share: Numeric,
+    layer_activation_bytes: Numeric,
+    layer_score_bytes: Numeric,
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    vocabulary_size: Numeric,
+    tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
+    kept_rows_share: Numeric,
+    zero_stage: Numeric,
+    stage_layers: Numeric,
+    stage_sharded_parameters: Numeric,
+    stage_expert_parameters: Numeric,
+) -> Numeric:
+    r"""Memory that comes and goes within a step, at its peak.
+
+    .. math::
+        2 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + \frac{2 T V}{t} + [p > 1] \frac{4 T h}{t_s}
+
+    Parameters
+    ----------
+    recompute_share : numeric
+        Share of layers whose forward runs again in the backward. [1]
+    layer_activation_bytes : numeric
+        What one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
+    layer_score_bytes : numeric
+        What one layer keeps of the attention square of one micro-batch. [byte]
+    micro_batch_tokens : numeric
+        Tokens of one micro-batch that one context-parallel rank sees. [1]
+    hidden_size : numeric
+        Width of the residual stream. [1]
+    vocabulary_size : numeric
+        Rows of the embedding, padding included. [1]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+    kept_rows_share : numeric
+        1/t with sequence parallelism; else 1. [1]
+    zero_stage : numeric
+        0 1 2 3; 3 = fully sharded. [1]
+    stage_layers : numeric
+        Layers on the pipeline rank that has most of them. [1]
+    stage_sharded_parameters : numeric
+        Weights of the fullest rank that tensor parallelism splits. [1]
+    stage_expert_parameters : numeric
+        Weights of routed experts on the fullest rank. [1]
+
+    Returns
+    -------
+    memory_workspace_bytes : numeric
+        Layer being recomputed and its gradients; gathered weights; gradient of logits; buffers between stages. [byte]
+
+    Notes
+    -----
+    A layer that is recomputed lives with its gradients; ZeRO 3 gathers the layer at work and the next one; the gradient
+    of the logits has 16 bits; a stage receives and sends.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO-Infinity," SC 2021, arXiv:2104.07857, section 3.
+
+    Examples
+    --------
+    >>> memory_workspace_bytes(0.0, 1e9, 0.0, 2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.125, 1.0, 96.0, 1e9, 0.0)
+    26214400.0
+    """
+    again = where(recompute_share > 0.0, 2.0 * (layer_activation_bytes + layer_score_bytes), 0.0)
+    weights = 4.0 * (stage_sharded_parameters + stage_expert_parameters) / stage_layers
+    gathered = where(zero_stage >= 3.0, weights, 0.0)
+    gradient = 2.0 * micro_batch_tokens * vocabulary_size / tensor_parallel
+    between = where(pipeline_parallel > 1.0, 4.0 * micro_batch_tokens * hidden_size * kept_rows_share, 0.0)
+    return again + gathered + gradient + between
+
+
+def fragmentation_share(software_year: Numeric) -> Numeric:
+    r"""Share of memory that the allocator cannot hand out, where a run does not say otherwise.
+
+    .. math:: 0.02 \quad (y \ge 2024), \qquad 0.10 \quad \text{otherwise}
+
+    Parameters
+    ----------
+    software_year : numeric
+        Calendar year of the software a run used. [1]
+
+    Returns
+    -------
+    fragmentation_share : numeric
+        Share of memory that the allocator cannot hand out. [1]
+
+    Notes
+    -----
+    PyTorch 2.1 of October 2023 brought segments that grow, which leave little unused. Assumed, and in line with the
+    memory that BigScience (2022) and SimuMax (2026) measured.
+
+    References
+    ----------
+    .. [1] PyTorch, "CUDA semantics: memory management," 2023: expandable_segments.
+
+    Examples
+    --------
+    >>> fragmentation_share(2026.0)
+    0.02
+    """
+    return where(software_year >= 2024.0, 0.02, 0.10)
+
+
+def memory_reserve_bytes(
+    memory_weights_bytes: Numeric,
+    memory_activations_bytes: Numeric,
+    memory_workspace_bytes: Numeric,
+    fragmentation_share: Numeric,
+    context_bytes: Numeric,
+    network_buffer_bytes: Numeric,
+    accelerators: Numeric,
+    scale_up_domain: Numeric,
+) -> Numeric:
+    r"""Memory that no tensor can use: the process's context, network buffers, fragmentation.
+
+    .. math:: M_{ctx} + [n > g_{up}] M_{net} + \frac{\epsilon}{1 - \epsilon} (M_w + M_a + M_t)
+
+    Parameters
+    ----------
+    memory_weights_bytes : numeric
+        On the most loaded rank. [byte]
+    memory_activations_bytes : numeric
+        On the most loaded rank. [byte]
+    memory_workspace_bytes : numeric
+        Layer being recomputed and its gradients; gathered weights; gradient of logits; buffers between stages. [byte]
+    fragmentation_share : numeric
+        Share of memory that the allocator cannot hand out. [1]
+    context_bytes : numeric
+        What driver and libraries take on each accelerator. [byte]
+    network_buffer_bytes : numeric
+        What collective libraries take once a job leaves the scale-up domain. [byte]
+    accelerators : numeric
+        Chips that work on the run. [1]
+    scale_up_domain : numeric
+        Accelerators joined by the fast fabric (8 in a DGX H100; 72 in an NVL72). [1]
+
+    Returns
+    -------
+    memory_reserve_bytes : numeric
+        Context and network buffers and fragmentation. [byte]
+
+    Notes
+    -----
+    Collective libraries open buffers towards every peer once a job leaves the scale-up domain.
+
+    References
+    ----------
+    .. [1] PyTorch, "CUDA semantics: memory management," 2023.
+
+    Examples
+    --------
+    >>> memory_reserve_bytes(9.8e9, 0.0, 0.0, 0.02, 1e9, 3e9, 8.0, 8.0) / 1e9
+    1.2
+    """
+    tensors = memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes
+    network = where(accelerators > scale_up_domain, network_buffer_bytes, 0.0)
+    return context_bytes + network + tensors * fragmentation_share / (1.0 - fragmentation_share)
+
+
+def memory_peak_bytes(
+    memory_weights_bytes: Numeric,
+    memory_activations_bytes: Numeric,
+    memory_workspace_bytes: Numeric,
+    memory_reserve_bytes: Numeric,
+) -> Numeric:
+    """Memory that the most loaded rank needs.
+
+    .. math:: M_w + M_a + M_t + M_r
+
+    Parameters
+    ----------
+    memory_weights_bytes : numeric
+        On the most loaded rank. [byte]
+    memory_activations_bytes : numeric
+        On the most loaded rank. [byte]
+    memory_workspace_bytes : numeric
+        Layer being recomputed and its gradients; gathered weights; gradient of logits; buffers between stages. [byte]
+    memory_reserve_bytes : numeric
+        Context and network buffers and fragmentation. [byte]
+
+    Returns
+    -------
+    memory_peak_bytes : numeric
+        On the most loaded rank. [byte]
+
+    Notes
+    -----
+    Weights, activations and workspace peak together at the worst; a sum, so never too low by overlap in time.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, figure 1.
+
+    Examples
+    --------
+    >>> memory_peak_bytes(40e9, 10e9, 1e9, 2e9)
+    53000000000.0
+    """
+    return memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes + memory_reserve_bytes
+
+
+def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric) -> Numeric:
+    r"""Whether the most loaded rank has room.
+
+    .. math:: 1 \quad (M \le M_{chip}), \qquad 0 \quad \text{otherwise}
+
+    Parameters
+    ----------
+    memory_peak_bytes : numeric
+        On the most loaded rank. [byte]
+    accelerator_memory_bytes : numeric
+        Memory on the package of one accelerator. [byte]
+
+    Returns
+    -------
+    fits : numeric
+        1 if memory_peak_bytes is within the accelerator's memory. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.
+
+    Examples
+    --------
+    >>> fits(53e9, 80e9)
+    1.0
+    """
+    return where(memory_peak_bytes <= accelerator_memory_bytes, 1.0, 0.0)

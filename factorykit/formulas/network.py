@@ -1,0 +1,339 @@
+"""How long collectives take, on one tier of links and across two."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import log, maximum, minimum, where
+from factorykit.typing import Numeric
+
+LN2 = 0.6931471805599453
+"""Natural logarithm of two."""
+
+
+def ring_reduce_scatter_s(
+    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
+) -> Numeric:
+    r"""Time of a ring reduce-scatter; an all-gather to the same size takes as long.
+
+    .. math:: \frac{n - 1}{n} \frac{S}{B_l} + (n - 1) \alpha
+
+    Parameters
+    ----------
+    collective_bytes : numeric
+        Bytes that one rank brings to a collective, before any is sent. [byte]
+    collective_ranks : numeric
+        Ranks that take part in a collective. [1]
+    link_bytes_per_s : numeric
+        Rate of one rank's link and direction. [byte/s]
+    link_latency_s : numeric
+        Latency of one hop. [s]
+
+    Returns
+    -------
+    ring_reduce_scatter_s : numeric
+        Ring reduce-scatter or all-gather on one tier. [s]
+
+    Notes
+    -----
+    One tier of equal links, no other traffic.
+
+    References
+    ----------
+    .. [1] R. Thakur et al., "Optimization of collective communication operations in MPICH," Int. J. High Perform.
+       Comput. Appl., vol. 19, no. 1, 2005, section 4.
+
+    Examples
+    --------
+    >>> ring_reduce_scatter_s(8e9, 8.0, 1e11, 0.0)
+    0.07
+    """
+    share = (collective_ranks - 1.0) / collective_ranks
+    return share * collective_bytes / link_bytes_per_s + (collective_ranks - 1.0) * link_latency_s
+
+
+def ring_all_reduce_s(
+    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
+) -> Numeric:
+    r"""Time of a ring all-reduce: a reduce-scatter and an all-gather.
+
+    .. math:: 2 \frac{n - 1}{n} \frac{S}{B_l} + 2 (n - 1) \alpha
+
+    Parameters
+    ----------
+    collective_bytes : numeric
+        Bytes that one rank brings to a collective, before any is sent. [byte]
+    collective_ranks : numeric
+        Ranks that take part in a collective. [1]
+    link_bytes_per_s : numeric
+        Rate of one rank's link and direction. [byte/s]
+    link_latency_s : numeric
+        Latency of one hop. [s]
+
+    Returns
+    -------
+    ring_all_reduce_s : numeric
+        Ring all-reduce on one tier. [s]
+
+    Notes
+    -----
+    One tier of equal links, no other traffic.
+
+    References
+    ----------
+    .. [1] R. Thakur et al., "Optimization of collective communication operations in MPICH," Int. J. High Perform.
+       Comput. Appl., vol. 19, no. 1, 2005, section 4.
+
+    Examples
+    --------
+    >>> ring_all_reduce_s(8e9, 8.0, 1e11, 0.0)
+    0.14
+    """
+    return 2.0 * ring_reduce_scatter_s(collective_bytes, collective_ranks, link_bytes_per_s, link_latency_s)
+
+
+def tree_all_reduce_s(
+    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
+) -> Numeric:
+    r"""Time of an all-reduce over two binary trees that share the bytes.
+
+    .. math:: 2 \log_2(n) \alpha + 2 \frac{S}{B_l} \quad (n > 1)
+
+    Parameters
+    ----------
+    collective_bytes : numeric
+        Bytes that one rank brings to a collective, before any is sent. [byte]
+    collective_ranks : numeric
+        Ranks that take part in a collective. [1]
+    link_bytes_per_s : numeric
+        Rate of one rank's link and direction. [byte/s]
+    link_latency_s : numeric
+        Latency of one hop. [s]
+
+    Returns
+    -------
+    tree_all_reduce_s : numeric
+        Double binary tree all-reduce on one tier. [s]
+
+    Notes
+    -----
+    Better than a ring where latency rules: small messages, many ranks. Nothing is sent for one rank.
+
+    References
+    ----------
+    .. [1] P. Sanders et al., "Two-tree algorithms for full bandwidth broadcast, reduction and scan," Parallel Comput.,
+       vol. 35, no. 12, 2009, section 4.
+
+    Examples
+    --------
+    >>> tree_all_reduce_s(8e9, 8.0, 1e11, 1e-6)
+    0.160006
+    """
+    levels = log(collective_ranks) / LN2
+    busy = 2.0 * levels * link_latency_s + 2.0 * collective_bytes / link_bytes_per_s
+    return where(collective_ranks > 1.0, busy, 0.0)
+
+
+def all_to_all_s(
+    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
+) -> Numeric:
+    r"""Time in which every rank sends an equal share of its bytes to every other rank.
+
+    .. math:: \frac{n - 1}{n} \frac{S}{B_l} + (n - 1) \alpha
+
+    Parameters
+    ----------
+    collective_bytes : numeric
+        Bytes that one rank brings to a collective, before any is sent. [byte]
+    collective_ranks : numeric
+        Ranks that take part in a collective. [1]
+    link_bytes_per_s : numeric
+        Rate of one rank's link and direction. [byte/s]
+    link_latency_s : numeric
+        Latency of one hop. [s]
+
+    Returns
+    -------
+    all_to_all_s : numeric
+        Every rank sends a share to every other one; one tier. [s]
+
+    Notes
+    -----
+    Full bisection bandwidth; one message to each peer.
+
+    References
+    ----------
+    .. [1] R. Thakur et al., "Optimization of collective communication operations in MPICH," Int. J. High Perform.
+       Comput. Appl., vol. 19, no. 1, 2005, section 4.
+
+    Examples
+    --------
+    >>> all_to_all_s(8e9, 8.0, 1e11, 0.0)
+    0.07
+    """
+    share = (collective_ranks - 1.0) / collective_ranks
+    return share * collective_bytes / link_bytes_per_s + (collective_ranks - 1.0) * link_latency_s
+
+
+def in_network_all_reduce_s(
+    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
+) -> Numeric:
+    r"""Time of an all-reduce that the switches compute: every byte goes up and down once, at the same time.
+
+    .. math:: \frac{S}{B_l} + 2 \log_2(n) \alpha \quad (n > 1)
+
+    Parameters
+    ----------
+    collective_bytes : numeric
+        Bytes that one rank brings to a collective, before any is sent. [byte]
+    collective_ranks : numeric
+        Ranks that take part in a collective. [1]
+    link_bytes_per_s : numeric
+        Rate of one rank's link and direction. [byte/s]
+    link_latency_s : numeric
+        Latency of one hop. [s]
+
+    Returns
+    -------
+    in_network_all_reduce_s : numeric
+        Switches add on the way. [s]
+
+    Notes
+    -----
+    As if each level of the tree of switches doubled the ranks; needs switches that add.
+
+    References
+    ----------
+    .. [1] R. Graham et al., "Scalable hierarchical aggregation and reduction protocol (SHARP)," COM-HPC 2016, section
+       III.
+
+    Examples
+    --------
+    >>> in_network_all_reduce_s(8e9, 8.0, 1e11, 0.0)
+    0.08
+    """
+    levels = log(collective_ranks) / LN2
+    busy = collective_bytes / link_bytes_per_s + 2.0 * levels * link_latency_s
+    return where(collective_ranks > 1.0, busy, 0.0)
+
+
+def hierarchical_all_reduce_s(
+    collective_bytes: Numeric,
+    collective_ranks: Numeric,
+    domain_ranks: Numeric,
+    scale_up_bytes_per_s: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_up_latency_s: Numeric,
+    scale_out_latency_s: Numeric,
+) -> Numeric:
+    r"""Time of an all-reduce in two tiers.
+
+    .. math::
+        T = 2 \left[\frac{g - 1}{g} \frac{S}{B_{up}} + (g - 1) \alpha_{up}\right]
+        + 2 \left[\frac{n/g - 1}{n/g} \frac{S/g}{B_{out}} + (n/g - 1) \alpha_{out}\right]
+
+    Parameters
+    ----------
+    collective_bytes : numeric
+        Bytes that one rank brings to a collective, before any is sent. [byte]
+    collective_ranks : numeric
+        Ranks that take part in a collective. [1]
+    domain_ranks : numeric
+        Ranks of the collective that sit in one scale-up domain. [1]
+    scale_up_bytes_per_s : numeric
+        Per accelerator and direction. [byte/s]
+    scale_out_bytes_per_s : numeric
+        Per accelerator and direction. [byte/s]
+    scale_up_latency_s : numeric
+        Latency of one hop in the scale-up domain, software included. [s]
+    scale_out_latency_s : numeric
+        Latency of one hop between domains, software included. [s]
+
+    Returns
+    -------
+    hierarchical_all_reduce_s : numeric
+        Reduce-scatter in the domain and all-reduce across and all-gather in the domain. [s]
+
+    Notes
+    -----
+    Reduce-scatter inside the domain on :math:`S`, all-reduce across domains on :math:`S/g` with each rank on its own
+    link, all-gather inside. The domain divides the ranks.
+
+    References
+    ----------
+    .. [1] M. Cho et al., "BlueConnect: decomposing all-reduce for deep learning on heterogeneous network hierarchy,"
+       MLSys 2019, section 3.
+
+    Examples
+    --------
+    >>> round(hierarchical_all_reduce_s(8e9, 64.0, 8.0, 4e11, 5e10, 0.0, 0.0), 4)
+    0.07
+    """
+    local = minimum(domain_ranks, collective_ranks)
+    domains = collective_ranks / local
+    inside = ring_all_reduce_s(collective_bytes, local, scale_up_bytes_per_s, scale_up_latency_s)
+    across = ring_all_reduce_s(collective_bytes / local, domains, scale_out_bytes_per_s, scale_out_latency_s)
+    return inside + across
+
+
+def two_tier_ring_s(
+    collective_bytes: Numeric,
+    collective_ranks: Numeric,
+    domain_ranks: Numeric,
+    scale_up_bytes_per_s: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_up_share: Numeric,
+    scale_out_share: Numeric,
+    scale_up_latency_s: Numeric,
+    scale_out_latency_s: Numeric,
+) -> Numeric:
+    r"""Time of a reduce-scatter or all-gather over rings that leave each domain through all links of their ranks.
+
+    .. math::
+        T = \frac{n - 1}{n} \frac{S}{B} + \log_2(n) \alpha, \qquad B = \eta_{up} B_{up} \quad (n \le g), \qquad
+        B = \min(\eta_{up} B_{up},\, g\, \eta_{out} B_{out}) \quad (n > g)
+
+    Parameters
+    ----------
+    collective_bytes : numeric
+        Bytes that one rank brings to a collective, before any is sent. [byte]
+    collective_ranks : numeric
+        Ranks that take part in a collective. [1]
+    domain_ranks : numeric
+        Ranks of the collective that sit in one scale-up domain. [1]
+    scale_up_bytes_per_s : numeric
+        Per accelerator and direction. [byte/s]
+    scale_out_bytes_per_s : numeric
+        Per accelerator and direction. [byte/s]
+    scale_up_share : numeric
+        Share of the scale-up link rate that large collectives reach. [1]
+    scale_out_share : numeric
+        Share of the scale-out link rate that large collectives reach. [1]
+    scale_up_latency_s : numeric
+        Latency of one hop in the scale-up domain, software included. [s]
+    scale_out_latency_s : numeric
+        Latency of one hop between domains, software included. [s]
+
+    Returns
+    -------
+    two_tier_ring_s : numeric
+        Ring reduce-scatter or all-gather whose ranks sit in one or several domains. [s]
+
+    Notes
+    -----
+    A group of which :math:`g` ranks sit in one domain drives :math:`g` network links at once; a group that straddles
+    domains is held to them. The library switches from rings to trees as ranks grow, hence the logarithm.
+
+    References
+    ----------
+    .. [1] NVIDIA, "NCCL tests: performance reported by NCCL tests," doc/PERFORMANCE.md, 2023: bus bandwidth.
+
+    Examples
+    --------
+    >>> round(two_tier_ring_s(8e9, 64.0, 8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0), 5)
+    0.01969
+    """
+    crosses = collective_ranks > domain_ranks
+    inside = scale_up_bytes_per_s * scale_up_share
+    outside = minimum(inside, domain_ranks * scale_out_bytes_per_s * scale_out_share)
+    ranks = maximum(collective_ranks, 1.0)
+    sending = (ranks - 1.0) / ranks * collective_bytes / where(crosses, outside, inside)
+    return sending + log(ranks) / LN2 * where(crosses, scale_out_latency_s, scale_up_latency_s)

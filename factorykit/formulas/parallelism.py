@@ -1,0 +1,519 @@
+"""How a model is laid out over accelerators, and how long a pipeline of stages takes."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import ceil, equal, where
+from factorykit.typing import Numeric
+
+
+def tensor_parallel() -> Numeric:
+    """One layer is whole where a layout does not say otherwise.
+
+    .. math:: t = 1
+
+    Returns
+    -------
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
+
+    Examples
+    --------
+    >>> tensor_parallel()
+    1.0
+    """
+    return 1.0
+
+
+def pipeline_parallel() -> Numeric:
+    """All layers are on one rank where a layout does not say otherwise.
+
+    .. math:: p = 1
+
+    Returns
+    -------
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] Y. Huang et al., "GPipe," arXiv:1811.06965, 2018, section 2.
+
+    Examples
+    --------
+    >>> pipeline_parallel()
+    1.0
+    """
+    return 1.0
+
+
+def virtual_stages() -> Numeric:
+    """Stages are not interleaved where a layout does not say otherwise.
+
+    .. math:: v = 1
+
+    Returns
+    -------
+    virtual_stages : numeric
+        Model chunks per pipeline rank; 1 = not interleaved. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.2.
+
+    Examples
+    --------
+    >>> virtual_stages()
+    1.0
+    """
+    return 1.0
+
+
+def context_parallel() -> Numeric:
+    """One sequence is whole where a layout does not say otherwise.
+
+    .. math:: c = 1
+
+    Returns
+    -------
+    context_parallel : numeric
+        Ways one sequence is split. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] H. Liu et al., "Ring attention with blockwise transformers," arXiv:2310.01889, 2023, section 3.
+
+    Examples
+    --------
+    >>> context_parallel()
+    1.0
+    """
+    return 1.0
+
+
+def expert_parallel() -> Numeric:
+    """Every rank holds all experts where a layout does not say otherwise.
+
+    .. math:: e = 1
+
+    Returns
+    -------
+    expert_parallel : numeric
+        Ways the experts are spread. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] D. Lepikhin et al., "GShard," arXiv:2006.16668, 2020, section 3.
+
+    Examples
+    --------
+    >>> expert_parallel()
+    1.0
+    """
+    return 1.0
+
+
+def expert_tensor_parallel() -> Numeric:
+    """Whole experts where a layout does not say otherwise.
+
+    .. math:: t_e = 1
+
+    Returns
+    -------
+    expert_tensor_parallel : numeric
+        Ways one expert is split. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] D. Liu et al., "MoE parallel folding," arXiv:2504.14960, 2025, section 3.
+
+    Examples
+    --------
+    >>> expert_tensor_parallel()
+    1.0
+    """
+    return 1.0
+
+
+def zero_stage() -> Numeric:
+    """Sharding of the optimizer state over the data-parallel ranks where a layout does not say otherwise.
+
+    .. math:: z = 1
+
+    Returns
+    -------
+    zero_stage : numeric
+        0 1 2 3; 3 = fully sharded. [1]
+
+    Notes
+    -----
+    Megatron's distributed optimizer; older runs kept it whole and give 0.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 5.
+
+    Examples
+    --------
+    >>> zero_stage()
+    1.0
+    """
+    return 1.0
+
+
+def sequence_parallel() -> Numeric:
+    """Norms and dropouts are split over the tensor-parallel ranks where a layout does not say otherwise.
+
+    .. math:: 1
+
+    Returns
+    -------
+    sequence_parallel : numeric
+        1 if norms and dropouts are split over the tensor-parallel ranks too. [1]
+
+    Notes
+    -----
+    Usual since 2022; older runs give 0.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.2.2.
+
+    Examples
+    --------
+    >>> sequence_parallel()
+    1.0
+    """
+    return 1.0
+
+
+def schedule() -> Numeric:
+    r"""One forward, one backward, where a layout does not say otherwise.
+
+    .. math:: \text{1f1b}
+
+    Returns
+    -------
+    schedule : numeric
+        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., "PipeDream," SOSP 2019, arXiv:1806.03377, section 3.2.
+
+    Examples
+    --------
+    >>> schedule()
+    '1f1b'
+    """
+    return "1f1b"
+
+
+def recompute() -> Numeric:
+    r"""Activations are kept where a layout does not say otherwise.
+
+    .. math:: \text{none}
+
+    Returns
+    -------
+    recompute : numeric
+        None | selective | full. [text]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5.
+
+    Examples
+    --------
+    >>> recompute()
+    'none'
+    """
+    return "none"
+
+
+def data_parallel(
+    accelerators: Numeric, tensor_parallel: Numeric, pipeline_parallel: Numeric, context_parallel: Numeric
+) -> Numeric:
+    r"""Data-parallel size, the copies of the model that train on different sequences.
+
+    .. math:: d = \frac{n}{t p c}
+
+    Parameters
+    ----------
+    accelerators : numeric
+        Chips that work on the run. [1]
+    tensor_parallel : numeric
+        Ways one layer is split. [1]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+    context_parallel : numeric
+        Ways one sequence is split. [1]
+
+    Returns
+    -------
+    data_parallel : numeric
+        Accelerators / (tensor * pipeline * context). [1]
+
+    Notes
+    -----
+    A layout divides: the result is whole.
+
+    References
+    ----------
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/core/parallel_state.py.
+
+    Examples
+    --------
+    >>> data_parallel(16384.0, 8.0, 16.0, 1.0)
+    128.0
+    """
+    return accelerators / (tensor_parallel * pipeline_parallel * context_parallel)
+
+
+def expert_data_parallel(
+    accelerators: Numeric, pipeline_parallel: Numeric, expert_parallel: Numeric, expert_tensor_parallel: Numeric
+) -> Numeric:
+    r"""Expert data-parallel size, the copies of each expert.
+
+    .. math:: d_e = \frac{n}{p e t_e}
+
+    Parameters
+    ----------
+    accelerators : numeric
+        Chips that work on the run. [1]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+    expert_parallel : numeric
+        Ways the experts are spread. [1]
+    expert_tensor_parallel : numeric
+        Ways one expert is split. [1]
+
+    Returns
+    -------
+    expert_data_parallel : numeric
+        Copies of each expert; accelerators / (pipeline * expert * expert tensor). [1]
+
+    Notes
+    -----
+    Experts are folded over the tensor-, context- and data-parallel ranks of a stage.
+
+    References
+    ----------
+    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+
+    Examples
+    --------
+    >>> expert_data_parallel(2048.0, 16.0, 64.0, 1.0)
+    2.0
+    """
+    return accelerators / (pipeline_parallel * expert_parallel * expert_tensor_parallel)
+
+
+def micro_batches(global_batch_size: Numeric, micro_batch_size: Numeric, data_parallel: Numeric) -> Numeric:
+    r"""Micro-batches that one copy of the model works through in a step.
+
+    .. math:: m = \frac{B}{b d}
+
+    Parameters
+    ----------
+    global_batch_size : numeric
+        Sequences of one optimizer step. [1]
+    micro_batch_size : numeric
+        Sequences of one micro-batch on one rank. [1]
+    data_parallel : numeric
+        Accelerators / (tensor * pipeline * context). [1]
+
+    Returns
+    -------
+    micro_batches : numeric
+        Global_batch_size / (micro_batch_size * data_parallel). [1]
+
+    Notes
+    -----
+    A layout divides: the result is whole.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 3.1.
+
+    Examples
+    --------
+    >>> micro_batches(2048.0, 1.0, 128.0)
+    16.0
+    """
+    return global_batch_size / (micro_batch_size * data_parallel)
+
+
+def stage_layers(layers: Numeric, pipeline_parallel: Numeric) -> Numeric:
+    r"""Layers of the fullest stage where a layout does not say otherwise.
+
+    .. math:: L_s = \lceil L / p \rceil
+
+    Parameters
+    ----------
+    layers : numeric
+        Transformer blocks. [1]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+
+    Returns
+    -------
+    stage_layers : numeric
+        Layers on the pipeline rank that has most of them. [1]
+
+    Notes
+    -----
+    Layers that do not divide leave the first and last stages lighter, as Llama 3 405B did (126 layers, 16 stages).
+
+    References
+    ----------
+    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.2.
+
+    Examples
+    --------
+    >>> stage_layers(126.0, 16.0)
+    8.0
+    """
+    return ceil(layers / pipeline_parallel)
+
+
+def pipeline_idle_s(
+    schedule: Numeric,
+    pipeline_parallel: Numeric,
+    virtual_stages: Numeric,
+    stage_forward_s: Numeric,
+    stage_backward_s: Numeric,
+    stage_weight_gradient_s: Numeric,
+    stage_overlapped_s: Numeric,
+) -> Numeric:
+    r"""Time that a pipeline rank waits for others in one step.
+
+    .. math::
+        (p - 1)(F + B_s) / v \quad \text{1f1b, interleaved}
+        (p - 1)(F + B_s - 2 W) \quad \text{zb1p}
+        (p/2 - 1)(F{B} + B_s - 3 W) \quad \text{dualpipe}
+        \tfrac12 (p - 1)(F{B} + B_s - 3 W) \quad \text{dualpipe\_v}
+
+    Parameters
+    ----------
+    schedule : text
+        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+    virtual_stages : numeric
+        Model chunks per pipeline rank; 1 = not interleaved. [1]
+    stage_forward_s : numeric
+        Forward of one micro-batch through all layers of one pipeline rank. [s]
+    stage_backward_s : numeric
+        Whole backward of one micro-batch through all layers of one pipeline rank. [s]
+    stage_weight_gradient_s : numeric
+        Part of stage_backward_s that computes gradients of weights and can wait. [s]
+    stage_overlapped_s : numeric
+        A forward and a backward of one stage run together. [s]
+
+    Returns
+    -------
+    pipeline_idle_s : numeric
+        Time in a step that a pipeline rank waits for others. [s]
+
+    Notes
+    -----
+    Enough micro-batches to fill the pipeline (:math:`m \ge p`, twice that for DualPipe), stages alike, no time for
+    transfers. Nothing waits with one stage.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.
+    .. [2] P. Qi et al., "Zero bubble pipeline parallelism," arXiv:2401.10241, 2024, section 2.
+    .. [3] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, table 2.
+
+    Examples
+    --------
+    >>> pipeline_idle_s("1f1b", 4.0, 1.0, 1.0, 2.0, 1.0, 3.0)
+    9.0
+    >>> pipeline_idle_s("dualpipe", 4.0, 1.0, 1.0, 2.0, 1.0, 3.0)
+    2.0
+    """
+    others = pipeline_parallel - 1.0
+    plain = others * (stage_forward_s + stage_backward_s) / virtual_stages
+    zero_bubble = others * (stage_forward_s + stage_backward_s - 2.0 * stage_weight_gradient_s)
+    both_ways = stage_overlapped_s + stage_backward_s - 3.0 * stage_weight_gradient_s
+    dual = where(equal(schedule, "dualpipe"), pipeline_parallel / 2.0 - 1.0, others / 2.0) * both_ways
+    split = where(equal(schedule, "zb1p"), zero_bubble, dual)
+    waits = where(equal(schedule, "1f1b"), plain, where(equal(schedule, "interleaved"), plain, split))
+    return where(pipeline_parallel > 1.0, waits, 0.0)
+
+
+def pipeline_makespan_s(
+    micro_batches: Numeric, stage_forward_s: Numeric, stage_backward_s: Numeric, pipeline_idle_s: Numeric
+) -> Numeric:
+    """Time from the first forward to the last backward of a step.
+
+    .. math:: m (F + B_s) + T_{idle}
+
+    Parameters
+    ----------
+    micro_batches : numeric
+        Global_batch_size / (micro_batch_size * data_parallel). [1]
+    stage_forward_s : numeric
+        Forward of one micro-batch through all layers of one pipeline rank. [s]
+    stage_backward_s : numeric
+        Whole backward of one micro-batch through all layers of one pipeline rank. [s]
+    pipeline_idle_s : numeric
+        Time in a step that a pipeline rank waits for others. [s]
+
+    Returns
+    -------
+    pipeline_makespan_s : numeric
+        From the first forward to the last backward of a step. [s]
+
+    Notes
+    -----
+    Exact for the schedules of ``pipeline_idle_s``; equal to an emulator of schedules for 4 and 8 stages.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.1.
+    .. [2] Victarry, PP-Schedule-Visualization 1dd92bf, 2026: emulated makespans.
+
+    Examples
+    --------
+    >>> pipeline_makespan_s(8.0, 1.0, 2.0, 9.0)
+    33.0
+    """
+    return micro_batches * (stage_forward_s + stage_backward_s) + pipeline_idle_s

@@ -1,0 +1,203 @@
+"""What the name of an accelerator brings: peaks, measured ceilings, memory and links, from the tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit import datasets
+from factorykit.errors import ScenarioError, UnknownName, unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CEILING_16BIT: Final = 0.85
+"""Ceiling of matrix products over the peak where nobody measured the chip; the measured ones span 0.51 to 0.97."""
+CEILING_8BIT: Final = 0.80
+"""The same in 8 bits."""
+FEW_BITS: Final = MappingProxyType(
+    {"fp8": "peak_fp8_flop_per_s", "mxfp8": "peak_fp8_flop_per_s", "nvfp4": "peak_fp4_flop_per_s"}
+)
+"""Column with the peak of each precision below 16 bits."""
+BROUGHT: Final = (
+    "peak_flop_per_s",
+    "peak_16bit_flop_per_s",
+    "gemm_ceiling",
+    "gemm_ceiling_16bit",
+    "accelerator_memory_bytes",
+    "memory_bytes_per_s",
+    "scale_up_bytes_per_s",
+    "scale_up_domain",
+    "scale_out_bytes_per_s",
+    "chip_year",
+    "evidence_families",
+)
+"""Quantities that an accelerator brings."""
+
+
+@cache
+def chips() -> Mapping[str, Mapping[str, Any]]:
+    """Return every accelerator with the columns of its table, its measured ceilings and its usual link.
+
+    A chip measured in 8 bits whose peak nobody states has twice its 16-bit peak, as every other one has.
+    """
+    rows = {row["accelerator"]: dict(row) for row in datasets.table("accelerators").collect().iter_rows(named=True)}
+    for ceiling in datasets.table("ceilings").collect().iter_rows(named=True):
+        chip = rows[ceiling["accelerator"]]
+        chip[f"ceiling_{ceiling['precision']}"] = ceiling["gemm_flop_per_s"]
+        if ceiling["precision"] == "fp8" and chip["peak_fp8_flop_per_s"] is None:
+            chip["peak_fp8_flop_per_s"] = 2.0 * chip["peak_bf16_flop_per_s"]
+    for link in datasets.table("links").collect().iter_rows(named=True):
+        rows[link["accelerator"]].update(
+            scale_out_bytes_per_s=link["scale_out_bytes_per_s"], fallback=link["scale_up_fallback_bytes_per_s"]
+        )
+    return MappingProxyType(rows)
+
+
+@cache
+def evidence() -> Mapping[str, frozenset[str]]:
+    """Return the families of measured training runs seen on each accelerator."""
+    rows = datasets.table("training_runs").select("hardware", "group", "kind", "layers").collect()
+    seen: dict[str, set[str]] = {}
+    for hardware, group, kind, layers in rows.iter_rows():
+        chip = find(hardware) if hardware else None
+        if chip and layers and kind in ("throughput", "mlperf"):
+            seen.setdefault(chip, set()).add(group.partition("-")[0])
+    return MappingProxyType({chip: frozenset(families) for chip, families in seen.items()})
+
+
+def _compact(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+@cache
+def _aliases() -> tuple[tuple[str, str], ...]:
+    """Return pairs of a compact name and an accelerator, longest names first, then in the order of the table."""
+    found: dict[str, str] = {}
+    for key, row in chips().items():
+        written = [key, row["name"], *(row["also_called"] or "").split(";"), *(row["epoch_name"] or "").split(";")]
+        for name in filter(None, map(_compact, written)):
+            found.setdefault(name, key)
+    for key, row in chips().items():
+        words = key.split("_")
+        chip = "".join(words[:2]) if words[0] in ("tpu",) else words[0]
+        variants = [other for other in chips() if other.split("_")[0] == words[0]]
+        preferred = next((other for other in variants if "sxm" in other and "80gb" in other), variants[0])
+        found.setdefault(chip, key if words[0] == "tpu" else preferred)
+        for nickname in re.findall(r"\(([A-Za-z]+)\)", row["name"]):
+            found.setdefault(nickname.lower(), key)
+    return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+@cache
+def find(text: str) -> str | None:
+    """Return the accelerator that a text means, or None.
+
+    The longest known name within the text counts; memory and form factor choose among parts of one chip.
+
+    >>> find("A100-40GB SXM"), find("TPUv6e (Trillium)"), find("GB200"), find("abacus")
+    ('a100_sxm_40gb', 'tpu_v6e', 'gb200', None)
+    """
+    wanted = _compact(text)
+    match = next((key for name, key in _aliases() if name in wanted), None)
+    if match is None:
+        return None
+    parts = [key for key in chips() if key.split("_")[0] == match.split("_")[0]]
+    if match.startswith("tpu") or len(parts) == 1:
+        return match
+    memory = re.search(r"(\d+) ?GB", text)
+    form = next((word for word in ("pcie", "nvl", "sxm") if word in wanted), "sxm")
+
+    def likeness(key: str) -> tuple[bool, bool, bool]:
+        size = bool(memory) and chips()[key]["memory_bytes"] == float(memory[1]) * 1e9  # type: ignore[index]
+        return (form in key, size, key == match)
+
+    return max(parts, key=likeness)
+
+
+def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]:
+    """Return the quantities that an accelerator brings at a precision.
+
+    Raises
+    ------
+    UnknownName
+        If no accelerator has that name; nearest one offered.
+    ScenarioError
+        If the tables hold no peak for the precision, or no memory or link.
+
+    >>> round(specification("h100_sxm", "fp8")["gemm_ceiling"], 3)
+    0.709
+    """
+    row = chips().get(accelerator) or chips().get(find(accelerator) or "")
+    if row is None:
+        raise UnknownName(unknown("accelerator", accelerator, chips()))
+    sixteen = row["peak_bf16_flop_per_s"]
+    peak = row[FEW_BITS[precision]] if precision in FEW_BITS else sixteen
+    if not sixteen or not peak:
+        raise ScenarioError(f"{row['name']}: the tables hold no dense peak in {precision}; give peak_flop_per_s")
+    ceiling_16bit = row["ceiling_bf16"] / sixteen if row.get("ceiling_bf16") else CEILING_16BIT
+    eight = row["ceiling_fp8"] / row["peak_fp8_flop_per_s"] if row.get("ceiling_fp8") else CEILING_8BIT
+    if not row.get("ceiling_fp8") and row.get("ceiling_bf16"):
+        eight = min(eight, ceiling_16bit)
+    launch = row["launch"]
+    year, month = (launch[:4], launch[5:7] or "07") if launch else ("2026", "01")
+    values = {
+        "peak_flop_per_s": peak,
+        "peak_16bit_flop_per_s": sixteen,
+        "gemm_ceiling": eight if precision in FEW_BITS else ceiling_16bit,
+        "gemm_ceiling_16bit": ceiling_16bit,
+        "accelerator_memory_bytes": row["memory_bytes"],
+        "memory_bytes_per_s": row["memory_bytes_per_s"],
+        "scale_up_bytes_per_s": row["scale_up_bytes_per_s"] or row.get("fallback"),
+        "scale_up_domain": row["scale_up_domain"] or 8.0,
+        "scale_out_bytes_per_s": row.get("scale_out_bytes_per_s"),
+        "chip_year": float(year) + (float(month) - 1.0) / 12.0,
+        "evidence_families": float(len(evidence().get(row["accelerator"], ()))),
+    }
+    empty = [name for name, value in values.items() if value is None]
+    if empty:
+        raise ScenarioError(f"{row['name']}: the tables do not say {', '.join(empty)}; give {' and '.join(empty)}")
+    return values
+
+
+@cache
+def _every() -> pl.DataFrame:
+    import polars as pl
+
+    rows = []
+    for accelerator in chips():
+        for precision in ("bf16", "fp16", *FEW_BITS):
+            try:
+                rows.append(
+                    {"accelerator": accelerator, "precision": precision, **specification(accelerator, precision)}
+                )
+            except ScenarioError:
+                continue
+    return pl.DataFrame(rows)
+
+
+def joined(frame: Any) -> Any:
+    """Return a frame or lazy frame wider by what its column ``accelerator`` brings; columns it has are kept.
+
+    Without a column ``precision`` runs are in bf16. What the tables do not say is null.
+
+    Raises
+    ------
+    UnknownName
+        If a frame that is not lazy names an accelerator that no table has.
+    """
+    import polars as pl
+
+    have = frame.collect_schema()
+    if isinstance(frame, pl.DataFrame):
+        strangers = frame.filter(~pl.col("accelerator").is_in(list(chips())))["accelerator"]
+        if len(strangers):
+            raise UnknownName(unknown("accelerator", strangers[0], chips()))
+    table = _every().lazy() if isinstance(frame, pl.LazyFrame) else _every()
+    if "precision" not in have:
+        frame = frame.with_columns(pl.lit("bf16").alias("precision"))
+    kept = [name for name in table.collect_schema() if name in ("accelerator", "precision") or name not in have]
+    return frame.join(table.select(kept), on=["accelerator", "precision"], how="left", maintain_order="left")

@@ -1,0 +1,172 @@
+"""Architecture quantities from a Hugging Face ``config.json``; a field that matters and is not understood is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from factorykit.errors import ScenarioError
+from factorykit.quantities import quantity
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model"),
+    "attention_heads": ("num_attention_heads", "n_head", "n_heads"),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads"),
+    "head_size": ("head_dim", "qk_nope_head_dim"),
+    "ffn_size": ("intermediate_size", "n_inner", "ffn_hidden_size"),
+    "vocabulary_size": ("vocab_size", "padded_vocab_size"),
+    "experts": ("num_local_experts", "num_experts", "n_routed_experts"),
+    "experts_per_token": ("num_experts_per_tok", "experts_per_token", "moe_topk"),
+    "expert_ffn_size": ("moe_intermediate_size",),
+    "dense_layers": ("first_k_dense_replace",),
+    "query_rank": ("q_lora_rank",),
+    "kv_rank": ("kv_lora_rank",),
+    "rope_head_size": ("qk_rope_head_dim",),
+    "value_head_size": ("v_head_dim",),
+    "mtp_layers": ("num_nextn_predict_layers",),
+}
+"""Fields of the file that may hold each quantity."""
+GATED: Final = ("silu", "swish", "swiglu", "silu_glu", "geglu")
+"""Activations of feed-forward blocks with a gate; ``gelu`` has one in Gemma alone, which says so by its type."""
+PLAIN: Final = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "relu2", "quick_gelu")
+PLAIN_TYPES: Final = (
+    "gpt2",
+    "gpt_neox",
+    "opt",
+    "bloom",
+    "gptj",
+    "gpt_bigcode",
+    "phi",
+    "falcon",
+    "nemotron",
+    "starcoder2",
+)
+"""Model types whose feed-forward has two matrices."""
+UNIMPORTANT: Final = frozenset(
+    """_name_or_path architectures attention_bias attention_dropout attention_probs_dropout_prob attn_pdrop auto_map
+    attn_implementation aux_loss_alpha bos_token_id classifier_dropout decoder_start_token_id dtype embd_pdrop
+    eos_token_id ep_size head_dim_v hidden_act hidden_activation activation_function hidden_dropout
+    hidden_dropout_prob id2label initial_context_length initializer_range is_decoder label2id layer_norm_eps
+    layer_norm_epsilon mlp_bias max_position_embeddings max_window_layers model_max_length model_type n_ctx n_group
+    n_positions norm_topk_prob output_router_logits pad_token_id pretraining_tp quantization_config resid_pdrop
+    rms_norm_eps rope_interleave rope_parameters rope_scaling rope_theta rotary_emb_base rotary_pct router_aux_loss_coef
+    router_jitter_noise routed_scaling_factor scale_attn_weights scoring_func seq_aux summary_activation
+    summary_first_dropout summary_proj_to_labels summary_type summary_use_proj tie_word_embeddings tokenizer_class
+    topk_group topk_method torch_dtype transformers_version use_cache use_parallel_residual use_qk_norm
+    use_sliding_window qk_head_dim swiglu_limit moe_layer_freq decoder_sparse_step mlp_only_layers
+    shared_expert_intermediate_size n_shared_experts sliding_window layer_types task_specific_params
+    attention_chunk_size gradient_checkpointing reorder_and_upcast_attn scale_attn_by_inverse_layer_idx""".split()  # noqa: SIM905
+)
+"""Fields that change no count, or that are read below."""
+
+
+def read_hf_config(path: str | Path) -> dict[str, float]:
+    """Return the architecture that a Hugging Face ``config.json`` describes.
+
+    Parameters
+    ----------
+    path
+        The file, or the folder that holds it.
+
+    Returns
+    -------
+    dict
+        Quantities of the vocabulary, ready for :func:`factorykit.evaluate` and :func:`factorykit.search`.
+
+    Raises
+    ------
+    ScenarioError
+        If the file cannot be read, lacks a field, or has one that is not understood: each is named.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> config = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32}
+    >>> config |= {"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "hidden_act": "silu"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "config.json").write_text(json.dumps(config))
+    ...     read_hf_config(folder)["kv_heads"]
+    8.0
+    """
+    file = Path(path)
+    file = file / "config.json" if file.is_dir() else file
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ScenarioError(f"{file} cannot be read as a configuration: {error}") from None
+    if not isinstance(config, dict):
+        raise ScenarioError(f"{file} holds a {type(config).__name__}; a configuration is an object with fields")
+    config = config.get("text_config", config) if isinstance(config.get("text_config", {}), dict) else config
+    known = {field for fields in NAMES.values() for field in fields} | UNIMPORTANT
+    strangers = sorted(field for field, value in config.items() if field not in known and _counts(value))
+    if strangers:
+        raise ScenarioError(
+            f"{file}: {', '.join(strangers)} not understood; remove what changes no count, or give the quantities"
+        )
+    found = _named(config, file)
+    found["gated_ffn"] = _gated(config, file)
+    found["tied_embeddings"] = _tied(config)
+    _experts(config, found, file)
+    return {name: _number(name, value, file) for name, value in found.items()}
+
+
+def _counts(value: Any) -> bool:
+    """Whether a field may change a count: a number other than zero, a list or an object that says something."""
+    return not (value is None or isinstance(value, (bool, str)) or value in (0, 0.0, [], {}))
+
+
+def _named(config: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    found = {}
+    for name, fields in NAMES.items():
+        field = next((field for field in fields if config.get(field) is not None), None)
+        if field is not None:
+            found[name] = config[field]
+    needed = ("layers", "hidden_size", "attention_heads", "vocabulary_size")
+    missing = [" or ".join(NAMES[name]) for name in needed if name not in found]
+    if missing:
+        raise ScenarioError(f"{file}: no field {'; no field '.join(missing)}")
+    if "ffn_size" not in found:
+        found["ffn_size"] = 4 * found["hidden_size"]
+    if config.get("multi_query") and "kv_heads" not in found:
+        found["kv_heads"] = 1
+    return found
+
+
+def _number(name: str, value: Any, file: Path) -> float:
+    try:
+        return float(quantity(name).check(value))
+    except ScenarioError as error:
+        raise ScenarioError(f"{file}: {error}") from None
+
+
+def _gated(config: Mapping[str, Any], file: Path) -> float:
+    fields = ("hidden_act", "hidden_activation", "activation_function")
+    act = next((config[field] for field in fields if config.get(field)), "gelu_new")
+    kind = str(config.get("model_type", ""))
+    if act in GATED:
+        return 1.0
+    if act in PLAIN:
+        return 0.0 if kind in PLAIN_TYPES or "gemma" not in kind else 1.0
+    raise ScenarioError(f"{file}: activation {act!r} not understood; known are {', '.join((*GATED, *PLAIN))}")
+
+
+def _tied(config: Mapping[str, Any]) -> float:
+    usual = config.get("model_type") in ("gpt2", "opt", "bloom", "gemma", "gemma2", "gemma3_text", "gpt_bigcode")
+    return float(bool(config.get("tie_word_embeddings", usual)))
+
+
+def _experts(config: Mapping[str, Any], found: dict[str, Any], file: Path) -> None:
+    if found.get("experts", 0) in (0, 1):
+        for name in ("experts_per_token", "expert_ffn_size", "dense_layers"):
+            found.pop(name, None)
+        return
+    if config.get("moe_layer_freq", 1) != 1 or config.get("decoder_sparse_step", 1) != 1:
+        raise ScenarioError(f"{file}: experts in every other layer are not understood; give dense_layers yourself")
+    found["dense_layers"] = found.get("dense_layers", 0) + len(config.get("mlp_only_layers") or ())
+    width = found.setdefault("expert_ffn_size", found["ffn_size"])
+    shared = config.get("shared_expert_intermediate_size")
+    count = shared / width if shared else config.get("n_shared_experts") or 0
+    found["shared_experts"] = count

@@ -1,0 +1,93 @@
+"""Memory of the most loaded rank: the reference's bytes, and what sharding may and may not do."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factorykit.model.evaluate import evaluate
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "counting.csv"
+with GOLDEN.open(encoding="utf-8", newline="") as file:
+    ROWS = [row for row in csv.DictReader(file) if row["quantity"].startswith("memory")]
+LAYOUT = {
+    "layers": 96,
+    "hidden_size": 12288,
+    "attention_heads": 96,
+    "ffn_size": 49152,
+    "gated_ffn": 0,
+    "tied_embeddings": 1,
+    "vocabulary_size": 51200,
+    "sequence_length": 2048,
+    "tensor_parallel": 8,
+    "pipeline_parallel": 8,
+    "accelerators": 512,
+    "micro_batch_size": 1,
+    "global_batch_size": 1024,
+    "scale_up_domain": 8,
+    "precision": "bf16",
+}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['case']}-{row['quantity']}")
+def test_memory_meets_the_reference(row):
+    given_ = json.loads(row["inputs"])
+    stages = given_.get("pipeline_parallel", 1)
+    # The reference takes mean layers per stage, one set of norms shared by all stages, and stores bf16 activations.
+    inputs = {"micro_batch_size": 1, "recompute": "selective", "precision": "bf16", **given_}
+    inputs |= {"stage_layers": given_["layers"] / stages, "global_batch_size": 1e6}
+    if given_.get("experts"):
+        inputs["stage_moe_layers"] = (given_["layers"] - given_["dense_layers"]) / stages
+    value = evaluate(inputs, row["quantity"])[row["quantity"]]
+    assert value == pytest.approx(float(row["value"]), rel=2e-5)
+
+
+def test_activations_meet_korthikanti():
+    # GPT-3, t = p = 8, selective recomputation and sequence parallelism; the paper's figure 1 prints 12.35 with v = 3,
+    # which leaves out the embedding's dropout mask and token numbers (0.03 GiB).
+    plain = evaluate(LAYOUT | {"recompute": "selective"}, "memory_activations_bytes")["memory_activations_bytes"]
+    chunks = LAYOUT | {"recompute": "selective", "virtual_stages": 3}
+    interleaved = evaluate(chunks, "memory_activations_bytes")["memory_activations_bytes"]
+    assert plain / 2**30 == pytest.approx(9.56, abs=0.04)
+    assert interleaved / 2**30 == pytest.approx(12.35, abs=0.05)
+    assert interleaved / plain == pytest.approx(1.2917, abs=1e-4)
+
+
+# Bytes per parameter on a rank: Rajbhandari et al., figure 1, and Megatron's 6 + 12/d.
+@pytest.mark.parametrize(
+    ("stage", "gradients", "expected"),
+    [(0, 2, 16.0), (0, 4, 18.0), (1, 4, 6 + 12 / 8), (1, 2, 4 + 12 / 8), (2, 2, 2 + 14 / 8), (3, 2, 16 / 8)],
+)
+def test_zero_stages_keep_the_published_bytes(stage, gradients, expected):
+    layout = LAYOUT | {"zero_stage": stage, "gradient_bytes_per_parameter": gradients}
+    found = evaluate(layout, ["memory_weights_bytes", "stage_sharded_parameters", "stage_replicated_parameters"])
+    weights = found["stage_sharded_parameters"] + found["stage_replicated_parameters"]
+    assert found["memory_weights_bytes"] / weights == pytest.approx(expected)
+
+
+@given(st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 2, 4]))
+def test_ranks_together_hold_at_least_the_model(tensor, pipeline, chunks):
+    layout = LAYOUT | {"tensor_parallel": tensor, "pipeline_parallel": pipeline, "virtual_stages": chunks}
+    outputs = ["parameters", "stage_sharded_parameters", "stage_replicated_parameters"]
+    found = evaluate(layout, outputs)
+    rank = found["stage_sharded_parameters"] + found["stage_replicated_parameters"]
+    assert rank * tensor * pipeline >= found["parameters"] * (1 - 1e-12)
+
+
+@given(st.sampled_from(["none", "selective", "full"]), st.integers(1, 8))
+def test_more_recomputation_never_needs_more_kept_activations(recompute, size):
+    layout = LAYOUT | {"micro_batch_size": size, "global_batch_size": 8 * 64 * size, "flash_attention": 0}
+    kept = {
+        word: evaluate(layout | {"recompute": word}, "memory_activations_bytes")["memory_activations_bytes"]
+        for word in ("none", "selective", "full")
+    }
+    assert kept["none"] >= kept["selective"] >= kept["full"]
+
+
+def test_too_little_memory_does_not_fit():
+    layout = LAYOUT | {"zero_stage": 0}
+    assert evaluate(layout | {"accelerator_memory_bytes": 40e9}, "fits") == {"fits": 0.0}
+    assert evaluate(layout | {"accelerator_memory_bytes": 400e9}, "fits") == {"fits": 1.0}

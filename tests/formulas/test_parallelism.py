@@ -1,0 +1,63 @@
+"""Schedules against an emulator, and collectives against each other."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factorykit.formulas import network
+from factorykit.model.evaluate import evaluate
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "schedules.csv"
+NAMES = {"interleave v2": "interleaved", "1f1b_overlap": "1f1b"}
+with GOLDEN.open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['schedule']}-{row['stages']}-{row['micro_batches']}")
+def test_makespans_meet_the_emulator(row):
+    chunks = float(row["chunks"])
+    stage = {f"stage_{name}": chunks * float(row[name]) for name in ("forward_s", "backward_s", "weight_gradient_s")}
+    overlapped = float(row["overlapped_s"]) * (chunks if row["schedule"] == "dualpipe_v" else 1.0)
+    inputs = {
+        **stage,
+        "stage_overlapped_s": overlapped,
+        "schedule": NAMES.get(row["schedule"], row["schedule"]),
+        "pipeline_parallel": float(row["stages"]),
+        "virtual_stages": chunks if row["schedule"] == "interleave v2" else 1.0,
+        "micro_batches": float(row["micro_batches"]),
+    }
+    assert evaluate(inputs, "pipeline_makespan_s") == {"pipeline_makespan_s": float(row["makespan_s"])}
+
+
+@given(st.sampled_from(["1f1b", "interleaved", "zb1p", "dualpipe", "dualpipe_v"]))
+def test_one_stage_never_waits(schedule):
+    inputs = {"schedule": schedule, "pipeline_parallel": 1, "virtual_stages": 1, "stage_forward_s": 1}
+    inputs |= {"stage_backward_s": 2, "stage_weight_gradient_s": 1, "stage_overlapped_s": 3}
+    assert evaluate(inputs, "pipeline_idle_s") == {"pipeline_idle_s": 0.0}
+
+
+@given(st.floats(1e3, 1e12), st.integers(1, 4096), st.floats(1e9, 1e12), st.floats(0, 1e-4))
+def test_an_all_reduce_is_two_reduce_scatters(size, ranks, rate, latency):
+    once = network.ring_reduce_scatter_s(size, float(ranks), rate, latency)
+    assert network.ring_all_reduce_s(size, float(ranks), rate, latency) == pytest.approx(2 * once)
+
+
+@given(st.floats(1e3, 1e12), st.sampled_from([8, 16, 64, 512]), st.floats(1e9, 1e11))
+def test_two_tiers_alike_are_one_tier(size, ranks, rate):
+    two = network.hierarchical_all_reduce_s(size, float(ranks), 8.0, rate, rate, 0.0, 0.0)
+    assert two == pytest.approx(network.ring_all_reduce_s(size, float(ranks), rate, 0.0))
+
+
+@given(st.floats(1e3, 1e12), st.sampled_from([16, 64, 512]))
+def test_a_group_that_leaves_its_domain_is_slower(size, ranks):
+    links = (9e11, 5e10, 1.0, 1.0, 0.0, 0.0)
+    inside = network.two_tier_ring_s(size, float(ranks), float(ranks), *links)
+    assert network.two_tier_ring_s(size, float(ranks), 8.0, *links) > inside
+
+
+@pytest.mark.parametrize("collective", [network.ring_all_reduce_s, network.tree_all_reduce_s, network.all_to_all_s])
+def test_one_rank_sends_nothing(collective):
+    assert collective(1e9, 1.0, 1e11, 1e-6) == 0.0

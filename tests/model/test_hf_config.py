@@ -1,0 +1,119 @@
+"""Configuration files of models: counts come out right, and what is not understood is named."""
+
+import json
+
+import pytest
+
+import factorykit as fk
+from factorykit.errors import ScenarioError
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_act": "silu",
+    "hidden_size": 16384,
+    "intermediate_size": 53248,
+    "num_attention_heads": 128,
+    "num_hidden_layers": 126,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "tie_word_embeddings": False,
+    "rope_scaling": {"factor": 8.0},
+    "max_position_embeddings": 131072,
+}
+MIXTRAL = {
+    "model_type": "mixtral",
+    "hidden_act": "silu",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+    "vocab_size": 32000,
+}
+DEEPSEEK = {
+    "model_type": "deepseek_v3",
+    "hidden_act": "silu",
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "moe_intermediate_size": 2048,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "num_hidden_layers": 61,
+    "first_k_dense_replace": 3,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 8,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "moe_layer_freq": 1,
+    "vocab_size": 129280,
+}
+QWEN_MOE = {
+    "model_type": "qwen3_moe",
+    "hidden_act": "silu",
+    "hidden_size": 4096,
+    "intermediate_size": 12288,
+    "moe_intermediate_size": 1536,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "num_hidden_layers": 94,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+    "vocab_size": 151936,
+}
+NEOX = {
+    "model_type": "gpt_neox",
+    "hidden_act": "gelu_fast",
+    "hidden_size": 6144,
+    "intermediate_size": 24576,
+    "num_attention_heads": 64,
+    "num_hidden_layers": 44,
+    "vocab_size": 50432,
+    "tie_word_embeddings": False,
+    "rotary_pct": 0.25,
+}
+
+
+def written(tmp_path, config):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    return file
+
+
+# Billions of parameters as the models' cards print them, to a hundredth of them.
+@pytest.mark.parametrize(
+    ("config", "total"), [(LLAMA, 405.85), (MIXTRAL, 46.70), (DEEPSEEK, 671.03), (QWEN_MOE, 235.09), (NEOX, 20.55)]
+)
+def test_parameters_follow_from_the_file(tmp_path, config, total):
+    found = fk.evaluate(fk.read_hf_config(written(tmp_path, config)), "parameters")
+    assert found["parameters"] / 1e9 == pytest.approx(total, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"num_mamba_heads": 32}, "num_mamba_heads"),
+        ({"hidden_act": "sinus"}, "sinus"),
+        ({"hidden_size": None}, "hidden_size"),
+        ({"vocab_size": "many"}, "vocabulary_size"),
+    ],
+)
+def test_what_is_not_understood_is_named(tmp_path, change, word):
+    with pytest.raises(ScenarioError, match=word):
+        fk.read_hf_config(written(tmp_path, LLAMA | change))
+
+
+def test_a_file_that_is_no_configuration_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("[1, 2")
+    with pytest.raises(ScenarioError, match=r"config\.json"):
+        fk.read_hf_config(tmp_path)
+    with pytest.raises(ScenarioError, match=r"absent\.json"):
+        fk.read_hf_config(tmp_path / "absent.json")
