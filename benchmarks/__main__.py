@@ -6,7 +6,7 @@ import importlib
 import platform
 import sys
 
-TOPICS = ("imports", "chain", "scalar")
+TOPICS = ("imports", "chain", "scalar", "search")
 
 
 def main() -> None:

@@ -117,7 +117,7 @@ class Ceilings(Sourced):
     A row is the best rate that any matrix product reached on one chip alone, dense, by a search over shapes.
     """
 
-    ceiling = key("chip and precision", unique=True, pattern=STATEMENT)
+    ceiling = key("chip and precision", unique=True, pattern=STATEMENT, entity=True)
     accelerator = reference("accelerators.accelerator", "chip", required=True)
     precision = text("number format", required=True, one_of=("bf16", "fp8"))
     gemm_flop_per_s = number("FLOP/s", "best rate of a matrix product")
@@ -134,7 +134,7 @@ class Links(Sourced):
         nullable=False,
         regex=KEY,
         description="chip",
-        metadata={"references": "accelerators.accelerator"},
+        metadata={"references": "accelerators.accelerator", "entity": True},
     )
     scale_out_bytes_per_s = measured("scale_out_bytes_per_s")
     scale_up_fallback_bytes_per_s = number(
@@ -151,7 +151,7 @@ class PerformanceConstants(Sourced):
     measured runs of that family, so that no family is judged by constants fitted on it.
     """
 
-    constant = key("quantity and, after @, the family left out", unique=True, pattern=STATEMENT)
+    constant = key("quantity and, after @, the family left out", unique=True, pattern=STATEMENT, entity=True)
     quantity = dy.String(
         nullable=False, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
     )

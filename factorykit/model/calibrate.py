@@ -46,7 +46,7 @@ class Measured:
         import numpy as np
 
         with np.errstate(all="ignore"):
-            return compute(self.steps, {**constants(), **self.arrays, **values})
+            return compute(self.steps, {**constants(), **self.arrays, **values})  # type: ignore[arg-type]
 
     def chosen(self, values: Mapping[str, float]) -> np.ndarray:
         """Return the number of the scenario that stands for each row: the fastest that fits, else the smallest."""
@@ -104,6 +104,7 @@ def fit(measured: Measured, without: str | None = None) -> tuple[dict[str, float
 
     x, damping = start.copy(), 1e-2
     r = residuals(x)
+    normal = np.eye(len(x))
     for _ in range(ROUNDS):
         slopes = np.array([(residuals(x + STEP * unit) - r) / STEP for unit in np.eye(len(x))]).T
         normal = slopes.T @ slopes

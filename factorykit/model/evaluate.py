@@ -306,7 +306,7 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
     if lazy:
         floats = floats.with_columns(pl.when(_holds(name)).then(pl.col(name)).alias(name) for name in inputs)
     else:
-        _check_frame(frame, floats, inputs)
+        _check_frame(frame, floats, inputs)  # type: ignore[arg-type]
         _check_agreement(floats, given, using)
     for layer in columns(steps):
         floats = floats.with_columns(layer)

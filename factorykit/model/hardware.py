@@ -200,4 +200,5 @@ def joined(frame: Any) -> Any:
     if "precision" not in have:
         frame = frame.with_columns(pl.lit("bf16").alias("precision"))
     kept = [name for name in table.collect_schema() if name in ("accelerator", "precision") or name not in have]
-    return frame.join(table.select(kept), on=["accelerator", "precision"], how="left", maintain_order="left")
+    brought: Any = table.select(kept)
+    return frame.join(brought, on=["accelerator", "precision"], how="left", maintain_order="left")

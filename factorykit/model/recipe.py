@@ -131,7 +131,8 @@ def _interval(values: Mapping[str, Any]) -> Row:
 
 def _best_interval(values: Mapping[str, Any], rivals: Mapping[str, str]) -> Row:
     step, wanted = "checkpoint interval against the optimum", "within half and twice the interval that loses least"
-    given = {name: value for name, value in values.items() if name != "checkpoint_interval_optimal_s"}
+    apart = ("checkpoint_interval_optimal_s", "data_parallel")
+    given = {name: value for name, value in values.items() if name not in apart}
     try:
         best = evaluate(given, "checkpoint_interval_optimal_s", using=rivals)["checkpoint_interval_optimal_s"]
     except MissingQuantity:

@@ -96,7 +96,7 @@ def _precision(stated: str | None, assumed: list[str]) -> str:
     return found
 
 
-def _chip(row: Mapping[str, Any], precision: str) -> dict[str, float]:
+def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     hardware = row["hardware"]
     key = find(hardware) if hardware else None
     if key is None:
@@ -121,7 +121,7 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, float]:
     stated = link_bytes_per_s(network)
     if stated:
         chip["scale_out_bytes_per_s"] = stated
-    return {**chip, "accelerator": key}  # type: ignore[dict-item]
+    return {**chip, "accelerator": key}
 
 
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
@@ -162,7 +162,7 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
     }
 
 
-def _layout(row: Mapping[str, Any], year: float, experts: float, assumed: list[str]) -> dict[str, float | str]:
+def _layout(row: Mapping[str, Any], year: float, experts: float, assumed: list[str]) -> dict[str, Any]:
     count = float(row["accelerator_count"])
     if row.get("tp") is None and row.get("pp") is None:
         if experts > 1:
