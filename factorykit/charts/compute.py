@@ -16,8 +16,8 @@ from factorykit.charts.theme import PALETTE
 
 def bars(frame: pl.DataFrame, quantity: str, *, title: str, source: str, by: str = "label") -> alt.LayerChart:
     """Show which cluster has how much of a quantity: one row per cluster, longest bar first."""
-    started = encoding.chart(frame)
-    rows = alt.Y(f"{by}:N", title=None, sort="-x", axis=alt.Axis(labelLimit=260, ticks=False, domain=False))
+    started = encoding.chart(frame.sort(quantity, descending=True))
+    rows = alt.Y(f"{by}:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False))
     bar = started.mark_bar(cornerRadiusEnd=3, height={"band": 0.62}).encode(
         x=encoding.x(quantity), y=rows, tooltip=encoding.tooltip([by, quantity])
     )
@@ -45,9 +45,7 @@ def statements(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -
         .mark_point(filled=True, size=110, opacity=0.85)
         .encode(
             x=encoding.x(quantity, scale=alt.Scale(type="log", padding=20)),
-            y=alt.Y(
-                "cluster:N", title=None, sort=None, axis=alt.Axis(labelLimit=260, ticks=False, domain=False, grid=True)
-            ),
+            y=alt.Y("cluster:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
             color=alt.Color("who:N", title=None, scale=alt.Scale(range=list(PALETTE))),
             shape=alt.Shape("who:N", title=None),
             tooltip=encoding.tooltip(["cluster", quantity, "who", "source", "as_of"]),

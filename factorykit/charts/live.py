@@ -314,12 +314,11 @@ class Live:
         return self.only_where[:1] if self.only_where else ()
 
     def summary(self, changes: Mapping[str, Any] | None = None) -> str:
-        """Return the chart as a few lines of numbers, in the units of the vocabulary."""
-        now = self.now(changes)
-        lines = [self.title, *summary_lines(self.rows(changes)), "now: " + _pairs(now)]
+        """Return the chart as lines of numbers, in the units of the vocabulary."""
+        lines = [self.title, *summary_lines(self.rows(changes)), "now", *_pairs(self.now(changes))]
         for point in self.points:
             found = self.now(changes, point)
-            lines.append(f"{point.label}: {_pairs({name: found[name] for name in (self.x, *self.outputs)})}")
+            lines += [point.label, *_pairs({name: found[name] for name in (self.x, *self.outputs)})]
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
@@ -522,6 +521,7 @@ class Live:
                     "encoding": axes | color,
                 }
             )
+        late = f"scale('x', {now['x']}) > 0.72 * width"
         place = [
             {"calculate": now["x"], "as": "x"},
             {"calculate": now["y"], "as": "y"},
@@ -540,7 +540,13 @@ class Live:
                         "encoding": axes,
                     },
                     {
-                        "mark": {"type": "text", "dx": 8, "dy": -10, "align": "left", "fontWeight": 600},
+                        "mark": {
+                            "type": "text",
+                            "dx": {"expr": f"{late} ? -8 : 8"},
+                            "dy": -10,
+                            "align": {"expr": f"{late} ? 'right' : 'left'"},
+                            "fontWeight": 600,
+                        },
                         "encoding": axes | {"text": {"field": "text"}},
                     },
                 ],
@@ -563,16 +569,16 @@ def _described(name: str, label: str) -> dict[str, Any]:
     return {"name": _named(name, label), "title": title, "scale": row.display_scale}
 
 
-def _pairs(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.6g}" for name, value in values.items())
+def _pairs(values: Mapping[str, float]) -> list[str]:
+    width = max(map(len, values))
+    return [f"  {name:<{width}}  {value:.6g}" for name, value in values.items()]
 
 
 def summary_lines(frame: pl.DataFrame) -> list[str]:
     """Return rows and, per column of numbers, minimum, median and maximum, aligned."""
     numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric() and column.count()]
-    width = max((len(column.name) for column in numbers), default=0)
-    lines = [f"{frame.height} rows"]
-    for column in numbers:
-        low, middle, high = (f"{value:.6g}" for value in (column.min(), column.median(), column.max()))  # type: ignore[str-format]
-        lines.append(f"{column.name:<{width}}  min {low:>11}  median {middle:>11}  max {high:>11}")
-    return lines
+    values = [(column.name, column.min(), column.median(), column.max()) for column in numbers]
+    table = [(f"{frame.height} rows", "min", "median", "max")]
+    table += [(name, *(f"{value:.6g}" for value in three)) for name, *three in values]  # type: ignore[misc]
+    width = max(len(row[0]) for row in table)
+    return [f"{name:<{width}}{low:>13}{middle:>13}{high:>13}" for name, low, middle, high in table]

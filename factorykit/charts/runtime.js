@@ -19,11 +19,10 @@ const STYLE = `
 .factorykit-chart select option{color:CanvasText;background:Canvas}
 .factorykit-chart button:hover{background:color-mix(in srgb,currentColor 9%,transparent)}
 .factorykit-chart :is(button,select,input,summary):focus-visible{outline:2px solid #2f8fd0;outline-offset:2px}
-.factorykit-chart .fk-readouts{display:flex;flex-wrap:wrap;gap:.35rem 2rem;margin:0 0 .75rem}
-.factorykit-chart .fk-readouts>div{min-width:8rem}
+.factorykit-chart .fk-readouts{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,auto));justify-content:start;gap:.35rem 2rem;margin:0 0 .75rem}
 .factorykit-chart .fk-name{font-size:.82rem;opacity:.8}
 .factorykit-chart .fk-value{font-size:1.3rem;font-weight:600;font-variant-numeric:tabular-nums}
-.factorykit-chart .fk-views{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1rem}
+.factorykit-chart .fk-views{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr));gap:1rem}
 .factorykit-chart .fk-view{width:100%;min-width:0}
 .factorykit-chart .fk-view .vega-embed{width:100%;padding:0!important;display:block}
 .factorykit-chart .fk-view svg{display:block;max-width:100%;height:auto;overflow:visible}
@@ -185,11 +184,14 @@ class Chart {
     const spec = structuredClone(source);
     spec.config = structuredClone(config);
     if (grid) spec.datasets = { ...spec.datasets, grid: grid.values.map((value) => ({ [grid.field]: value })) };
-    wrapTitle(spec, await width(place));
+    const room = await width(place);
+    wrapTitle(spec, room);
+    if (room < 480) spec.config.axis = { ...spec.config.axis, labelLimit: Math.round(room * 0.34) };
     const api = await vegaEmbed(place, spec, {
       mode: "vega-lite",
       renderer: "svg",
       actions: false,
+      logLevel: 1, // errors; Vega-Lite warns of every chart with a step for its height
       tooltip: (handler, event, item, value) => this.tip(place, event, value, index),
       loader: { http: { mode: "same-origin" } },
     });

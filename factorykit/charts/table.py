@@ -25,10 +25,11 @@ class Table:
         numbers = {name: dtype.is_numeric() for name, dtype in self.frame.schema.items()}
         head = "".join(f"<th{_right(numbers[name])}>{escape(_label(name))}</th>" for name in self.frame.columns)
         rows = [
-            "".join(f"<td{_right(numbers[name])}>{_linked(_cell(name, value))}</td>" for name, value in row.items())
+            [(_cell(name, value), numbers[name]) for name, value in row.items()]
             for row in self.frame.iter_rows(named=True)
         ]
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        cells = ("".join(f"<td{_style(*cell)}>{_linked(cell[0])}</td>" for cell in row) for row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
         return f'<table class="table fk-frame"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
@@ -43,6 +44,11 @@ def _label(name: str) -> str:
 
 def _right(number: bool) -> str:
     return ' style="text-align:right"' if number else ""
+
+
+def _style(text: str, number: bool) -> str:
+    """Return the style of a cell: numbers stand to the right, what is short stays on one line."""
+    return _right(number) if number or len(text) > 32 else ' style="white-space:nowrap"'
 
 
 def _cell(name: str, value: Any) -> str:

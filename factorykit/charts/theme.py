@@ -29,7 +29,7 @@ def config(ink: str = INK) -> dict[str, Any]:
         "view": {"stroke": None},
         "title": {
             "anchor": "start",
-            "frame": "group",
+            "frame": "bounds",
             "color": ink,
             "subtitleColor": ink,
             "fontSize": 15,
@@ -49,6 +49,7 @@ def config(ink: str = INK) -> dict[str, Any]:
             "titleFontWeight": "normal",
             "titlePadding": 8,
             "labelPadding": 4,
+            "labelLimit": 260,
         },
         "axisX": {"grid": False},
         "axisY": {"domain": False, "ticks": False, "titleAngle": 0, "titleAlign": "left", "titleAnchor": "end"}

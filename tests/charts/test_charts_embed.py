@@ -57,7 +57,9 @@ def test_altair_charts_go_through_the_same_door() -> None:
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     assert data is not None
     assert "factorykit-chart" in data["text/html"]
-    assert data["text/plain"].startswith("Peak\n2 rows\ncluster_peak_flop_per_s  min    2.03e+18")
+    assert data["text/plain"].startswith(
+        "Peak\n2 rows                           min       median          max\ncluster_peak_flop_per_s     2.03e+18"
+    )
 
 
 def test_the_source_reaches_the_reader() -> None:
