@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import altair as alt
 
-from factorykit.charts import checkpoint, compute, cost
+from factorykit.charts import audit, checkpoint, compute, cost
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import mimebundle, renderer, svg
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live
 from factorykit.charts.table import table
 
-__all__ = ["Case", "Live", "checkpoint", "compute", "cost", "finish", "mimebundle", "page_script", "svg", "table"]
+__all__ = [
+    "Case",
+    "Live",
+    "audit",
+    "checkpoint",
+    "compute",
+    "cost",
+    "finish",
+    "mimebundle",
+    "page_script",
+    "svg",
+    "table",
+]
 
 alt.renderers.register("factorykit", renderer)
 if alt.renderers.active == "default":

@@ -1,6 +1,6 @@
-"""Pages that are printed from code and data: methods, vocabulary, data. Written beside the pages kept by hand.
+"""Pages that are printed from code and data: methods, vocabulary, data, audit. Written beside those kept by hand.
 
-All three are markdown in the dialect that both renderers know, and are ignored by git.
+All of them are markdown in the dialect that both renderers know, and are ignored by git.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
 def write(root: Path) -> None:
-    """Write methods, vocabulary and data page, the tables to download and the pages' script below ``root/report``.
+    """Write methods, vocabulary, data and audit pages, downloads and the pages' script below ``root/report``.
 
     Raises
     ------
@@ -38,6 +38,8 @@ def write(root: Path) -> None:
     _write(report / "methods.qmd", methods(keys))
     _write(report / "vocabulary.qmd", vocabulary_page())
     _write(report / "data.qmd", data_page(root / "data", report / "downloads"))
+    for name, text in audit_pages(root / "data").items():
+        _write(report / f"{name}.qmd", text)
     _write(report / "assets" / "factorykit.js", script())
 
 
@@ -186,7 +188,7 @@ def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, 
     else:
         computed = " \\\\\n".join(line.replace(" = ", " &= ", 1) for line in lines)
         parts += [
-            f"$$ {' '.join(stated.split())} $$ {label}",
+            f"$$ {_lines(stated)} $$ {label}",
             '::: {.callout-note collapse="true" title="As it is computed, step by step"}',
             f"$$ \\begin{{aligned}}\n{computed}\n\\end{{aligned}} $$",
             ":::",
@@ -199,6 +201,12 @@ def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, 
     used = ", ".join(f"[{quantity(user).label}](#{_dashed(user)})" for user in users.get(name, ()))
     parts.append(f"::: {{.fk-meta}}\nSource: {cites}{f' Used by: {used}.' if used else ''}\n:::")
     return "\n\n".join(part for part in parts if part)
+
+
+def _lines(equation: str) -> str:
+    """Return an equation on one line of text; several lines of mathematics become an aligned block."""
+    joined = " ".join(equation.split())
+    return rf"\begin{{aligned}} {joined} \end{{aligned}}" if r"\\" in joined else joined
 
 
 def _where(row: Quantity) -> str:
@@ -364,3 +372,192 @@ def _linked(text: str, address: str | None) -> str:
 def _size(file: Path) -> str:
     size = file.stat().st_size
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
+
+
+# Audit
+
+
+TONES = {
+    "agrees": "tip",
+    "rounding": "tip",
+    "superseded": "warning",
+    "disagrees": "important",
+    "unit error": "important",
+    "not checkable": "note",
+}
+WORST = 25
+"""Claims that the audit page lists as farthest off."""
+
+
+def audit_pages(data: Path) -> dict[str, str]:
+    """Return the pages of the audit by name: an overview, and one page a document with every claim unfolded.
+
+    Nothing without a table of claims.
+    """
+    if not (data / "claims.parquet").is_file():
+        return {}
+    import polars as pl
+
+    from factorykit.datasets import table
+    from factorykit.model.audit import VERDICTS, audit
+
+    rows = audit()
+    sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
+    documents = rows["document"].unique(maintain_order=True).to_list()
+    counts = rows.group_by("document", "verdict").len()
+    table_rows = [
+        f"| [{_escaped(_short(sources[name]))}]({_page(name)}.qmd) "
+        + "".join(f"| {_count(counts, name, verdict)} " for verdict in VERDICTS)
+        + f"| {rows.filter(pl.col('document') == name).height} |"
+        for name in documents
+    ]
+    every = "".join(f"| {rows.filter(pl.col('verdict') == verdict).height} " for verdict in VERDICTS)
+    worst = (
+        rows.filter(pl.col("ratio") > 0, ~pl.col("verdict").is_in(["agrees", "rounding"]))
+        .sort(pl.col("ratio").log().abs(), descending=True, maintain_order=True)
+        .head(WORST)
+    )
+    overview = [
+        _front("Audit", "Every quantitative claim of five documents, recomputed with the formulas and tables here."),
+        f"{rows.height} claims, each with where it stands, what it states, a recipe that recomputes it from "
+        "quantities, formulas and table cells, and a verdict that the code reaches: *agrees* within 1 % or inside the "
+        "stated range; *rounding* up to 5 %, or ranges that share a quarter; *unit error*, off by a power of 1000, "
+        "computed from such a number, or right in another unit; *superseded*, a source nearer to the fact says "
+        "otherwise; *disagrees*; *not checkable*. Counted events and years have to come out to the last printed digit. "
+        "[The notebook](../notebooks/20-audit.ipynb) reads the result; the tables "
+        "[claims](data.qmd#table-claims), [facts](data.qmd#table-facts) and [conflicts](data.qmd#table-conflicts) hold "
+        "what goes in.",
+        "## Verdicts by document {#sec-verdicts}",
+        "\n".join(
+            [
+                f"| Document | {' | '.join(verdict.capitalize() for verdict in VERDICTS)} | All |",
+                f"|{'-' * 40}|{'-------:|' * (len(VERDICTS) + 1)}",
+                *table_rows,
+                f"| All {every}| {rows.height} |",
+            ]
+        ),
+        f"## The {WORST} claims that are farthest off {{#sec-worst}}",
+        "\n".join(
+            [
+                "| Claim | Printed | Recomputed | Ratio | Verdict |",
+                f"|{'-' * 40}|{'-' * 20}|{'-' * 16}|{'-' * 8}:|{'-' * 12}|",
+                *[_worst_row(row) for row in worst.to_dicts()],
+            ]
+        ),
+    ]
+    pages = {"audit": "\n\n".join(overview) + "\n"}
+    cells = {row["claim"]: row for row in table("claims").collect().to_dicts()}
+    for name in documents:
+        pages[_page(name)] = _document_page(
+            sources[name], rows.filter(pl.col("document") == name).to_dicts(), cells, sources
+        )
+    return pages
+
+
+def _document_page(
+    document: dict[str, Any],
+    rows: list[dict[str, Any]],
+    cells: dict[str, dict[str, Any]],
+    sources: dict[str, dict[str, Any]],
+) -> str:
+    from factorykit.model.recipes import Tables, cook
+
+    tables = Tables()
+    parts = [
+        _front(f"Audit: {_short(document).lower()}", "Every claim of one document, its recipe unfolded."),
+        f"{_escaped(document['title'])}. {len(rows)} claims in the order of the text; the locator is a line of "
+        f"`{document['file']}`. [All documents](audit.qmd).",
+    ]
+    for row in rows:
+        recipe = cells[row["claim"]]["recipe"]
+        used = cook(recipe, tables).parts if recipe and not row["error"] else ()
+        parts.append(_claim(row, used, sources))
+    return "\n\n".join(parts) + "\n"
+
+
+def _claim(row: dict[str, Any], used: Iterable[Any], sources: dict[str, dict[str, Any]]) -> str:
+    verdict = row["verdict"] or "recipe fails"
+    ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
+    title = f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}".replace('"', "'")
+    lines = [
+        f":::: {{#{_dashed(row['claim'])}}}",
+        f'::: {{.callout-{TONES.get(verdict, "important")} collapse="true" title="{title}"}}',
+        _escaped(row["why"]),
+        f"Stated in {_escaped(row['locator'])}: {_stated(row)}. {_recomputed(row)}",
+    ]
+    if row["recipe"]:
+        lines.append(f"```\n{textwrap.fill(row['recipe'], 96, break_long_words=False, break_on_hyphens=False)}\n```")
+    listed = [f"- {_used(part, sources)}" for part in used if part.kind != "constant"]
+    if listed:
+        lines.append("\n".join(listed))
+    if row["superseded_by"]:
+        lines.append(f"Superseded by {_source(sources[row['superseded_by']])}.")
+    return "\n\n".join([*lines, ":::", "::::"])
+
+
+def _used(part: Any, sources: dict[str, dict[str, Any]]) -> str:
+    value = _escaped(part.value) if isinstance(part.value, str) else _amount(part.value, part.unit)
+    if part.kind == "formula":
+        return f"[{_escaped(quantity(part.key).label)}](methods.qmd#{_dashed(part.key)}): {value}"
+    if part.kind == "claim":
+        document, _, _ = part.key.partition("_")
+        return f"claim [{part.key}](audit-seed-{document[1:]}.qmd#{_dashed(part.key)}): {value}"
+    said = f", {_source(sources[part.source])}" if part.source else ""
+    return f"`{part.text}` = {value}{said}"
+
+
+def _worst_row(row: dict[str, Any]) -> str:
+    name = _escaped(f"{row['subject']}, {row['claimed']}")
+    link = f"[{name}]({_page(row['document'])}.qmd#{_dashed(row['claim'])})"
+    found = _amount(row["recomputed"], row["unit"])
+    return f"| {link} | {_escaped(row['printed'])} | {found} | {_ratio(row['ratio'])} | {row['verdict']} |"
+
+
+def _stated(row: dict[str, Any]) -> str:
+    low, high = row["stated_low"], row["stated_high"]
+    if low is not None and high is not None:
+        return f"{_amount(low, row['unit'])} to {_amount(high, row['unit'])}"
+    if low is not None:
+        return f"at least {_amount(low, row['unit'])}"
+    if high is not None:
+        return f"at most {_amount(high, row['unit'])}"
+    return _amount(row["stated"], row["unit"])
+
+
+def _recomputed(row: dict[str, Any]) -> str:
+    if row["recomputed"] is None:
+        return ""
+    if row["recomputed_low"] is None:
+        return f"Recomputed: {_amount(row['recomputed'], row['unit'])}."
+    return (
+        f"Recomputed: {_amount(row['recomputed_low'], row['unit'])} to {_amount(row['recomputed_high'], row['unit'])}."
+    )
+
+
+def _amount(value: float, unit: str) -> str:
+    unit, rest = ("byte", "/d") if unit == "byte/d" else (unit or "1", "")
+    row = Quantity("", unit, "", "", "", "", "", None, None, None, "", "", 1.0)
+    return _escaped(row.text(value, digits=4)) + rest
+
+
+def _ratio(value: float) -> str:
+    return f"×{value:,.0f}" if value >= 100 else f"×{value:.3g}"
+
+
+def _count(counts: Any, document: str, verdict: str) -> int:
+    return counts.filter((counts["document"] == document) & (counts["verdict"] == verdict))["len"].sum()
+
+
+def _short(document: dict[str, Any]) -> str:
+    """Return what sort of text a document is, from the words in brackets at the end of its title."""
+    found = re.search(r"\(([^()]*)\)$", document["title"])
+    word = found[1] if found else document["title"]
+    return word[0].upper() + word[1:]
+
+
+def _page(document: str) -> str:
+    return f"audit-{_dashed(document)}"
+
+
+def _source(row: dict[str, Any]) -> str:
+    return _linked(row["title"], row["url"])

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 from conftest_values import encoded_fields, known_fields
 
-from factorykit.charts import compute, cost, encoding, table
+from factorykit.charts import audit, compute, cost, encoding, table
 from factorykit.charts.theme import PALETTE, STILL_INK
+from factorykit.model.audit import VERDICTS
 from factorykit.quantities import quantity
 
 CLUSTERS = pl.DataFrame({"label": ["Great </script> plains", "Small"], "cluster_peak_flop_per_s": [2.43e19, 2.03e18]})
@@ -41,6 +42,17 @@ def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
     assert spec["description"]
     assert spec["usermeta"]["source"]
     assert quantity(name).title in str(spec)
+
+
+def test_charts_of_the_audit_are_valid_and_colour_every_verdict_alike() -> None:
+    counts = pl.DataFrame({"document": ["A", "A"], "verdict": ["agrees", "unit error"], "claims": [3, 1]})
+    worst = pl.DataFrame({"label": ["a"], "ratio": [1e3], "verdict": ["unit error"], "printed": ["1"], "why": ["slip"]})
+    for chart in (audit.verdicts(counts, title="T", source="S"), audit.ratios(worst, title="T", source="S")):
+        spec = chart.to_dict()
+        assert encoded_fields(spec) <= known_fields(spec) | {"color_verdict_sort_index"}
+        assert spec["usermeta"]["source"] == "S"
+        assert str(list(audit.COLOURS)) in str(spec)
+    assert set(audit.COLOURS) == set(VERDICTS)
 
 
 def test_a_quantity_is_drawn_in_its_display_unit() -> None:

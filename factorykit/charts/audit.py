@@ -1,0 +1,75 @@
+"""Which published claims hold up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from factorykit.charts import encoding
+from factorykit.charts.finish import finish
+from factorykit.charts.theme import PALETTE
+
+BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY, _ = PALETTE
+COLOURS = {
+    "agrees": GREEN,
+    "rounding": SKY,
+    "superseded": OCHRE,
+    "disagrees": VERMILION,
+    "unit error": PURPLE,
+    "not checkable": "#8a8a8a",
+}
+"""Verdicts from the best to the one that says nothing, each with its colour."""
+
+
+def verdicts(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
+    """Show how many claims of each document have which verdict.
+
+    ``frame`` has one row per document and verdict: ``document``, ``verdict``, ``claims``.
+    """
+    bars = (
+        alt.Chart(frame)
+        .mark_bar()
+        .encode(
+            x=alt.X("claims:Q", title="Claims"),
+            y=alt.Y("document:N", title=None, sort=None),
+            color=_colour(),
+            order=alt.Order("color_verdict_sort_index:Q"),
+            tooltip=[*encoding.tooltip(["document", "verdict"]), alt.Tooltip("claims:Q", title="Claims")],
+        )
+    )
+    return finish(
+        bars.properties(height=alt.Step(34)),
+        title,
+        source=source,
+        description="Number of claims of each document, one bar a document, divided by verdict.",
+    )
+
+
+def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
+    """Show how far the claims are off: recomputed over stated, on a logarithmic axis around one.
+
+    ``frame`` has one row per claim: ``label``, ``ratio``, ``verdict``, ``printed``, ``why``; in the order to be shown.
+    """
+    scale = alt.Scale(type="log", padding=24)
+    started = alt.Chart(frame)
+    dots = started.mark_point(filled=True, size=90, opacity=1).encode(
+        x=alt.X("ratio:Q", title="Recomputed over stated", scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
+        y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
+        color=_colour(),
+        tooltip=[*encoding.tooltip(["label", "printed", "verdict", "why"]), alt.Tooltip("ratio:Q", format=".4~g")],
+    )
+    one = started.mark_rule(color="gray", strokeDash=[4, 3]).encode(x=alt.datum(1.0))
+    return finish(
+        (one + dots).properties(height=alt.Step(22)),
+        title,
+        source=source,
+        description="Recomputed over stated for the claims that are farthest off, a line per claim; one is agreement.",
+    )
+
+
+def _colour() -> alt.Color:
+    words = list(COLOURS)
+    scale = alt.Scale(domain=words, range=list(COLOURS.values()))
+    return alt.Color("verdict:N", title=None, sort=words, scale=scale)
