@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.datasets.catalogue import DESCRIPTOR, INCOMING, folder
+from factorykit.datasets.catalogue import CROISSANT, DESCRIPTOR, INCOMING, folder
+from factorykit.datasets.croissant import croissant
 from factorykit.errors import DatasetError, unknown
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class _Broken:
 
 
 def build(out: str | Path | None = None, *, sources: str | Path | None = None) -> pl.DataFrame:
-    """Build the tables: check every CSV file, then write Parquet and ``datapackage.json``, all or nothing.
+    """Build the tables: check every CSV file, then write Parquet and the descriptors, all or nothing.
 
     The same sources give the same bytes. A file that would not change is not touched. Until everything is written the
     previous tables stay in place; once it is, readers see the new ones even if moving them is interrupted.
@@ -83,6 +84,8 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
     """
     import polars as pl
 
+    from factorykit.datasets.schemas import RELEASED
+
     target = Path(out) if out is not None else folder()
     origin = Path(sources) if sources is not None else target / "sources"
     if sources is None and not origin.is_dir():
@@ -96,7 +99,8 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
         frame.write_parquet(buffer, compression="zstd", statistics=True)
         files[f"{name}.parquet"] = buffer.getvalue()
     package = _package(tables, files, views)
-    files[DESCRIPTOR] = (json.dumps(package, indent=1, ensure_ascii=False) + "\n").encode()
+    files[DESCRIPTOR] = _json(package)
+    files[CROISSANT] = _json(croissant(package, RELEASED))
     changed = _swap_in(files, target)
     rows = [
         (
@@ -110,6 +114,10 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
         for name, frame in tables.items()
     ]
     return pl.DataFrame(rows, schema=("table", "rows", "columns", "bytes", "sha256", "changed"), orient="row")
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _sha256(content: bytes) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 DESCRIPTOR: Final = "datapackage.json"
+CROISSANT: Final = "croissant.json"
+"""The same description in the vocabulary of machine-learning data sets."""
 INCOMING: Final = ".incoming"
 """Folder of finished tables that an interrupted build had no time to move; they are the newest ones."""
 REMEDY: Final = "run `factorykit data build`"

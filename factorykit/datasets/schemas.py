@@ -30,6 +30,8 @@ MODULES: Final = (
 """Where the tables are defined, in the order in which they are listed."""
 VERSION: Final = "0.1.0"
 """Version of the data package: raised with every release that changes a value or a column."""
+RELEASED: Final = "2026-11-21"
+"""Day of that version."""
 
 KEY: Final = r"^[a-z0-9][a-z0-9_]*$"
 STATEMENT: Final = r"^[a-z0-9_]+@[a-z0-9_]+(\.[0-9]+)?$"

@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -301,14 +301,34 @@ def data_page(data: Path, downloads: Path) -> str:
         raise SiteError(f"{descriptor}: no JSON ({error}); run `factorykit data build`") from error
     downloads.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(descriptor, downloads / descriptor.name)
+    croissant = data / "croissant.json"
+    if croissant.is_file():
+        shutil.copyfile(croissant, downloads / croissant.name)
+    also = " [croissant.json](downloads/croissant.json) says the same in the words of Croissant."
+    resources = package.get("resources", ())
     parts = [
         front,
         _escaped(package.get("description", "")),
         "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them: "
-        f"columns, units, keys, sources, licences and hashes. Version {package.get('version', '')}.",
+        f"columns, units, keys, sources, licences and hashes.{also if croissant.is_file() else ''} "
+        f"Version {package.get('version', '')}.",
+        _contents(resources),
     ]
-    parts += [_table(resource, data, downloads) for resource in package.get("resources", ())]
+    parts += [_table(resource, data, downloads) for resource in resources]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _contents(resources: Sequence[dict[str, Any]]) -> str:
+    """Return the list of tables, each with what a row is and a link to its columns."""
+    head = ["| Table | Rows | Columns | A row is |", f"|{'-' * 26}|{'-' * 6}:|{'-' * 8}:|{'-' * 60}|"]
+    rows = []
+    for each in resources:
+        name, said = each["name"], " ".join(str(each.get("description", "")).split())
+        first = re.split(r"(?<=\.) ", said, maxsplit=1)[0].removeprefix("A row is ")
+        link = f"[{_escaped(each.get('title') or name)}](#table-{_dashed(name)})"
+        width = len(each.get("schema", {}).get("fields", ()))
+        rows.append(f"| {link} | {each.get('rows', '')} | {width} | {_escaped(first)} |")
+    return "\n".join([*head, *rows]) if rows else ""
 
 
 def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
@@ -343,7 +363,9 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
             f"`{name}`: {frame.height} rows, {frame.width} columns. {_escaped(resource.get('description', ''))}",
             f"::: {{.fk-downloads}}\n{links}\n:::",
             _licences(resource),
-            "\n".join([*head, *rows]),
+            f'::: {{.callout-note collapse="true" title="{len(rows)} columns"}}\n\n'
+            + "\n".join([*head, *rows])
+            + "\n\n:::",
             _sources(resource),
         ]
         if part

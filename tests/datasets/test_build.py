@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from pathlib import Path
 
 import polars as pl
@@ -179,3 +180,34 @@ def test_the_tables_keep_what_the_descriptor_says():
     frictionless = pytest.importorskip("frictionless")
     report = frictionless.Package(str(catalogue.folder() / catalogue.DESCRIPTOR)).validate()
     assert report.valid, report.flatten(["message"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_croissant_describes_every_table_and_column():
+    croissant = pytest.importorskip("mlcroissant")
+    described = croissant.Dataset(jsonld=catalogue.folder() / catalogue.CROISSANT).metadata
+    assert not described.issues.errors
+    assert not described.issues.warnings
+    found = {records.id: [field.id for field in records.fields] for records in described.record_sets}
+    assert found == {
+        name: [f"{name}/{field['name']}" for field in resource["schema"]["fields"]]
+        for name, resource in catalogue.resources().items()
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_croissant_reads_the_rows_that_we_read():
+    croissant = pytest.importorskip("mlcroissant")
+    for name in ("pandas", "pyarrow"):
+        pytest.importorskip(name, reason="mlcroissant reads Parquet through pandas and pyarrow")
+    described = croissant.Dataset(jsonld=catalogue.folder() / catalogue.CROISSANT)
+    rows = list(described.records("grids"))
+    ours = data.table("grids").collect()
+    assert len(rows) == ours.height
+    assert rows[0]["grids/carbon_kg_per_kwh"] == ours["carbon_kg_per_kwh"][0]
+
+
+def test_all_tables_are_built_in_less_than_five_seconds(tmp_path):
+    start = time.perf_counter()
+    data.build(tmp_path, sources=catalogue.folder() / "sources")
+    assert time.perf_counter() - start < 5

@@ -1,0 +1,110 @@
+"""The data package once more as Croissant, the vocabulary in which machine-learning data sets describe themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+CONTEXT: Final = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+TYPES: Final = {"number": "sc:Float", "string": "sc:Text"}
+
+
+def croissant(package: Mapping[str, Any], released: str) -> dict[str, Any]:
+    """Return the Croissant description of a data package: its files, and for each table a record set of typed fields.
+
+    Units stand in each field's description, since Croissant has no place for them.
+    """
+    resources = package["resources"]
+    licence = package["licenses"][0]
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": package["name"],
+        "description": f"{package['title']}. {package['description']}",
+        "version": package["version"],
+        "license": licence["path"],
+        "datePublished": released,
+        "creator": {"@type": "sc:Organization", "name": "factorykit maintainers"},
+        "citeAs": f"factorykit maintainers ({released[:4]}). {package['title']}. Version {package['version']}.",
+        "distribution": [_file(each) for each in resources],
+        "recordSet": [_records(each) for each in resources],
+    }
+
+
+def _file(resource: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": resource["path"],
+        "name": resource["path"],
+        "description": resource["title"],
+        "contentUrl": resource["path"],
+        "contentSize": f"{resource['size_bytes']} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": resource["hash"].removeprefix("sha256:"),
+    }
+
+
+def _records(resource: Mapping[str, Any]) -> dict[str, Any]:
+    name, schema = resource["name"], resource["schema"]
+    foreign = {key["fields"][0]: key["reference"] for key in schema.get("foreignKeys", ())}
+    fields = []
+    for each in schema["fields"]:
+        unit = each.get("unit")
+        field: dict[str, Any] = {
+            "@type": "cr:Field",
+            "@id": f"{name}/{each['name']}",
+            "name": f"{name}/{each['name']}",
+            "description": f"{each['description']} [{unit}]" if unit and unit != "1" else each["description"],
+            "dataType": TYPES[each["type"]],
+            "source": {"fileObject": {"@id": resource["path"]}, "extract": {"column": each["name"]}},
+        }
+        if other := foreign.get(each["name"]):
+            field["references"] = {"field": {"@id": f"{other['resource'] or name}/{other['fields'][0]}"}}
+        fields.append(field)
+    keys = [{"@id": f"{name}/{key}"} for key in schema["primaryKey"]]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": f"{resource['title']}. {resource['description']}",
+        **({"key": keys[0] if len(keys) == 1 else keys} if keys else {}),
+        "field": fields,
+    }
