@@ -24,6 +24,7 @@ MODULES: Final = (
     __name__,
     "factorykit.datasets.schemas_equipment",
     "factorykit.datasets.schemas_practice",
+    "factorykit.datasets.schemas_series",
     "factorykit.datasets.schemas_audit",
     "factorykit.datasets.schemas_performance",
 )

@@ -1,0 +1,101 @@
+"""Series of others, summed up: the summaries follow from the published files, and counts from the studies."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import factorykit.datasets as data
+
+SHARED = Path(__file__).parents[3] / "shared"
+here = pytest.mark.skipif(not SHARED.is_dir(), reason="the published files in ../shared are not here")
+
+
+def read(name: str) -> list[dict[str, str]]:
+    with (SHARED / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@here
+def test_price_months_follow_from_the_published_prices():
+    prices = pl.DataFrame(read("public/gpu_rental_prices.csv")).with_columns(
+        pl.col("usd_per_gpu_hour").cast(pl.Float64), month=pl.col("date").str.slice(0, 7)
+    )
+    each = prices.group_by("gpu", "kind", "month", "provider").agg(pl.col("usd_per_gpu_hour").median())
+    wanted = each.group_by("gpu", "kind", "month").agg(
+        pl.len().alias("n"),
+        *(pl.col("usd_per_gpu_hour").quantile(q, "linear").alias(f"q{q}") for q in (0, 0.25, 0.5, 0.75, 1)),
+    )
+    ours = data.table("price_months").collect()
+    assert ours.height == wanted.height
+    assert ours["offers"].sum() == prices.height
+    name = "rental_usd_per_accelerator_h"
+    quantiles = [f"{name}_{end}" for end in ("min", "quarter", "median", "three_quarters", "max")]
+    found = {(r["rental_id"], r["kind"], r["month"]): r for r in ours.to_dicts()}
+    for gpu, kind, month, n, *prices_of in wanted.iter_rows():
+        row = found[gpu, kind.replace("on-demand", "on demand"), month]
+        assert row["providers"] == n
+        assert [row[column] for column in quantiles] == pytest.approx(prices_of, abs=1e-6)
+
+
+@here
+def test_grids_and_prices_are_those_published():
+    grids = {row["country"]: row for row in data.table("country_grids").collect().to_dicts()}
+    published = [row for row in read("public/grid_energy_mix.csv") if row["carbon_intensity_gco2e_per_kwh"]]
+    assert len(grids) == len(published)
+    for row in published:
+        ours = grids[row["iso_code"].lower()]
+        assert ours["carbon_kg_per_kwh"] * 1000 == pytest.approx(float(row["carbon_intensity_gco2e_per_kwh"]))
+    industrial = "select electricity_usd_per_kwh from electricity where electricity_price = 'us_industrial_2019'"
+    assert data.sql(industrial).item() == pytest.approx(0.0681)
+    months = [
+        r for r in read("public/ember_eu_wholesale_price_monthly.csv") if r["iso3"] == "DEU" and "2024" in r["month"]
+    ]
+    mean = sum(float(row["price_eur_per_mwh"]) for row in months) / 12
+    germany = "select electricity_eur_per_kwh from electricity where electricity_price = 'germany_wholesale_2024'"
+    assert len(months) == 12
+    assert data.sql(germany).item() * 1000 == pytest.approx(mean, abs=1e-3)
+
+
+def test_the_two_tables_of_grids_agree():
+    joined = data.sql(
+        "select g.carbon_kg_per_kwh as a, c.carbon_kg_per_kwh as b from grids g "
+        "join country_grids c on g.name = c.name where g.source = 'grid_mix'"
+    )
+    assert joined.height >= 10
+    assert joined["a"].to_list() == pytest.approx(joined["b"].to_list(), rel=1e-5)
+
+
+@here
+def test_no_root_cause_and_no_figure_of_reliability_is_lost():
+    causes = data.table("root_causes").collect()
+    stated = read("facts/failure_root_causes.csv")
+    assert causes["count"].to_list() == [float(row["count"]) for row in stated]
+    assert causes["share"].to_list() == pytest.approx([float(row["share"]) for row in stated], abs=6e-5)
+    assert causes["cause"].to_list() == [row["component"] for row in stated]
+    factors = {"h": 3600.0, "1/1000": 1e-3, "TB": 1e12}
+    figures = data.table("reliability").collect().to_dicts()
+    for row, ours in zip(read("facts/reliability_published.csv"), figures, strict=True):
+        unit = "h" if row["unit"] == "hours" else row["unit"].split()[0]
+        assert ours["value"] == pytest.approx(float(row["value"]) * factors.get(unit, 1.0)), row
+        assert (ours["study"], ours["accelerators"]) == (row["study"], float(row["gpus"]) if row["gpus"] else None)
+
+
+def test_counts_and_printed_shares_are_apart_and_intervals_are_exact():
+    faulty = data.table("root_causes").filter(root_cause="llama_3_405b_faulty_gpu").collect().row(0, named=True)
+    assert faulty["share_printed"] == 0.301
+    assert faulty["share"] == pytest.approx(148 / 419)
+    stats = pytest.importorskip("scipy.stats")
+    for row in data.table("root_causes").collect().to_dicts():
+        low, high = stats.chi2.ppf(0.025, 2 * row["count"]) / 2, stats.chi2.ppf(0.975, 2 * row["count"] + 2) / 2
+        assert (row["count_low"], row["count_high"]) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+
+
+def test_causes_agree_with_the_table_of_failures():
+    ours = data.sql("select sum(count) from root_causes where source = 'llama3_paper'").item()
+    assert (
+        ours == data.sql("select sum(count) from failures where source = 'llama3_paper' and locator = 'Table 5'").item()
+    )
