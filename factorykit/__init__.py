@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, connect, connectors, identify, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
-    from factorykit.model import checkpoint_patterns, reliability
+    from factorykit.model import checkpoint_patterns, lifetimes, reliability
     from factorykit.model.audit import audit
     from factorykit.model.compare import attribute, compare
     from factorykit.model.decide import decide
@@ -80,6 +80,7 @@ _HOME = {
     "explain": "model.explain",
     "formulas": "",
     "identify": "datasets",
+    "lifetimes": "model.lifetimes",
     "preset": "model.presets",
     "presets": "model.presets",
     "quantities": "quantities",
@@ -136,6 +137,7 @@ __all__ = [
     "explain",
     "formulas",
     "identify",
+    "lifetimes",
     "preset",
     "presets",
     "quantities",

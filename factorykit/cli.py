@@ -95,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument("--out", type=Path, metavar="FILE", help="Parquet file to stream to")
     sweep.add_argument("--engine", choices=["local", "ray"], default="local")
 
+    simulate = _json(_verb(verbs, "simulate", _simulate, "simulate whole runs with failures and print what they did"))
+    _inputs(simulate)
+    simulate.add_argument("--runs", type=int, default=10_000, help="10,000 by default")
+    simulate.add_argument("--seed", type=int, default=0, help="the same seed gives the same runs")
+    simulate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV to write one row a run to")
+
     explain = _json(_verb(verbs, "explain", _explain, "show how a quantity comes about, step by step"))
     explain.add_argument("output", metavar="QUANTITY")
     _inputs(explain)
@@ -216,10 +222,18 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
     wider = fk.evaluate(rows, options.output)
     if options.out is None:
         _print_frame(wider, options.json)
-    elif options.out.suffix == ".parquet":
-        wider.write_parquet(options.out)
     else:
-        wider.write_csv(options.out)
+        _write(wider, options.out)
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    else:
+        import polars as pl
+
+        structs = [name for name, kind in frame.schema.items() if kind == pl.Struct]
+        frame.unnest(structs, separator=".").write_csv(path)
 
 
 def _sweep(options: argparse.Namespace) -> None:
@@ -229,6 +243,21 @@ def _sweep(options: argparse.Namespace) -> None:
         return
     fk.sweep(_scenario(options), grid, options.output, options.out, options.engine)
     print(f"{math.prod(map(len, grid.values())):,} rows in {options.out}", file=sys.stderr)
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    import polars as pl
+
+    runs = fk.simulate(_scenario(options), options.runs, options.seed)
+    if options.out is not None:
+        _write(runs, options.out)
+    shown = ["wall_s", "goodput", "failures", "lost_work_run_s", "recovery_s", "rental_cost_usd"]
+    rows = [
+        (name, runs[name].mean(), *(runs[name].quantile(q, "linear") for q in (0.05, 0.5, 0.95)))
+        for name in shown
+        if runs[name].null_count() == 0
+    ]
+    _print_frame(pl.DataFrame(rows, schema=["quantity", "mean", "p05", "p50", "p95"], orient="row"), options.json)
 
 
 def _axis(text: str) -> tuple[str, list[float]]:

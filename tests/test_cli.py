@@ -109,3 +109,27 @@ def test_sweep_streams_to_a_file(tmp_path, capsys):
 def test_a_bad_axis_is_one_line_and_status_two(axis, capsys):
     assert main(["sweep", "-g", axis, "-o", "training_s"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+RUN = [
+    "training_s=4182200",
+    "checkpoint_interval_s=1100",
+    "checkpoint_write_s=60",
+    "cluster_mtbf_s=11135",
+    "downtime_s=0",
+]
+
+
+def test_simulate_prints_means_and_quantiles_and_writes_rows(tmp_path, capsys):
+    out = tmp_path / "runs.csv"
+    assert main(["simulate", *RUN, "restart_s=600", "--runs", "200", "--seed", "3", "--out", str(out), "--json"]) == 0
+    rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["wall_s"]["p05"] < rows["wall_s"]["mean"] < rows["wall_s"]["p95"]
+    assert rows["wall_s"]["mean"] == pytest.approx(56.78 * 86400, rel=0.002)
+    assert len(out.read_text().splitlines()) == 201
+
+
+def test_simulate_says_in_one_line_what_it_lacks(capsys):
+    assert main(["simulate", *RUN, "--runs", "10"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "restart_s" in line

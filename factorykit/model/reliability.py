@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+ACCELERATORS_PER_NODE = 8.0
+"""In the servers of every fleet whose accelerators, not nodes, are counted by its source."""
+
+
 class Interval(NamedTuple):
     """Two limits between which a quantity lies with the stated confidence."""
 
@@ -250,6 +254,47 @@ def spares_table(scenario: Mapping[str, Any], most: int | None = None, confidenc
             "usd_per_day": spares + standstill,
         }
     )
+
+
+def published_rates(confidence: float = 0.95) -> pl.DataFrame:
+    """Return what was measured about failures of runs and fleets, side by side per 1,000 node-days.
+
+    Returns
+    -------
+    DataFrame
+        One row per measured statement of the ``failures`` table that has a rate or a count with its exposure, in the
+        order of the table: ``statement``, ``subject``, ``cause``, ``category``, ``node_days``, ``failures`` [1],
+        ``per_1000_node_days`` [1], its exact limits ``per_1000_low`` and ``per_1000_high`` (null without a count), and
+        ``source``. A node has eight accelerators where a source counts accelerators.
+
+    Notes
+    -----
+    Sources count different things: interruptions of one job, faults of a fleet, job failures. A column of one unit does
+    not make them one quantity.
+    """
+    import polars as pl
+
+    from factorykit import datasets
+
+    rows = datasets.table("failures").filter(pl.col("kind") == "measured").collect()
+    node_days = pl.coalesce("observed_nodes", pl.col("accelerators") / ACCELERATORS_PER_NODE) * pl.col("window_days")
+    stated = 1000.0 * pl.col("node_failures_per_node_day")
+    rates = rows.select(
+        "statement",
+        "subject",
+        "cause",
+        "category",
+        node_days.alias("node_days"),
+        pl.col("count").alias("failures"),
+        pl.coalesce(1000.0 * pl.col("count") / node_days, stated).alias("per_1000_node_days"),
+        "source",
+    ).filter(pl.col("per_1000_node_days").is_not_null())
+    limits = [
+        (None, None) if count is None or days is None else rate_interval(count, days / 1000.0, confidence)
+        for count, days in rates.select("failures", "node_days").iter_rows()
+    ]
+    ends = pl.DataFrame(limits, schema={"per_1000_low": pl.Float64, "per_1000_high": pl.Float64}, orient="row")
+    return pl.concat([rates.drop("source"), ends, rates.select("source")], how="horizontal")
 
 
 def weibull_mean_s(lifetime_scale_s: float, lifetime_shape: float) -> float:
