@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from factorykit.charts import audit, checkpoint, compute, cost
+from factorykit.charts import audit, checkpoint, compute, cost, reliability
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import mimebundle, renderer, svg
 from factorykit.charts.finish import finish
@@ -25,6 +25,7 @@ __all__ = [
     "finish",
     "mimebundle",
     "page_script",
+    "reliability",
     "svg",
     "table",
 ]

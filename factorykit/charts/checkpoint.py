@@ -57,3 +57,55 @@ def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = N
         description="The advised interval falls with the square root of the number of accelerators; "
         "the formulas part where a write lasts as long as the time between failures.",
     )
+
+
+def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show what a checkpoint interval costs a day over the best one, and what a failure costs."""
+    return Live(
+        title="Rent wasted a day, over the best checkpoint interval",
+        base=next(iter((presets or {"": {}}).values())),
+        x="checkpoint_interval_s",
+        outputs=("interval_usd_per_day",),
+        sliders=(
+            "accelerators",
+            "accelerator_mtbf_s",
+            "checkpoint_write_s",
+            "restart_s",
+            "rental_usd_per_accelerator_h",
+            "checkpoint_interval_s",
+        ),
+        points=MODELS,
+        readouts=("interval_usd_per_day", "failure_cost_usd", "failures_usd_per_day", "checkpoint_interval_optimal_s"),
+        band={"accelerator_mtbf_s": 0.25},
+        domain=(10.0, 86400.0),
+        presets=presets or {},
+        key="interval-cost",
+        source="Daly 2006, equation 20; inputs in the presets table",
+        description="The cost is nothing at the best interval, stays low around it and rises on both sides.",
+    )
+
+
+def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show what saving near by most of the time and far away now and then leaves for training."""
+    return Live(
+        title="Time that ends up as training, with near and far checkpoints",
+        base=next(iter((presets or {"": {}}).values())),
+        x="checkpoint_interval_s",
+        outputs=("two_level_goodput",),
+        sliders=(
+            "cluster_mtbf_s",
+            "level_one_share",
+            "level_one_write_s",
+            "level_two_write_s",
+            "segments_per_pattern",
+            "checkpoint_interval_s",
+        ),
+        curves=(Case("Near and far"), Case("Far only", given={"segments_per_pattern": 1.0, "level_one_share": 0.0})),
+        readouts=("two_level_goodput", "two_level_interval_s", "segments_per_pattern_first_order"),
+        domain=(10.0, 14400.0),
+        y_domain={"two_level_goodput": (0.0, 1.0)},
+        presets=presets or {},
+        key="tiers",
+        source="Moody et al. 2010; Benoit et al. 2017",
+        description="Goodput by the interval of near checkpoints, with far ones every so often, beside far ones only.",
+    )

@@ -130,7 +130,7 @@ def fit(
     Returns
     -------
     DataFrame
-        One row per law, best first: ``law``; ``mean_s`` [s] of the law; ``parameter`` [1], the shape of Weibull or sigma
+        One row per law, best first: ``law``; ``mean_s`` [s]; ``parameter`` [1], the shape of Weibull or sigma
         of the lognormal, with ``parameter_low`` and ``parameter_high``; ``scale_s`` [s] (mean, scale or median) with
         ``scale_low_s`` and ``scale_high_s``; ``log_likelihood``; ``aic_difference`` to the best; and
         ``largest_misfit`` [1]: how far its survival is at most from that of Kaplan and Meier; ``events`` and

@@ -1,0 +1,169 @@
+"""How often something breaks, what is known about it, and what one run goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from factorykit.charts import encoding
+from factorykit.charts.finish import finish
+from factorykit.charts.live import Case, Live
+from factorykit.charts.theme import PALETTE
+
+LAWS = (
+    Case("One rate for every size"),
+    Case("Measured at 98,000", {"cluster_mtbf_s": "cluster_mtbf_superlinear_s"}),
+    Case("Measured for small jobs", {"cluster_mtbf_s": "cluster_mtbf_small_job_s"}),
+)
+STATES = {
+    "kept": PALETTE[0],
+    "lost": PALETTE[1],
+    "restart": "#999999",
+    "down": "#555555",
+    "waiting": "#333333",
+    "maintenance": "#c0c0c0",
+}
+
+
+def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show how many failures a day a job of some size has, and how likely a quiet hour is.
+
+    ``presets`` are scenarios by label; the first is the one to start from.
+    """
+    return Live(
+        title="Failures a day, by size of the job",
+        base=next(iter((presets or {"": {}}).values())),
+        x="accelerators",
+        outputs=("failures_per_day",),
+        sliders=("accelerators", "accelerator_mtbf_s", "span_s"),
+        curves=LAWS,
+        readouts=("failures_per_day", "cluster_mtbf_s", "survival_probability", "accelerator_failures_per_year"),
+        band={"accelerator_mtbf_s": 0.25},
+        domain=(256.0, 262144.0),
+        log=("failures_per_day",),
+        presets=presets or {},
+        key="failures",
+        source="Kokolis et al. 2025; arXiv 2602.00277; inputs in the presets table",
+        description="Failures a day grow in proportion to the accelerators; two published corrections lie three times "
+        "higher.",
+    )
+
+
+def bring_up() -> Live:
+    """Show how the time between failures grows while a new cluster sorts out its weak parts."""
+    return Live(
+        title="Time between failures of a new cluster, by its age",
+        base={},
+        x="span_s",
+        outputs=("bring_up_mtbf_s",),
+        sliders=("accelerators", "lifetime_shape", "lifetime_scale_s", "span_s"),
+        readouts=("bring_up_mtbf_s", "bring_up_failures", "bring_up_survival"),
+        band={"lifetime_scale_s": 0.25},
+        domain=(3600.0, 2.6e6),
+        log=("bring_up_mtbf_s",),
+        key="bring-up",
+        source="Weibull lifetimes; Barlow and Proschan 1965",
+        description="For a shape below 1 the time between failures is short after bring-up and grows with age; for a "
+        "shape of 1 it stays the same.",
+    )
+
+
+def run_time(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show how long a run takes on average and how far single runs spread, by the time a restart takes."""
+    return Live(
+        title="Expected wall-clock time and its spread, by restart time",
+        base=next(iter((presets or {"": {}}).values())),
+        x="restart_s",
+        outputs=("checkpoint_wall_s", "checkpoint_wall_sd_s"),
+        sliders=("cluster_mtbf_s", "checkpoint_interval_s", "checkpoint_write_s", "restart_s"),
+        readouts=("checkpoint_wall_s", "checkpoint_wall_sd_s", "checkpoint_failures", "lost_work_run_s"),
+        band={"cluster_mtbf_s": 0.1},
+        domain=(0.0, 3600.0),
+        presets=presets or {},
+        key="runtime",
+        source="Daly 2006, equation 20; Bougeret et al. 2011",
+        description="Mean and standard deviation of the wall-clock time both grow with the restart time.",
+    )
+
+
+def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
+    """Show which failure rates were measured, with exact limits where a count is known.
+
+    ``frame`` has one row per statement: ``label``, ``per_1000_node_days``, ``per_1000_low``, ``per_1000_high`` (null
+    without a count), ``node_days`` and ``source``.
+    """
+    started = encoding.chart(frame)
+    rows = alt.Y("label:N", title=None, sort=None)
+    scale = alt.Scale(type="log")
+    words = "Failures per 1,000 node-days"
+    whisker = started.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
+        x=alt.X("per_1000_low:Q", title=words, scale=scale), x2="per_1000_high:Q", y=rows
+    )
+    dots = started.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(
+        x=alt.X("per_1000_node_days:Q", title=words, scale=scale),
+        y=rows,
+        tooltip=[
+            alt.Tooltip("label:N", title="Who"),
+            alt.Tooltip("per_1000_node_days:Q", title=words, format=".3g"),
+            alt.Tooltip("node_days:Q", title="Node-days", format=",.0f"),
+            alt.Tooltip("source:N", title="Source"),
+        ],
+    )
+    return finish(
+        (whisker + dots).properties(height=alt.Step(26)),
+        title,
+        source=source,
+        description="Published failure rates per 1,000 node-days, with exact 95 % limits of the counted ones.",
+    )
+
+
+def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
+    """Show what one run did when.
+
+    ``frame`` has one row per stretch and day: ``state``, ``cause``, and ``day``, its row, with ``from_h`` and ``to_h``,
+    hours of that day.
+    """
+    chart = (
+        encoding.chart(frame)
+        .mark_bar(height={"band": 0.8})
+        .encode(
+            x=alt.X("from_h:Q", title="Hour of the day", scale=alt.Scale(domain=[0, 24], nice=False)),
+            x2="to_h:Q",
+            y=alt.Y("day:O", title="Day"),
+            color=alt.Color("state:N", title=None, scale=alt.Scale(domain=list(STATES), range=list(STATES.values()))),
+            tooltip=[alt.Tooltip("state:N"), alt.Tooltip("cause:N", title="Cause")],
+        )
+        .properties(height=alt.Step(14))
+    )
+    return finish(
+        chart,
+        title,
+        source=source,
+        description="One row a day: work that is kept, work that is lost to a failure, restarts and standstill.",
+    )
+
+
+def spread(frame: pl.DataFrame, quantity: str, source: str, title: str) -> alt.Chart:
+    """Show how far single runs lie apart.
+
+    ``frame`` has one row per run with the quantity, and ``label`` of what the runs have in common.
+    """
+    bars = (
+        encoding.chart(frame)
+        .mark_bar(opacity=0.55)
+        .encode(
+            x=encoding.x(quantity, bin=alt.Bin(maxbins=70)),
+            y=alt.Y("count():Q", title="Runs", stack=None),
+            color=alt.Color("label:N", title=None, scale=alt.Scale(range=list(PALETTE))),
+        )
+    )
+    return finish(
+        bars,
+        title,
+        source=source,
+        description=f"Distribution of {encoding.title(quantity)} over simulated runs.",
+        height=220,
+    )

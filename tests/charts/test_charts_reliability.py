@@ -1,0 +1,63 @@
+"""Charts of failures, runs and their money: valid, encoded fields exist, live values are the formulas'."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from conftest_values import encoded_fields, known_fields
+
+import factorykit as fk
+from factorykit.charts import checkpoint, reliability
+from factorykit.charts.live import Live
+
+RATES = pl.DataFrame(
+    {
+        "label": ["A", "B"],
+        "per_1000_node_days": [3.8, 6.5],
+        "per_1000_low": [3.4, None],
+        "per_1000_high": [4.2, None],
+        "node_days": [110_592.0, None],
+        "source": ["x", "y"],
+    }
+)
+DAYS = pl.DataFrame(
+    {"state": ["kept", "lost"], "cause": [None, "GPU"], "day": [0, 0], "from_h": [0.0, 3.0], "to_h": [3.0, 3.2]}
+)
+RUNS = pl.DataFrame({"wall_s": [4.9e6, 4.95e6, 5.0e6], "label": ["runs"] * 3})
+CHARTS = {
+    "rates": lambda: reliability.rates(RATES, "Table", "Rates"),
+    "timeline": lambda: reliability.timeline(DAYS, "Simulation", "Run"),
+    "spread": lambda: reliability.spread(RUNS, "wall_s", "Simulation", "Spread"),
+}
+LIVE = {
+    "failures": reliability.failures_by_size,
+    "bring-up": reliability.bring_up,
+    "run time": reliability.run_time,
+    "money": checkpoint.interval_cost,
+    "tiers": checkpoint.two_tiers,
+}
+RUN = {
+    "training_s": 4_182_200.0,
+    "cluster_mtbf_s": 11_135.0,
+    "checkpoint_interval_s": 1100.0,
+    "checkpoint_write_s": 60.0,
+    "restart_s": 600.0,
+    "downtime_s": 0.0,
+}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
+    spec = CHARTS[name]().to_dict()
+    assert encoded_fields(spec) <= known_fields(spec)
+    assert spec["description"]
+    assert spec["usermeta"]["source"]
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_live_chart_shows_what_evaluate_gives(name: str) -> None:
+    live: Live = LIVE[name]({"x": RUN}) if name in ("run time", "tiers") else LIVE[name]()
+    now = live.now()
+    given = {key: value for key, value in live.parameters.items() if key not in live.outputs}
+    for output in live.outputs:
+        assert now[output] == pytest.approx(fk.evaluate(given, output)[output], rel=1e-9)
