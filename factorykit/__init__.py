@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from factorykit.quantities import quantities, quantity  # now: loaded later, the module would take the name
+
 if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, connect, connectors, identify, sources, sql, table, tables
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from factorykit.model.simulate import Cause, Maintenance, Tier, simulate, timeline
     from factorykit.model.sweep import sweep
     from factorykit.model.validate import validate
-    from factorykit.quantities import quantities, quantity
 
 __version__ = "0.1.0"
 
@@ -83,8 +84,6 @@ _HOME = {
     "lifetimes": "model.lifetimes",
     "preset": "model.presets",
     "presets": "model.presets",
-    "quantities": "quantities",
-    "quantity": "quantities",
     "read_hf_config": "model.hf_config",
     "reliability": "model.reliability",
     "sample": "model.sample",

@@ -55,6 +55,11 @@ def test_import_loads_nothing_heavy() -> None:
     assert not heavy & set(loaded)
 
 
+def test_a_public_name_stays_what_it_is_whatever_was_loaded_before() -> None:
+    code = "import factorykit as fk, factorykit.model.audit; print(fk.quantities().height == len(fk.quantities()))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+
+
 def test_every_public_name_loads_and_is_documented() -> None:
     for name in fk.__all__:
         assert getattr(fk, name).__doc__, name
