@@ -307,6 +307,9 @@ def _audit(options: argparse.Namespace) -> int:
     rows = fk.audit(options.document, options.verdict)
     shown = ["claim", "locator", "subject", "claimed", "printed", "unit", "recomputed", "ratio", "verdict", "why"]
     _print_frame(rows if options.json else rows.select(shown), options.json)
+    if not options.json:
+        counts = rows.group_by("verdict", maintain_order=True).len().sort("len", descending=True).drop_nulls()
+        print(f"{rows.height} claims: {', '.join(f'{count} {verdict}' for verdict, count in counts.iter_rows())}")
     errors = (fk.audit(options.document) if options.verdict else rows)["error"].drop_nulls()
     for error in errors:
         print(f"RecipeError: {error}", file=sys.stderr)

@@ -83,6 +83,18 @@ def test_no_recipe_stores_its_answer() -> None:
         assert f"claims.{claim}" not in recipe, (claim, recipe)
 
 
+def test_what_supersedes_a_claim_is_a_cell_of_the_source_named() -> None:
+    claims = fk.table("claims").filter(pl.col("superseded_by").is_not_null()).collect()
+    for claim, source in claims.select("claim", "superseded_by").iter_rows():
+        assert source in unfold(claim)["source"].to_list(), claim
+    assert set(claims["claim"]) == set(fk.audit(verdict="superseded")["claim"])
+
+
+def test_units_are_those_of_the_vocabulary_and_three_more() -> None:
+    known = set(fk.quantities()["unit"]) | {"m2", "1/s", "USD/month"}
+    assert set(fk.audit()["unit"]) <= known
+
+
 RULES = [
     (Claim(100, None, None, None), 100.9, {}, "agrees"),
     (Claim(100, None, None, None), 104.9, {}, "rounding"),
@@ -158,7 +170,9 @@ def test_a_recipe_that_fails_has_no_verdict_and_status_1(capsys: pytest.CaptureF
 
 def test_the_command_prints_and_filters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--document", "seed_002", "--verdict", "superseded"]) == 0
-    assert "c002_004" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "c002_004" in out
+    assert out.endswith("3 claims: 3 superseded\n")
     assert main(["audit", "--claim", "c000_011"]) == 0
     assert "claims.c000_005" in capsys.readouterr().out
     assert main(["audit", "--document", "seed_9"]) == 2
