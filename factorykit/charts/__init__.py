@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from factorykit.charts import audit, checkpoint, compute, cost, reliability
+from factorykit.charts import audit, checkpoint, compute, cost, energy, operations, reliability, uncertainty
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import mimebundle, renderer, svg
 from factorykit.charts.finish import finish
@@ -22,12 +22,15 @@ __all__ = [
     "checkpoint",
     "compute",
     "cost",
+    "energy",
     "finish",
     "mimebundle",
+    "operations",
     "page_script",
     "reliability",
     "svg",
     "table",
+    "uncertainty",
 ]
 
 alt.renderers.register("factorykit", renderer)

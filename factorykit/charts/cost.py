@@ -70,3 +70,62 @@ def stated_and_recomputed(frame: pl.DataFrame, quantity: str, source: str, title
         source=source,
         description=f"{encoding.title(quantity)} of each claim, as published and as recomputed from its inputs.",
     )
+
+
+def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show from which utilization on building is cheaper than renting by the hour."""
+    return Live(
+        title="Saving by building instead of renting, by utilization",
+        base=next(iter((presets or {"": {}}).values())),
+        x="utilization",
+        outputs=("build_saving_usd",),
+        sliders=(
+            "accelerators",
+            "utilization",
+            "rental_usd_per_accelerator_h",
+            "rental_decline_per_year",
+            "horizon_years",
+            "server_usd",
+            "facility_usd_per_w",
+            "discount_rate",
+        ),
+        curves=(Case("Prices fall as set"), Case("Prices stay", given={"rental_decline_per_year": 0.0})),
+        readouts=(
+            "build_saving_usd",
+            "capital_usd",
+            "ownership_usd_per_accelerator_h",
+            "break_even_utilization",
+            "network_capital_share",
+        ),
+        domain=(0.05, 1.0),
+        presets=presets or {},
+        key="build",
+        source="Prices of servers: course chapter (document 001), L69; network: arXiv:2505.09343, table 3",
+        description="Building saves money above a break-even utilization; falling rental prices move it up.",
+    )
+
+
+def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, source: str) -> alt.Chart:
+    """Show where a quantity is above or below zero over two others: rows of ``fk.sweep``."""
+    row = encoding.vocabulary()[quantity]
+    cells = (
+        encoding.chart(frame)
+        .mark_rect()
+        .encode(
+            x=alt.X(f"{encoding.shown(x)}:O", title=encoding.title(x), axis=alt.Axis(labelAngle=0, format="~g")),
+            y=alt.Y(f"{encoding.shown(y)}:O", title=encoding.title(y), sort="descending", axis=alt.Axis(format="~g")),
+            color=alt.Color(
+                f"{encoding.shown(quantity)}:Q",
+                title=row.title,
+                scale=alt.Scale(scheme="blueorange", domainMid=0, reverse=True),
+                legend=alt.Legend(format="~s"),
+            ),
+            tooltip=encoding.tooltip([x, y, quantity]),
+        )
+    )
+    return finish(
+        cells,
+        title,
+        source=source,
+        description=f"{row.label} over {encoding.title(x)} and {encoding.title(y)}; colours part at zero.",
+    )
