@@ -51,7 +51,7 @@ class _Engine:
         wanted = {views.get(name, name) for name in names}
         with self._lock:
             if self._connection is None or built != self._built or not wanted <= self._held.keys():
-                self._connection, self._held = _load(wanted)
+                self._connection, self._held = _load(wanted, self._held)
                 self._built = built
             connection = self._connection
         return connection.cursor()
@@ -60,17 +60,20 @@ class _Engine:
 _ENGINE: Final = _Engine()
 
 
-def _load(wanted: Iterable[str]) -> tuple[duckdb.DuckDBPyConnection, dict[str, str]]:
-    """Return a database that holds the tables and is closed to everything else, and the tables by hash.
+def _load(wanted: set[str], held_before: Iterable[str]) -> tuple[duckdb.DuckDBPyConnection, dict[str, str]]:
+    """Return a database that holds the tables asked for so far and is closed to everything else, and these by hash.
 
-    All of them are read at once, because a locked database can take no more; one that is damaged and not ``wanted``
-    is left out.
+    A locked database can take no more tables, so that each new one makes a new database; one that was held before, is
+    damaged and not ``wanted`` is left out.
     """
     import duckdb
 
     connection = duckdb.connect(":memory:", config=dict(SETTINGS))
     held: dict[str, str] = {}
+    asked = wanted | set(held_before)
     for name, resource in catalogue.available().items():
+        if name not in asked:
+            continue
         try:
             path = catalogue.path_of(resource)
             quoted = str(path).replace("'", "''")
