@@ -49,7 +49,7 @@ def tornado(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt
         (below + above + middle).properties(height=alt.Step(34)),
         title,
         source=source,
-        subtitle="Each input alone from its 5 % to its 95 % quantile, the others at their medians",
+        subtitle="Each input alone at its 5 % (blue) and its 95 % quantile (orange), the others at their medians",
         description=f"{quantity(output).label} with each of {rows.height} inputs low and high, the widest bar first.",
     )
 
