@@ -554,9 +554,11 @@ class _Stepper:
         self.by_tier = _Tally(count, len(plan.tiers))
 
     def finish(self) -> dict[str, Any]:
-        """Step until every run is done."""
+        """Step until every run is done, or has stopped so often that it never will be."""
         np, maintained = _numpy(), self.plan.maintenance is not None
-        while len(self.live):
+        for _ in range(MOST_FAILURES):
+            if not len(self.live):
+                break
             ahead = self.need + (self.total - self.at)
             stop = self.gap
             halted = None
@@ -569,6 +571,15 @@ class _Stepper:
                 self._leave(done, ahead)
             else:
                 self._stop(stop, halted)
+        if len(self.live):
+            for name in ("wall_s", "failures", "lost_work_run_s", "recovery_s"):
+                self.results[name][self.live] = math.inf
+            warnings.warn(
+                f"wall_s is infinite in {len(self.live)} runs: they stopped {MOST_FAILURES:,} times without an end; failures "
+                "come faster than restarts end, or than checkpoints that survive them are written",
+                FactorykitWarning,
+                stacklevel=3,
+            )
         return self.results | {"failures_by_cause": self.by_cause.table(), "restores_by_tier": self.by_tier.table()}
 
     def _leave(self, done: np.ndarray, ahead: np.ndarray) -> None:

@@ -280,3 +280,19 @@ def test_parts_of_a_simulation_are_checked_when_made(make: Any, said: str) -> No
 def test_what_a_simulation_lacks_is_named() -> None:
     with pytest.raises(fk.FactorykitError, match="restart_s"):
         fk.simulate({name: value for name, value in RUN.items() if name != "restart_s"})
+
+
+def test_runs_whose_far_checkpoint_is_never_reached_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from factorykit.model import simulate
+
+    monkeypatch.setattr(simulate, "MOST_FAILURES", 2000)
+    tiers = (fk.Tier("near", 1.0), fk.Tier("far", 60.0, every=500))
+    with pytest.warns(fk.FactorykitWarning, match="wall_s is infinite in 3 runs: they stopped 2,000 times"):
+        frame = fk.simulate(
+            RUN | {"cluster_mtbf_s": 6000.0},
+            3,
+            tiers=tiers,
+            causes=[fk.Cause("node", destroys=1)],
+            protected_restart=True,
+        )
+    assert frame["goodput"].to_list() == [0.0] * 3
