@@ -575,8 +575,8 @@ class _Stepper:
             for name in ("wall_s", "failures", "lost_work_run_s", "recovery_s"):
                 self.results[name][self.live] = math.inf
             warnings.warn(
-                f"wall_s is infinite in {len(self.live)} runs: they stopped {MOST_FAILURES:,} times without an end; failures "
-                "come faster than restarts end, or than checkpoints that survive them are written",
+                f"wall_s is infinite in {len(self.live)} runs: they stopped {MOST_FAILURES:,} times without an end; "
+                "failures come faster than restarts end, or than checkpoints that survive them are written",
                 FactorykitWarning,
                 stacklevel=3,
             )
