@@ -36,5 +36,5 @@ class ScriptHook(BuildHookInterface):
         build_data["artifacts"].append("factorykit/widgets/static/factorykit.js")
         if version != "editable":
             data = Path(self.root, "data")
-            tables = [*sorted(data.glob("*.parquet")), data / "datapackage.json"]
+            tables = [*sorted(data.glob("*.parquet")), *sorted(data.glob("*.json"))]
             build_data["force_include"] |= {str(table): f"factorykit/data/{table.name}" for table in tables}
