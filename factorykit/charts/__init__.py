@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import altair as alt
 
-from factorykit.charts import audit, checkpoint, compute, cost, energy, operations, reliability, uncertainty
+from factorykit.charts import (
+    audit,
+    checkpoint,
+    compute,
+    cost,
+    energy,
+    operations,
+    performance,
+    reliability,
+    uncertainty,
+)
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import mimebundle, renderer, svg
 from factorykit.charts.finish import finish
@@ -27,6 +37,7 @@ __all__ = [
     "mimebundle",
     "operations",
     "page_script",
+    "performance",
     "reliability",
     "svg",
     "table",

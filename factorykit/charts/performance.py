@@ -1,0 +1,112 @@
+"""Where the time of a step goes, which layouts are worth considering, and how far predictions are from measurements."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from factorykit.charts import encoding
+from factorykit.charts.finish import finish
+from factorykit.charts.theme import PALETTE
+from factorykit.quantities import quantity
+
+SOURCE = "Performance model of factorykit; constants in the performance_constants table"
+
+
+def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
+    """Show where the time of one step goes.
+
+    ``frame`` has one row per layout and part: the column ``by``, ``part`` and ``seconds``.
+    """
+    chart = (
+        alt.Chart(frame)
+        .mark_bar()
+        .encode(
+            x=alt.X("seconds:Q", title="Time in one step [s]"),
+            y=alt.Y(f"{by}:N", title=encoding.title(by), sort=None),
+            color=alt.Color("part:N", title=None, sort=None),
+            order=alt.Order("order:Q"),
+            tooltip=[alt.Tooltip(f"{by}:N"), alt.Tooltip("part:N"), alt.Tooltip("seconds:Q", format=".3~r")],
+        )
+        .properties(height=alt.Step(34))
+    )
+    return finish(chart, title, source=SOURCE, description=f"Seconds of each part of a step, stacked, by {by}.")
+
+
+def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:
+    """Show the layouts of a search by step time and memory, the ones nothing beats joined by a line.
+
+    ``frame`` is what :func:`factorykit.search` returns, collected.
+    """
+    parts = ["tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel", "micro_batch_size"]
+    shown = [*parts, "recompute", "schedule", "zero_stage", "step_s", "memory_peak_bytes", "predicted_mfu"]
+    time = encoding.x("step_s", scale=alt.Scale(type="log", nice=False, padding=12))
+    memory = encoding.y("memory_peak_bytes", scale=alt.Scale(zero=False))
+    all_of_them = (
+        encoding.chart(frame)
+        .mark_circle(size=28, opacity=0.35, color=PALETTE[0])
+        .encode(x=time, y=memory, tooltip=encoding.tooltip(shown))
+    )
+    front = encoding.chart(frame.filter("pareto").sort("step_s"))
+    line = front.mark_line(color=PALETTE[1], interpolate="step-after").encode(x=time, y=memory)
+    dots = front.mark_point(filled=True, size=70, color=PALETTE[1], opacity=1).encode(
+        x=time, y=memory, tooltip=encoding.tooltip(shown)
+    )
+    return finish(
+        all_of_them + line + dots,
+        title,
+        source=SOURCE,
+        description="Layouts as points, step time across and memory of the most loaded rank up; a line joins those "
+        "that no other layout beats in both.",
+    )
+
+
+def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
+    """Show predicted against measured step times.
+
+    ``frame`` is what :func:`factorykit.validate` returns, without the rows that have no error.
+    """
+    unit = quantity("step_s").unit
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    kept = frame.select("id", "family", "measured_s", "step_s", "step_low_s", "step_high_s", "error", "assumed")
+    dots = (
+        alt.Chart(kept)
+        .mark_circle(size=40, opacity=0.6)
+        .encode(
+            x=alt.X("measured_s:Q", title=f"Measured step time [{unit}]", scale=scale),
+            y=alt.Y("step_s:Q", title=f"Predicted step time [{unit}]", scale=scale),
+            color=alt.Color("family:N", title="Family", scale=alt.Scale(scheme="tableau20")),
+            tooltip=["id", "measured_s", "step_s", "step_low_s", "step_high_s", "error", "assumed"],
+        )
+    )
+    ends = pl.DataFrame({"at": [kept["measured_s"].min(), kept["measured_s"].max()]})
+    equal = alt.Chart(ends).mark_line(color="gray", strokeDash=[4, 3]).encode(x="at:Q", y="at:Q")
+    return finish(
+        equal + dots,
+        title,
+        source="Measured: training_runs table. Predicted: constants found without the row's own family",
+        description="Predicted over measured step time of each run on logarithmic axes; a dashed line for equality.",
+        height=380,
+    )
+
+
+def error_by_family(frame: pl.DataFrame, title: str) -> alt.LayerChart:
+    """Show the signed errors of each family, one tick a run.
+
+    ``frame`` is what :func:`factorykit.validate` returns, without the rows that have no error.
+    """
+    kept = frame.select("id", "family", "error").with_columns(percent=pl.col("error") * 100.0)
+    rows = alt.Y("family:N", title=None, sort=alt.EncodingSortField("percent", op="count", order="descending"))
+    span = alt.X("percent:Q", title="Predicted over measured, less one [%]", scale=alt.Scale(clamp=True))
+    ticks = alt.Chart(kept).mark_tick(opacity=0.55, color=PALETTE[0]).encode(x=span, y=rows, tooltip=["id", "percent"])
+    middle = (
+        alt.Chart(kept)
+        .mark_point(filled=True, size=60, color=PALETTE[1], opacity=1)
+        .encode(x=alt.X("median(percent):Q"), y=rows)
+    )
+    return finish(
+        (ticks + middle).properties(height=alt.Step(20)),
+        title,
+        source="Measured: training_runs table. Predicted: constants found without the row's own family",
+        description="Errors of all runs by family as ticks, the median of each family as a dot.",
+    )
