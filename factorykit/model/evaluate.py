@@ -14,6 +14,7 @@ from factorykit.formulas import functions
 from factorykit.formulas.terms import Binary, Call, Negative, Number, Symbol, Term, Word, symbols
 from factorykit.formulas.terms import steps as parts
 from factorykit.formulas.validity import validity
+from factorykit.model import layout
 from factorykit.model.graph import Step, available, chain, choice, leaves
 from factorykit.quantities import quantity, vocabulary
 
@@ -35,6 +36,9 @@ OPERATORS = {
     ">=": operator.ge,
     "==": operator.eq,
 }
+
+BROKEN = "rule that the layout breaks"
+"""Name of the column in which a frame is told which rows hold a layout that does not work."""
 
 Outputs = str | Iterable[str] | None
 
@@ -192,6 +196,8 @@ def _evaluate_mapping(
         outputs = available(values, using)
     steps = chain(values, outputs, using)
     results = compute(steps, values)
+    if asked and layout.concerns({step.quantity for step in steps}):
+        layout.check({name: value for name, value in results.items() if name not in layout.said(values)})
     outside = _outside(steps, results) if asked else ()
     for name in outputs:
         _judge(name, results, steps, outside)
@@ -310,6 +316,14 @@ def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str
         _check_agreement(floats, given, using)
     for layer in columns(steps):
         floats = floats.with_columns(layer)
+    computed = {step.quantity for step in steps}
+    if layout.concerns(computed):
+        floats = floats.with_columns(layout.broken({*computed, *inputs} - layout.said(inputs)).alias(BROKEN))
+        if not lazy:
+            floats = floats.collect().lazy()
+            _check_layouts(floats)
+        works = pl.col(BROKEN).is_null()
+        floats = floats.with_columns(pl.when(works).then(name).alias(name) for name in outputs if name in computed)
     wider = floats.select(*stated, *(name for name in dict.fromkeys(outputs) if name not in stated))
     return wider if lazy else wider.collect()
 
@@ -380,6 +394,18 @@ def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -
                 f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "
                 f"the first is row {first} with {value}"
             )
+
+
+def _check_layouts(floats: pl.LazyFrame) -> None:
+    import polars as pl
+
+    rows = floats.select(BROKEN).with_row_index("number of row").filter(pl.col(BROKEN).is_not_null()).collect()
+    if rows.height:
+        first, rule = rows.row(0)
+        raise ScenarioError(
+            f"{rows.height} rows hold a layout that does not work, the first is row {first}: {rule}, and there not; "
+            "evaluate a LazyFrame to get null there"
+        )
 
 
 def _check_agreement(floats: pl.LazyFrame, given: set[str], using: Mapping[str, str]) -> None:

@@ -25,6 +25,26 @@ PRECISIONS: Final = ("nvfp4", "mxfp8", "int8", "fp8", "fp16", "bf16")
 """Number formats as sources write them, the more special ones first."""
 COLUMNS: Final = ("id", "group", "layers", "hidden", "heads", "seq_len", "hardware", "accelerator_count")
 """Columns without which nothing can be predicted."""
+NUMBERS: Final = frozenset(
+    {
+        *("year", "total_params", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "mlp_gated", "vocab"),
+        *(
+            "experts",
+            "top_k",
+            "moe_ffn",
+            "shared_experts",
+            "seq_len",
+            "accelerator_count",
+            "tp",
+            "pp",
+            "vp",
+            "ep",
+            "cp",
+        ),
+        *("micro_batch", "global_batch", "global_batch_tokens"),
+    }
+)
+"""Columns of numbers that a scenario is read from."""
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
@@ -168,7 +188,9 @@ def _layout(row: Mapping[str, Any], year: float, experts: float, assumed: list[s
         if experts > 1:
             raise _Unpredictable("no layout is stated (tp, pp), and none is usual for a mixture of experts")
         assumed.append("layout")
-    tensor, pipeline, context = (float(row.get(name) or 1) for name in ("tp", "pp", "cp"))
+    tensor, pipeline, context = (1.0 if row.get(name) is None else row[name] for name in ("tp", "pp", "cp"))
+    if min(tensor, pipeline, context) < 1.0:
+        raise _Unpredictable(f"tp {tensor:g}, pp {pipeline:g}, cp {context:g}: a degree is less than one")
     replicas = count / (tensor * pipeline * context)
     if replicas < 1 or replicas != math.floor(replicas):
         raise _Unpredictable(
@@ -242,10 +264,15 @@ def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
     return scenario
 
 
+def _read_number(cell: Any) -> float | None:
+    return None if cell is None or cell == "" else float(cell)
+
+
 def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     if row.get("kind") not in (None, "throughput", "mlperf"):
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
-    missing = [name for name in COLUMNS[2:] if row.get(name) is None]
+    row = {name: _read_number(value) if name in NUMBERS else value for name, value in row.items()}
+    missing = [name for name in COLUMNS[2:] if row.get(name) in (None, "")]
     if missing:
         raise _Unpredictable(f"{', '.join(missing)} not stated")
     if "lora" in f"{row.get('group')} {row.get('model')}".lower():

@@ -38,7 +38,7 @@ def test_memory_meets_the_reference(row):
     stages = given_.get("pipeline_parallel", 1)
     # The reference takes mean layers per stage, one set of norms shared by all stages, and stores bf16 activations.
     inputs = {"micro_batch_size": 1, "recompute": "selective", "precision": "bf16", **given_}
-    inputs |= {"stage_layers": given_["layers"] / stages, "global_batch_size": 1e6}
+    inputs |= {"stage_layers": given_["layers"] / stages, "global_batch_size": 2**20}
     if given_.get("experts"):
         inputs["stage_moe_layers"] = (given_["layers"] - given_["dense_layers"]) / stages
     value = evaluate(inputs, row["quantity"])[row["quantity"]]

@@ -122,3 +122,59 @@ def test_what_is_no_table_of_runs_is_refused(rows):
 def test_a_throughput_is_a_step_time():
     rows = pl.DataFrame([RUN | {"tokens_per_s_per_gpu": 1000.0}])
     assert measured_step_s(rows)[0] == pytest.approx(128 * 8192 / 64000)
+
+
+def test_numbers_written_as_text_are_numbers():
+    numbers = pl.DataFrame([RUN | {"step_time_s": 20.0}])
+    texts = numbers.cast(pl.String)
+    assert fk.validate(texts)["step_s"][0] == fk.validate(numbers)["step_s"][0]
+    assert "no number" in fk.validate(texts.with_columns(hidden=pl.lit("wide")))["reason"][0]
+
+
+LAYOUT = {
+    "accelerator": "h100_sxm",
+    "accelerators": 64,
+    "layers": 80,
+    "hidden_size": 8192,
+    "ffn_size": 28672,
+    "gated_ffn": 1,
+    "attention_heads": 64,
+    "kv_heads": 8,
+    "vocabulary_size": 128256,
+    "sequence_length": 8192,
+    "tensor_parallel": 4,
+    "pipeline_parallel": 4,
+    "micro_batch_size": 1,
+    "global_batch_size": 128,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"tensor_parallel": 3, "accelerators": 48}, "attention_heads"),
+        ({"accelerators": 10}, "data_parallel"),
+        ({"pipeline_parallel": 128, "accelerators": 512}, "layers"),
+        ({"micro_batch_size": 3}, "micro_batches"),
+        ({"experts": 8, "experts_per_token": 2, "expert_parallel": 3}, "experts"),
+    ],
+)
+def test_a_layout_that_does_not_work_is_no_number(change, word):
+    with pytest.raises(ScenarioError, match=word):
+        fk.evaluate(LAYOUT | change, "step_s")
+    rows = pl.DataFrame([LAYOUT | {"experts": 0, "experts_per_token": 0, "expert_parallel": 1}])
+    both = pl.concat(
+        [rows, rows.with_columns(**{name: pl.lit(value) for name, value in change.items()})], how="vertical_relaxed"
+    )
+    with pytest.raises(ScenarioError, match="row 1"):
+        fk.evaluate(both, "step_s")
+    lazily = fk.evaluate(both.lazy(), "step_s").collect()["step_s"]
+    assert lazily[0] > 0
+    assert lazily[1] is None
+
+
+def test_an_unknown_accelerator_is_refused():
+    with pytest.raises(fk.FactorykitError, match="x100"):
+        fk.evaluate(LAYOUT | {"accelerator": "x100"}, "step_s")
+    with pytest.raises(fk.FactorykitError, match="x100"):
+        fk.evaluate(pl.DataFrame([LAYOUT | {"accelerator": "x100"}]), "step_s")

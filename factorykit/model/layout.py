@@ -1,0 +1,79 @@
+"""What a layout has to obey before a number may follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
+
+from factorykit.errors import ScenarioError
+
+COMPUTED: Final = ("data_parallel", "micro_batches", "stage_layers")
+"""Quantities whose formulas divide a layout: where one of them is computed, the rules hold."""
+RULES: Final[tuple[tuple[str, tuple[str, ...], Callable[..., Any], str], ...]] = (
+    (
+        "tensor, pipeline and context parallel divide the accelerators",
+        ("data_parallel",),
+        lambda copies: (copies >= 1.0) & (copies % 1.0 == 0.0),
+        "choose degrees whose product divides the accelerators",
+    ),
+    (
+        "heads divide by tensor parallel",
+        ("attention_heads", "tensor_parallel"),
+        lambda heads, tensor: heads % tensor == 0.0,
+        "choose a tensor_parallel that divides attention_heads",
+    ),
+    (
+        "every stage has layers",
+        ("layers", "pipeline_parallel"),
+        lambda layers, stages: stages <= layers,
+        "choose a pipeline_parallel of at most layers",
+    ),
+    (
+        "the batch divides into micro-batches",
+        ("micro_batches",),
+        lambda count: (count >= 1.0) & (count % 1.0 == 0.0),
+        "choose a global_batch_size that micro_batch_size times data_parallel divides",
+    ),
+    (
+        "experts divide over expert parallel",
+        ("experts", "expert_parallel"),
+        lambda experts, degree: (degree == 1.0) | (experts % degree == 0.0),
+        "choose an expert_parallel that divides experts",
+    ),
+)
+"""Name, the quantities it is about, the condition on floats or polars expressions, and what to try."""
+
+
+def concerns(computed: Collection[str]) -> bool:
+    """Return whether a chain that computes these quantities divides a layout."""
+    return any(name in computed for name in COMPUTED)
+
+
+def said(given: Collection[str]) -> set[str]:
+    """Return the quantities that a rule leaves alone because somebody gave them, such as a mean of micro-batches."""
+    return {name for name in COMPUTED if name in given}
+
+
+def check(values: Mapping[str, Any]) -> None:
+    """Refuse values of a layout that does not work.
+
+    Raises
+    ------
+    ScenarioError
+        With the rule, the values and what to try.
+    """
+    for rule, names, holds, remedy in RULES:
+        if all(name in values for name in names) and not holds(*[values[name] for name in names]):
+            shown = ", ".join(f"{name} = {values[name]:g}" for name in names)
+            raise ScenarioError(f"{shown}: {rule}, and here not; {remedy}")
+
+
+def broken(known: Collection[str]) -> Any:
+    """Return a polars expression with the first rule that a row breaks, or null."""
+    import polars as pl
+
+    verdict = pl.lit(None, dtype=pl.String)
+    for rule, names, holds, _ in reversed(RULES):
+        if all(name in known for name in names):
+            verdict = pl.when(~holds(*map(pl.col, names))).then(pl.lit(rule)).otherwise(verdict)
+    return verdict

@@ -1,0 +1,50 @@
+"""Charts of the performance model: valid, named by the vocabulary, over fields that exist."""
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.charts import performance
+
+FEW = {"context_parallel": [1], "zero_stage": [1], "schedule": ["1f1b"], "recompute": ["none", "full"]}
+
+
+@pytest.fixture(scope="module")
+def layouts():
+    cluster = {"accelerators": 64, "accelerator": "a100_sxm_80gb"}
+    return fk.search("llama2_70b", cluster, global_batch_size=256, choices=FEW).collect()
+
+
+@pytest.fixture(scope="module")
+def validated():
+    return fk.validate().filter(pl.col("error").is_not_null())
+
+
+def fields(spec):
+    if isinstance(spec, dict):
+        yield from ([spec["field"]] if isinstance(spec.get("field"), str) else [])
+        for value in spec.values():
+            yield from fields(value)
+    elif isinstance(spec, list):
+        for value in spec:
+            yield from fields(value)
+
+
+def test_layouts_are_shown_by_time_and_memory(layouts):
+    spec = performance.time_and_memory(layouts, "Layouts").to_dict()
+    known = set(layouts.columns) | {fk.charts.encoding.shown(name) for name in layouts.columns}
+    assert set(fields(spec)) <= known
+    assert "Step time [s]" in str(spec)
+
+
+@pytest.mark.parametrize("chart", [performance.predicted_and_measured, performance.error_by_family])
+def test_predictions_are_shown_beside_measurements(validated, chart):
+    spec = chart(validated, "Runs").to_dict()
+    assert set(fields(spec)) <= {*validated.columns, "percent", "at"}
+    assert spec["usermeta"]["source"]
+
+
+def test_parts_of_a_step_are_stacked():
+    parts = pl.DataFrame({"layout": ["a", "a"], "part": ["x", "y"], "seconds": [1.0, 2.0], "order": [0, 1]})
+    spec = performance.step_parts(parts, "layout", "Parts").to_dict()
+    assert set(fields(spec)) <= set(parts.columns)
