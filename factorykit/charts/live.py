@@ -20,7 +20,7 @@ from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unkno
 from factorykit.formulas.terms import Symbol, as_vega, steps
 from factorykit.model.evaluate import evaluate
 from factorykit.model.graph import available, chain, leaves
-from factorykit.quantities import quantity, vocabulary
+from factorykit.quantities import Quantity, quantity, vocabulary
 
 GRID_POINTS = 121
 SLIDER_STEPS = 200
@@ -355,8 +355,9 @@ class Live:
 
     def _without_rows(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Return the specification without what all panels share: the grid and the theme."""
-        curves, points = spec["layer"]
-        return {**spec, "layer": [{**curves, "data": {"name": "grid"}}, points], "config": {}}
+        curves, hover, points = spec["layer"]
+        grid = {"data": {"name": "grid"}}
+        return {**spec, "layer": [curves | grid, hover | grid, points], "config": {}}
 
     def _columns(self) -> list[dict[str, Any]]:
         columns = [{"spec": 0, "field": self.x} | _described(self.x, "")]
@@ -389,6 +390,7 @@ class Live:
             for name in dict.fromkeys((*self.parameters, *self.shown))
             if output == self.outputs[0]
         ]
+        grid = {"name": "grid", "values": [{self.x: value} for value in self.grid]}
         return {
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "description": self.description or self.title,
@@ -396,11 +398,8 @@ class Live:
             "height": self.height,
             "params": [{"name": n, "value": v} for n, v in self.parameters.items()] + program.signals + texts,
             "layer": [
-                {
-                    "data": {"name": "grid", "values": [{self.x: value} for value in self.grid]},
-                    "transform": program.columns,
-                    "layer": self._lines(row),
-                },
+                {"data": grid, "transform": program.columns, "layer": self._lines(row)},
+                {"data": grid, "transform": program.columns[-1:], **self._hover(row)},
                 {"data": {"name": "points", "values": [{}]}, "layer": self._marks(marks)},
             ],
             "config": config(),
@@ -461,7 +460,7 @@ class Live:
             },
         }
 
-    def _lines(self, row: Any) -> list[dict[str, Any]]:
+    def _lines(self, row: Quantity) -> list[dict[str, Any]]:
         axes = self._axes(row.name)
         x = axes["x"]
         layers: list[dict[str, Any]] = []
@@ -484,18 +483,19 @@ class Live:
                 "bind": "scales",
             }
         ]
-        pick = {"type": "point", "on": "pointermove", "clear": "pointerout", "nearest": True, "fields": [self.x]}
-        layers.append(
-            {
-                "params": [{"name": "hover", "select": pick}],
-                "mark": {"type": "rule", "tooltip": {"content": "data"}, "color": INK},
-                "encoding": {
-                    "x": x,
-                    "opacity": {"condition": {"param": "hover", "empty": False, "value": 0.35}, "value": 0},
-                },
-            }
-        )
         return layers
+
+    def _hover(self, row: Quantity) -> dict[str, Any]:
+        """Return a rule at the nearest grid point; it hangs on the grid alone, so that no slider draws it again."""
+        pick = {"type": "point", "on": "pointermove", "clear": "pointerout", "nearest": True, "fields": [self.x]}
+        return {
+            "params": [{"name": "hover", "select": pick}],
+            "mark": {"type": "rule", "tooltip": {"content": "data"}, "color": INK},
+            "encoding": {
+                "x": self._axes(row.name)["x"],
+                "opacity": {"condition": {"param": "hover", "empty": False, "value": 0.35}, "value": 0},
+            },
+        }
 
     def _named(self, case: Case) -> tuple[list[dict[str, str]], dict[str, Any]]:
         """Return the transform and the colour that give a case its place in the legend."""
@@ -555,7 +555,7 @@ class Live:
         return layers
 
 
-def _scaled(row: Any, value: str) -> str:
+def _scaled(row: Quantity, value: str) -> str:
     return f"{value} / {row.display_scale!r}" if row.display_scale != 1.0 else value
 
 

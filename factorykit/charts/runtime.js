@@ -402,10 +402,7 @@ class Chart {
     this.tipBox ||= this.root.appendChild(make("div", { class: "fk-tip", hidden: true }));
     this.tipBox.hidden = value == null || value === "" || !(event instanceof MouseEvent);
     if (this.tipBox.hidden) return;
-    const mine = this.payload.parameters && this.payload.columns.filter((column) => column.spec === index || column === this.payload.columns[0]);
-    const pairs = mine
-      ? mine.map(({ field, title, scale }) => [title, number(value[field] == null ? null : value[field] / (scale || 1))])
-      : Object.entries(typeof value === "object" ? value : { "": value });
+    const pairs = this.payload.parameters ? this.curvesAt(value, index) : Object.entries(typeof value === "object" ? value : { "": value });
     this.tipBox.style.background = backdrop(this.root);
     this.tipBox.replaceChildren(
       make("table", {}, make("tbody", {}, ...pairs.map(([name, text]) => make("tr", {}, make("td", {}, String(name)), make("td", {}, String(text)))))),
@@ -414,6 +411,13 @@ class Chart {
     const left = event.clientX - frame.left + 14;
     this.tipBox.style.left = `${Math.min(left, Math.max(0, frame.width - this.tipBox.offsetWidth - 4))}px`;
     this.tipBox.style.top = `${event.clientY - frame.top + 14}px`;
+  }
+
+  curvesAt(point, index) {
+    const { columns } = this.payload;
+    const row = this.rows().find(([x]) => x === point[columns[0].field]) || [];
+    const cells = columns.map(({ title, scale }, i) => [title, number(row[i] == null ? null : row[i] / (scale || 1))]);
+    return cells.filter((_, i) => i === 0 || columns[i].spec === index);
   }
 
   finalize() {

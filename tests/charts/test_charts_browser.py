@@ -204,3 +204,15 @@ def test_nothing_stands_in_the_way_of_a_screen_reader(page: Any, address: str) -
     found = axe.run(page).response["violations"]
     serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
     assert [(rule["id"], rule["nodes"][0]["html"][:120]) for rule in serious] == []
+
+
+def test_a_pointer_reads_the_curve(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    box = page.locator(".fk-view svg").bounding_box()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
+    page.wait_for_selector(".fk-tip:visible")
+    first, second = page.locator(".fk-tip tr").all_inner_texts()
+    assert first.startswith("Checkpoint interval [min]")
+    assert float(second.removeprefix("Goodput under failures [%]")) > 50
+    page.mouse.move(0, 0)
+    page.wait_for_selector(".fk-tip", state="hidden")

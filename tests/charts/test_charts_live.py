@@ -95,7 +95,7 @@ def test_bad_values_are_refused(value: object) -> None:
 
 
 def test_a_chart_without_its_inputs_says_what_to_give() -> None:
-    live = Live("Ranks", {}, "accelerators", ("data_parallel",), (), domain=(1.0, 10.0))
+    live = Live("Ranks", {}, "accelerators", ("zero_stage",), (), domain=(1.0, 10.0))
     with pytest.raises(MissingQuantity, match="give"):
         _ = live.parameters
 
