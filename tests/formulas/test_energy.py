@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factorykit as fk
+from factorykit.quantities import quantity
 
 DGX = {"accelerators_per_node": 8, "accelerator_power_w": 700, "node_overhead_power_w": 4600}
 positive = st.floats(1e-3, 1e6)
@@ -64,3 +65,10 @@ def test_embodied_carbon_of_bloom_is_that_of_the_paper():
 def test_hourly_matching_lies_between_nothing_and_the_grid():
     matched = fk.formulas.energy.training_carbon_matched_kg
     assert (matched(100.0, 0.0), matched(100.0, 1.0)) == (100.0, 0.0)
+
+
+def test_the_parts_of_a_node_sum_to_what_the_meters_saw():
+    """MLPerf Training v4.0, smc-ac-power: 6,850 W a node of eight H100, switches metered apart."""
+    parts = {name: quantity(name).default for name in ("host_power_w", "nics_per_node", "nic_power_w", "fan_power_w")}
+    overhead = fk.formulas.energy.node_overhead_power_built_w(**parts, network_power_w=0.0, nodes=64.0)
+    assert fk.formulas.energy.node_power_w(8.0, 700.0, overhead) == pytest.approx(6850.0)
