@@ -75,8 +75,8 @@ def exceedance(frame: pl.DataFrame, output: str, *, title: str, source: str) -> 
 def band(frame: pl.DataFrame, output: str, by: str, *, title: str, source: str) -> alt.LayerChart:
     """Show a 90 % band along an axis: rows of ``fk.bands(…, by=…)`` with ``p05``, ``p50`` and ``p95``."""
     started = _scaled(frame.filter(pl.col("quantity") == output), output, ["p05", "p50", "p95"])
-    kind = quantity(by).slider_scale or "linear"
-    x = alt.X(f"{by}:Q", title=quantity(by).title, scale=alt.Scale(type=kind, nice=False))
+    scale = alt.Scale(type="log" if quantity(by).slider_scale == "log" else "linear", nice=False)
+    x = alt.X(f"{by}:Q", title=quantity(by).title, scale=scale)
     area = started.mark_area(opacity=0.2, color=PALETTE[0]).encode(
         x=x, y=alt.Y("p05:Q", **_axis(output, "y")), y2="p95"
     )
