@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from factorykit.model.explain import explain
     from factorykit.model.hf_config import read_hf_config
     from factorykit.model.presets import preset, presets
-    from factorykit.model.recipe import check_recipe
+    from factorykit.model.recipe_check import check_recipe
     from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
     from factorykit.model.schedule import Plant, Policy, schedule, workload
@@ -68,7 +68,7 @@ _HOME = {
     "bands": "model.sample",
     "build": "datasets",
     "charts": "",
-    "check_recipe": "model.recipe",
+    "check_recipe": "model.recipe_check",
     "checkpoint_patterns": "model.checkpoint_patterns",
     "compare": "model.compare",
     "connect": "datasets",

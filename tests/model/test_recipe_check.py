@@ -1,7 +1,7 @@
 import pytest
 
 import factorykit as fk
-from factorykit.model.recipe import PRACTICES
+from factorykit.model.recipe_check import PRACTICES
 
 PLAN = {
     "accelerators": 16384.0,
