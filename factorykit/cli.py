@@ -29,7 +29,10 @@ EPILOG = "Every quantity is in the unit of the vocabulary: seconds, watts, bytes
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, passed_on = parser.parse_known_args(arguments)
+    if passed_on and options.run is not _lab:
+        parser.error(f"unrecognized arguments: {' '.join(passed_on)}")
+    options.passed_on = passed_on
     warnings.showwarning = _one_line
     try:
         return options.run(options) or 0
@@ -135,8 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     site_serve.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
     site_serve.add_argument("--port", type=int, default=8000)
 
-    lab = _verb(verbs, "lab", _lab, "open the notebooks in JupyterLab, on this machine alone")
-    lab.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to jupyter lab")
+    _verb(verbs, "lab", _lab, "open the notebooks in JupyterLab, on this machine alone; options go on to jupyter lab")
     return parser
 
 
@@ -369,7 +371,7 @@ def _lab(options: argparse.Namespace) -> int:
         "--LabApp.news_url=",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
-    return subprocess.call([sys.executable, "-m", "jupyter", "lab", *quiet, str(home), *options.arguments])
+    return subprocess.call([sys.executable, "-m", "jupyter", "lab", *quiet, str(home), *options.passed_on])
 
 
 def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
