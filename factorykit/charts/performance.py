@@ -11,6 +11,35 @@ from factorykit.charts.theme import PALETTE
 from factorykit.quantities import quantity
 
 SOURCE = "Performance model of factorykit; constants in the performance_constants table"
+# Each part of a step: its quantity, and how often a layer of a micro-batch takes that time, forward and backward; None
+# where the quantity is already the step's.
+PARTS: dict[str, tuple[str, float | None]] = {
+    "Matrix products": ("layer_gemm_s", 3.0),
+    "Attention": ("layer_attention_s", 3.5),
+    "Element-wise": ("layer_elementwise_s", 2.2),
+    "Tensor-parallel communication": ("tensor_parallel_s", 1.0),
+    "Waiting for other stages": ("pipeline_wait_s", None),
+    "Gradients": ("gradient_exposed_s", None),
+}
+ASKED = (*[name for name, _ in PARTS.values()], "stage_layers", "micro_batches", "step_s")
+
+
+def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
+    """Return the seconds of each part of a step, as :func:`step_parts` draws them.
+
+    ``frame`` has one row per layout, without recomputation: the column ``by`` and the quantities ``ASKED``.
+    """
+    layers = pl.col("stage_layers") * pl.col("micro_batches")
+    parts = [
+        frame.select(
+            by,
+            part=pl.lit(part),
+            seconds=pl.col(name) if passes is None else passes * layers * pl.col(name),
+            order=pl.lit(order),
+        )
+        for order, (part, (name, passes)) in enumerate(PARTS.items())
+    ]
+    return pl.concat(parts)
 
 
 def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:

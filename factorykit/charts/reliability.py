@@ -120,6 +120,21 @@ def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     )
 
 
+def by_day(story: pl.DataFrame, days: int) -> pl.DataFrame:
+    """Return the stretches of one run cut at midnight, as :func:`timeline` draws them.
+
+    ``story`` is what :func:`factorykit.timeline` returns; ``days`` is how many days to keep.
+    """
+    first, last = ((pl.col(name) // 86400).cast(pl.Int64) for name in ("start_s", "end_s"))
+    cut = story.with_columns(day=pl.int_ranges(first, last + 1)).explode("day").filter(pl.col("day") < days)
+    midnight = pl.col("day") * 86400
+    cut = cut.with_columns(
+        from_h=(pl.max_horizontal("start_s", midnight) - midnight) / 3600,
+        to_h=(pl.min_horizontal("end_s", midnight + 86400) - midnight) / 3600,
+    )
+    return cut.filter(pl.col("to_h") > pl.col("from_h"))
+
+
 def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
     """Show what one run did when.
 

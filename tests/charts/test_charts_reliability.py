@@ -61,3 +61,15 @@ def test_a_live_chart_shows_what_evaluate_gives(name: str) -> None:
     given = {key: value for key, value in live.parameters.items() if key not in live.outputs}
     for output in live.outputs:
         assert now[output] == pytest.approx(fk.evaluate(given, output)[output], rel=1e-9)
+
+
+def test_a_run_is_cut_at_midnight() -> None:
+    story = pl.DataFrame(
+        {"state": ["kept", "lost"], "cause": [None, "GPU"], "start_s": [0.0, 90_000.0], "end_s": [90_000.0, 172_800.0]}
+    )
+    days = reliability.by_day(story, 5)
+    assert days.select("state", "day", "from_h", "to_h").rows() == [
+        ("kept", 0, 0.0, 24.0),
+        ("kept", 1, 0.0, 1.0),
+        ("lost", 1, 1.0, 24.0),
+    ]

@@ -48,3 +48,12 @@ def test_parts_of_a_step_are_stacked():
     parts = pl.DataFrame({"layout": ["a", "a"], "part": ["x", "y"], "seconds": [1.0, 2.0], "order": [0, 1]})
     spec = performance.step_parts(parts, "layout", "Parts").to_dict()
     assert set(fields(spec)) <= set(parts.columns)
+
+
+def test_parts_of_a_step_follow_from_its_layers():
+    asked = dict.fromkeys(performance.ASKED, 1.0) | {"layout": "a", "stage_layers": 10.0, "micro_batches": 4.0}
+    parts = performance.parts_of_step(pl.DataFrame([asked]), "layout")
+    seconds = dict(parts.select("part", "seconds").iter_rows())
+    assert seconds["Matrix products"] == 3 * seconds["Tensor-parallel communication"] == 120.0
+    assert seconds["Waiting for other stages"] == 1.0
+    assert performance.step_parts(parts, "layout", "Parts").to_dict()
