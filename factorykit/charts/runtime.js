@@ -141,6 +141,14 @@ function width(element) {
   });
 }
 
+// A mark that stands for no row, such as a line at one, has no words for a screen reader and is hidden from it.
+function hush(spec, above = {}) {
+  const encoding = { ...above, ...spec.encoding };
+  for (const layer of spec.layer || []) hush(layer, encoding);
+  const named = Object.values(encoding).some((channel) => Array.isArray(channel) || channel?.field || channel?.aggregate);
+  if (spec.mark && !named) spec.mark = { ...(spec.mark.type ? spec.mark : { type: spec.mark }), aria: false };
+}
+
 class Chart {
   constructor(root, payload, options) {
     Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], apis: [], busy: false, again: false });
@@ -186,6 +194,7 @@ class Chart {
     if (grid) spec.datasets = { ...spec.datasets, grid: grid.values.map((value) => ({ [grid.field]: value })) };
     const room = await width(place);
     wrapTitle(spec, room);
+    hush(spec);
     if (room < 480) spec.config.axis = { ...spec.config.axis, labelLimit: Math.round(room * 0.34) };
     const api = await vegaEmbed(place, spec, {
       mode: "vega-lite",

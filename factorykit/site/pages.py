@@ -22,6 +22,8 @@ from factorykit.quantities import Quantity, quantity, vocabulary
 
 HERE = Path(__file__).parent
 MATH_ROLE = re.compile(r":math:`([^`]+)`")
+WIDE = 40
+"""Characters of LaTeX from which a formula within a sentence may be wider than a phone."""
 ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
@@ -35,7 +37,12 @@ def write(root: Path) -> None:
     """
     report = root / "report"
     keys = bibliography((report / "references.bib").read_text(encoding="utf-8"))
-    _write(report / "methods.qmd", methods(keys))
+    written = methods(keys)
+    for old in report.glob("methods-*.qmd"):
+        if old.stem not in written:
+            old.unlink()
+    for name, text in written.items():
+        _write(report / f"{name}.qmd", text)
     _write(report / "vocabulary.qmd", vocabulary_page())
     _write(report / "data.qmd", data_page(root / "data", report / "downloads"))
     for name, text in audit_pages(root / "data").items():
@@ -124,8 +131,13 @@ def _sections(formula: Callable[..., Any]) -> dict[str, str]:
 
 def _markdown(text: str) -> str:
     text = re.sub(r"\s*\[(\d+)\]_", "", text)
-    text = ROLE.sub(r"`\1`", MATH_ROLE.sub(r"$\1$", text))
+    text = ROLE.sub(r"`\1`", MATH_ROLE.sub(_inline, text))
     return text.replace("``", "`")
+
+
+def _inline(found: re.Match[str]) -> str:
+    """Return mathematics within a sentence; what may be wider than a phone gets a box that scrolls."""
+    return f"[${found[1]}$]{{.fk-wide}}" if len(found[1]) > WIDE else f"${found[1]}$"
 
 
 def _summary(formula: Callable[..., Any]) -> tuple[str, str]:
@@ -157,23 +169,47 @@ def _fraction(value: float) -> str:
     return rf"\tfrac{{{near.numerator}}}{{{near.denominator}}}" if float(near) == value else f"{value:.9g}"
 
 
-def methods(keys: dict[str, str]) -> str:
-    """Return the methods page: every formula with its equation, validity, sources, inputs and users."""
+def methods(keys: dict[str, str]) -> dict[str, str]:
+    """Return the pages of the methods by name: an overview, and one page a topic.
+
+    A formula stands there with its equation, validity, sources, inputs and users.
+    """
     users = _users()
-    parts = [
+    overview = [
         _front("Methods", "Every formula of factorykit, printed from the code that computes it."),
         "A formula's name is the quantity it returns, and its arguments are the quantities it needs. The equations "
-        "below are the bodies of the functions, read by a program and set as mathematics. Symbols, units and bounds "
-        "are those of the [vocabulary](vocabulary.qmd). All quantities are in base units: seconds, watts, bytes, FLOP, "
-        "USD; energy alone is in kWh.",
+        "on these pages are the bodies of the functions, read by a program and set as mathematics. Symbols, units and "
+        "bounds are those of the [vocabulary](vocabulary.qmd). All quantities are in base units: seconds, watts, "
+        f"bytes, FLOP, USD; energy alone is in kWh. There are {len(catalogue())} formulas in {len(TOPICS)} topics.",
     ]
+    pages = {"methods": ""}
     for topic in TOPICS:
-        word = topic.__name__.rpartition(".")[2]
-        parts.append(f"## {word.capitalize()} {{#sec-{word}}}\n\n{(inspect.getdoc(topic) or '').strip()}")
-        parts += [
-            _method(formula, keys, users) for formula in catalogue().values() if formula.__module__ == topic.__name__
-        ]
-    return "\n\n".join(parts) + "\n"
+        first, _, more = (inspect.getdoc(topic) or "").strip().partition("\n\n")
+        formulas = [formula for formula in catalogue().values() if formula.__module__ == topic.__name__]
+        title, page = _topic(topic.__name__).replace("_", " ").capitalize(), _topic_page(topic.__name__)
+        listed = ", ".join(
+            f"[{_formula_link(formula.__name__)}]{{#{_dashed(formula.__name__)}}}" for formula in formulas
+        )
+        overview.append(f"## [{title}]({page}.qmd) {{#sec-{_dashed(_topic(topic.__name__))}}}")
+        overview.append(f"{first}\n\n::: {{.fk-meta}}\n{listed}.\n:::")
+        parts = [_front(title, " ".join(first.split())), more, *(_method(each, keys, users) for each in formulas)]
+        parts.append("[All topics](methods.qmd).")
+        pages[page] = "\n\n".join(part for part in parts if part) + "\n"
+    return {**pages, "methods": "\n\n".join(overview) + "\n"}
+
+
+def _topic(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
+def _topic_page(module: str) -> str:
+    return f"methods-{_dashed(_topic(module))}"
+
+
+def _formula_link(name: str, text: str = "") -> str:
+    """Return a link to where a formula stands, under its label or ``text``."""
+    page = _topic_page(catalogue()[name].__module__)
+    return f"[{text or _escaped(quantity(name).label)}]({page}.qmd#{_dashed(name)})"
 
 
 def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, list[str]]) -> str:
@@ -182,7 +218,7 @@ def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, 
     summary, stated = _summary(formula)
     lines = equations(formula)
     label = f"{{#eq-{_dashed(name)}}}"
-    parts = [f"### {row.label} {{#{_dashed(name)}}}", f"`{name}` [{row.unit}]. {summary}"]
+    parts = [f"## {row.label} {{#{_dashed(name)}}}", f"`{name}` [{row.unit}]. {summary}"]
     if len(lines) == 1:
         parts.append(f"$$ {lines[0]} $$ {label}")
     else:
@@ -198,7 +234,7 @@ def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, 
     if sections.get("Examples"):
         parts.append(f"```python\n{_example(sections['Examples'])}\n```")
     cites = " ".join(_citation(reference, keys) for reference in references(formula))
-    used = ", ".join(f"[{quantity(user).label}](#{_dashed(user)})" for user in users.get(name, ()))
+    used = ", ".join(_formula_link(user) for user in users.get(name, ()))
     parts.append(f"::: {{.fk-meta}}\nSource: {cites}{f' Used by: {used}.' if used else ''}\n:::")
     return "\n\n".join(part for part in parts if part)
 
@@ -264,8 +300,8 @@ def _vocabulary_table(rows: Iterable[Quantity], users: dict[str, list[str]]) -> 
     for row in rows:
         anchor = f"[[{row.label}]{{.fk-name}} `{row.name}`]{{#{_dashed(row.name)}}}"
         symbol = f"${symbol_latex(row.name)}$" if row.symbol else ""
-        links = [f"[computed](methods.qmd#{_dashed(row.name)})"] if row.name in catalogue() else ["given"]
-        using = ", ".join(f"[{quantity(user).label}](methods.qmd#{_dashed(user)})" for user in users.get(row.name, ()))
+        links = [_formula_link(row.name, "computed")] if row.name in catalogue() else ["given"]
+        using = ", ".join(_formula_link(user) for user in users.get(row.name, ()))
         links += [f"used by {using}"] if using else []
         meaning = f"{_escaped(row.meaning)} [{'; '.join(links)}]{{.fk-uses}}"
         lines.append(f"| {anchor} | {symbol} | {_unit(row)} | {_bounds(row)} | {meaning} |")
@@ -520,7 +556,7 @@ def _claim(row: dict[str, Any], used: Iterable[Any], sources: dict[str, dict[str
 def _used(part: Any, sources: dict[str, dict[str, Any]]) -> str:
     value = _escaped(part.value) if isinstance(part.value, str) else _amount(part.value, part.unit)
     if part.kind == "formula":
-        return f"[{_escaped(quantity(part.key).label)}](methods.qmd#{_dashed(part.key)}): {value}"
+        return f"{_formula_link(part.key)}: {value}"
     if part.kind == "claim":
         document, _, _ = part.key.partition("_")
         return f"claim [{part.key}](audit-seed-{document[1:]}.qmd#{_dashed(part.key)}): {value}"
