@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,7 +14,8 @@ import pytest
 
 pytest.importorskip("altair", reason="the notebook extra is not installed; no chart was drawn")
 
-from factorykit.charts import checkpoint, compute, cost
+from made_charts import MAKERS, PRESETS
+
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import html
 from factorykit.charts.live import Live
@@ -23,24 +24,6 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
-
-LARGE = {
-    "parameters": 405e9,
-    "active_parameters": 405e9,
-    "tokens": 15.6e12,
-    "accelerators": 16384.0,
-    "mfu": 0.41,
-    "accelerator_mtbf_s": 1.8e8,
-    "storage_write_bytes_per_s": 2e12,
-}
-SMALL = LARGE | {"parameters": 7e9, "active_parameters": 7e9, "tokens": 1e12, "accelerators": 512.0}
-PRESETS = {"Large": LARGE, "Small": SMALL}
-MAKERS: dict[str, Callable[[Any], Live]] = {
-    "checkpoint": checkpoint.goodput_by_interval,
-    "interval": checkpoint.interval_by_accelerators,
-    "run": cost.time_and_cost,
-    "cluster": compute.rate_and_power,
-}
 
 
 @pytest.fixture(scope="session", params=MAKERS)

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import pytest
-from conftest import MAKERS, PRESETS
+from made_charts import MAKERS, PRESETS
 
 from factorykit.charts.live import Live
 from factorykit.quantities import quantity

@@ -1,0 +1,27 @@
+"""The live charts under test, on made-up scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from factorykit.charts import checkpoint, compute, cost
+from factorykit.charts.live import Live
+
+LARGE = {
+    "parameters": 405e9,
+    "active_parameters": 405e9,
+    "tokens": 15.6e12,
+    "accelerators": 16384.0,
+    "mfu": 0.41,
+    "accelerator_mtbf_s": 1.8e8,
+    "storage_write_bytes_per_s": 2e12,
+}
+SMALL = LARGE | {"parameters": 7e9, "active_parameters": 7e9, "tokens": 1e12, "accelerators": 512.0}
+PRESETS = {"Large": LARGE, "Small": SMALL}
+MAKERS: dict[str, Callable[[Any], Live]] = {
+    "checkpoint": checkpoint.goodput_by_interval,
+    "interval": checkpoint.interval_by_accelerators,
+    "run": cost.time_and_cost,
+    "cluster": compute.rate_and_power,
+}
