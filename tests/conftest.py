@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,3 +23,20 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("../shared is absent; its golden cases and public data sets are left out")
     return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The system's Chromium, one for all browser tests."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not program:
+        pytest.skip("no Chromium on PATH; nothing was looked at in a browser (apt install chromium)")
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent; nothing was looked at in a browser")
+    flags = [
+        "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", "--no-first-run",
+    ]  # fmt: skip
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
+        yield browser
+        browser.close()

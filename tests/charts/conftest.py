@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -20,27 +19,10 @@ from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import html
 from factorykit.charts.live import Live
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run",
-]  # fmt: skip
-
 
 @pytest.fixture(scope="session", params=MAKERS)
 def live(request: pytest.FixtureRequest) -> Live:
     return MAKERS[request.param](PRESETS)
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not program:
-        pytest.skip("no Chromium on PATH; no chart was looked at in a browser (apt install chromium)")
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent; no chart was looked at")
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, headless=True, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,22 +42,6 @@ def address(site: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()
         thread.join()
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not program:
-        pytest.skip("no Chromium on PATH; the pages were not looked at in a browser (apt install chromium)")
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent; no page was looked at in a browser")
-    flags = [
-        "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", "--no-first-run",
-    ]  # fmt: skip
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
