@@ -1,4 +1,4 @@
-"""What is done to rendered pages, whoever rendered them: no scripts from elsewhere, frames as plain tables."""
+"""What is done to rendered pages, whoever rendered them: nothing from elsewhere, tables and numbers set alike."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ FRAME = re.compile(
 )
 PLAIN_TABLE = re.compile(r"<table class=\"[^\"]*\bfk-frame\b[^\"]*\">.*?</table>", re.DOTALL)
 BARE_FRAME = re.compile(r"(?P<shape>)<table\b[^>]*\bclass=\"[^\"]*\bdataframe\b[^>]*>(?P<table>.*?)</table>", re.DOTALL)
+WIDE_TABLE = re.compile(
+    r"(?<!<div class=\"fk-scroll\">)<table class=\"caption-top(?![^\"]*\bfk-frame\b)[^\"]*\">.*?</table>", re.DOTALL
+)
+CAPTION = re.compile(r"(<figcaption[^>]*>\s*)((?:Figure|Table)(?:&nbsp;|\xa0)\d+:)")
+EQUATION = re.compile(
+    r"<span id=\"(eq-[^\"]+)\">(<math\b(?:(?!</math>).)*?)<mspace width=\"2(?:\.0)?em\"\s*(?:/>|></mspace>)"
+    r"<mo[^>]*>\(</mo><mn>(\d+)</mn><mo[^>]*>\)</mo>((?:(?!</math>).)*</math>)</span>",
+    re.DOTALL,
+)
+BIBLIOGRAPHY = '<section class="quarto-appendix-contents" role="doc-bibliography" id="quarto-bibliography">'
 NUMBER = re.compile(r"[-+]?[\d_,]*\.?\d+(?:e[-+]?\d+)?|nan|inf|-inf|null", re.IGNORECASE)
 
 
@@ -29,6 +39,7 @@ def finish(project: Project, out: Path) -> None:
         text = REQUIRE_SHIM.sub("", OUTSIDE_SCRIPT.sub("", text))
         if 'class="fk-frame"' not in text:
             text = PLAIN_TABLE.sub(r'<div class="fk-frame"><div class="fk-scroll">\g<0></div></div>', text)
+        text = _numbered(WIDE_TABLE.sub(r'<div class="fk-scroll">\g<0></div>', text))
         text = BARE_FRAME.sub(_frame, FRAME.sub(_frame, text))
         page = notebooks.get(file.relative_to(out).as_posix())
         if page and 'class="fk-origin"' not in text:
@@ -36,6 +47,25 @@ def finish(project: Project, out: Path) -> None:
             text = _with_source(text, page.source.name)
         if text != before:
             file.write_text(text, encoding="utf-8")
+
+
+def _numbered(text: str) -> str:
+    """Return a page of Quarto with the numbers of figures and equations, and the contents, as the project has them."""
+    text = CAPTION.sub(r'\1<span class="fk-number">\2</span>', text)
+    text = EQUATION.sub(_equation, text)
+    contents = text.find('<nav id="TOC"')
+    if contents >= 0 and BIBLIOGRAPHY in text and 'href="#quarto-bibliography"' not in text:
+        end = text.rindex("</ul>", 0, text.index("</nav>", contents))
+        place = "#quarto-bibliography"
+        entry = f'<li><a href="{place}" class="nav-link" data-scroll-target="{place}">References</a></li>'
+        text = f"{text[:end]}{entry}\n{text[end:]}"
+    return text
+
+
+def _equation(found: re.Match[str]) -> str:
+    """Return an equation whose number stands at the right, where Quarto sets it as a part of the formula."""
+    rest = re.sub(r"\s*\\qquad\(\d+\)(?=</annotation>)", "", found[4])
+    return f'<span id="{found[1]}" class="fk-equation">{found[2]}{rest}<span class="fk-eqno">({found[3]})</span></span>'
 
 
 def _with_source(text: str, name: str) -> str:

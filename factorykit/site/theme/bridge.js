@@ -1,15 +1,25 @@
-/* Quarto says "dark" by a class on body; charts and the shared style sheet read data-theme and wait for an event. */
+/* What both renderers' pages need. Quarto says "dark" by a class on body; charts and the shared style sheet read
+   data-theme and wait for an event. Whatever scrolls sideways can be reached by keyboard. */
 (function () {
   function tell() {
-    if (!document.body || !/\bquarto-(light|dark)\b/.test(document.body.className)) return;
+    if (!/\bquarto-(light|dark)\b/.test(document.body.className)) return;
     var name = document.body.classList.contains("quarto-dark") ? "dark" : "light";
     if (document.documentElement.dataset.theme === name) return;
     document.documentElement.dataset.theme = name;
     window.dispatchEvent(new CustomEvent("factorykit:theme", { detail: { theme: name } }));
   }
+  function reachable() {
+    document.querySelectorAll(".fk-scroll, pre, .fk-equation, math[display=block]").forEach(function (box) {
+      if (box.scrollWidth > box.clientWidth + 1) { box.tabIndex = 0; } else { box.removeAttribute("tabindex"); }
+    });
+  }
   function start() {
     tell();
     new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    reachable();
+    addEventListener("resize", reachable);
+    document.addEventListener("toggle", reachable, true);
+    document.addEventListener("shown.bs.collapse", reachable);
   }
   if (document.body) start();
   else document.addEventListener("DOMContentLoaded", start);

@@ -58,16 +58,6 @@
     if (tabs.length) choose(tabs[0]);
   });
 
-  /* Whatever scrolls sideways can be reached by keyboard. */
-  function reachable() {
-    all(".fk-scroll, pre, .fk-equation, math[display=block]").forEach(function (box) {
-      if (box.scrollWidth > box.clientWidth + 1) { box.tabIndex = 0; } else { box.removeAttribute("tabindex"); }
-    });
-  }
-  reachable();
-  addEventListener("resize", reachable);
-  all("details").forEach(function (fold) { fold.addEventListener("toggle", reachable); });
-
   /* Copy buttons on code. */
   all("div.sourceCode").forEach(function (block) {
     var button = document.createElement("button");
