@@ -195,6 +195,8 @@ class PageReader(HTMLParser):
             self.ids[given["name"]] += 1
         if tag in ("a", "area") and "href" in given:
             self.links.append((given["href"], line))
+        if tag == "span" and "math" in given.get("class", "").split():
+            self.unresolved.append(("TeX, left as it is", line))
         rel = {*given.get("rel", "").lower().split()}
         if tag == "link" and rel & LOADING_LINKS:
             self.loads.append((given.get("href", ""), line))

@@ -21,6 +21,7 @@ BARE_FRAME = re.compile(r"(?P<shape>)<table\b[^>]*\bclass=\"[^\"]*\bdataframe\b[
 WIDE_TABLE = re.compile(
     r"(?<!<div class=\"fk-scroll\">)<table class=\"caption-top(?![^\"]*\bfk-frame\b)[^\"]*\">.*?</table>", re.DOTALL
 )
+NAVIGATION = re.compile(r'<a class="nav-link(?: active)?" href="([^"]*)"(?: aria-current="page")?>')
 CAPTION = re.compile(r"(<figcaption[^>]*>\s*)((?:Figure|Table)(?:&nbsp;|\xa0)\d+:)")
 EQUATION = re.compile(
     r"<span id=\"(eq-[^\"]+)\">(<math\b(?:(?!</math>).)*?)<mspace width=\"2(?:\.0)?em\"\s*(?:/>|></mspace>)"
@@ -39,6 +40,7 @@ def finish(project: Project, out: Path) -> None:
         text = REQUIRE_SHIM.sub("", OUTSIDE_SCRIPT.sub("", text))
         if 'class="fk-frame"' not in text:
             text = PLAIN_TABLE.sub(r'<div class="fk-frame"><div class="fk-scroll">\g<0></div></div>', text)
+        text = NAVIGATION.sub(lambda found, here=file: _here(found, here), text)
         text = _numbered(WIDE_TABLE.sub(r'<div class="fk-scroll">\g<0></div>', text))
         text = BARE_FRAME.sub(_frame, FRAME.sub(_frame, text))
         page = notebooks.get(file.relative_to(out).as_posix())
@@ -60,6 +62,13 @@ def _numbered(text: str) -> str:
         entry = f'<li><a href="{place}" class="nav-link" data-scroll-target="{place}">References</a></li>'
         text = f"{text[:end]}{entry}\n{text[end:]}"
     return text
+
+
+def _here(found: re.Match[str], file: Path) -> str:
+    """Return a link of the navigation at the top, marked where it leads to its own page; Quarto marks the first one."""
+    leads = (file.parent / found[1]).resolve() == file.resolve()
+    marks = (" active", ' aria-current="page"') if leads else ("", "")
+    return f'<a class="nav-link{marks[0]}" href="{found[1]}"{marks[1]}>'
 
 
 def _equation(found: re.Match[str]) -> str:

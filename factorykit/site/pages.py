@@ -295,7 +295,7 @@ def vocabulary_page() -> str:
 def _vocabulary_table(rows: Iterable[Quantity], users: dict[str, list[str]]) -> str:
     lines = [
         "| Quantity | Symbol | Unit | Bounds | Meaning |",
-        f"|{'-' * 24}|{'-' * 9}|{'-' * 9}|{'-' * 11}|{'-' * 47}|",
+        f"|{'-' * 24}|{'-' * 10}|{'-' * 9}|{'-' * 11}|{'-' * 46}|",
     ]
     for row in rows:
         anchor = f"[[{row.label}]{{.fk-name}} `{row.name}`]{{#{_dashed(row.name)}}}"

@@ -211,6 +211,35 @@ def test_a_polars_frame_becomes_a_plain_table(made: Made):
     assert (made.root / "_site/notebooks/01-made.ipynb").is_file()
 
 
+# Quarto's pages
+
+
+def test_numbers_tables_and_navigation_of_a_quarto_page_are_set_as_elsewhere(made: Made):
+    file = made.root / "_site/report/page.html"
+    file.parent.mkdir(parents=True)
+    marks = '<nav id="TOC"><ul><li><a href="#a">A</a></li></ul></nav>' + finish.BIBLIOGRAPHY
+    links = '<a class="nav-link active" href="../a.html" aria-current="page">A</a>'
+    links += '<a class="nav-link" href="page.html">B</a>'
+    table = '<table class="caption-top table"><tr><td>1</td></tr></table>'
+    sign = '<mo stretchy="false" form="prefix">(</mo><mn>7</mn><mo stretchy="false" form="postfix">)</mo>'
+    equation = (
+        f'<span id="eq-a"><math display="block"><semantics><mrow><mi>a</mi><mspace width="2.0em"></mspace>{sign}</mrow>'
+        r'<annotation encoding="application/x-tex"> a  \qquad(7)</annotation></semantics></math></span>'
+    )
+    caption = '<figcaption class="x">\nFigure&nbsp;1: What it is.\n</figcaption>'
+    file.write_text("\n".join([links, marks, table, equation, caption]))
+    for _ in range(2):
+        finish.finish(load_project(made.root), made.root / "_site")
+        page = file.read_text()
+        assert '<a class="nav-link" href="../a.html">A</a><a class="nav-link active" href="page.html" aria-cur' in page
+        assert page.count('href="#quarto-bibliography"') == 1
+        assert page.count(f'<div class="fk-scroll">{table}</div>') == page.count("fk-scroll") == 1
+        assert '<span id="eq-a" class="fk-equation"><math' in page
+        assert '</math><span class="fk-eqno">(7)</span></span>' in page
+        assert "qquad" not in page
+        assert page.count('<span class="fk-number">Figure&nbsp;1:</span> What') == 1
+
+
 # Serving
 
 

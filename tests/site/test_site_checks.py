@@ -139,10 +139,11 @@ def test_a_page_that_was_not_rendered_is_missed(made: Made):
 def test_the_checks_read_quartos_marks_too(made: Made):
     made.raw(
         '<p><strong>?@fig-a</strong> <span class="citation" data-cites="b1">(<strong>b1?</strong>)</span></p>'
-        "<p>Is it <strong>true?</strong></p>"
+        '<p>Is it <strong>true?</strong></p><span class="math display">$$ \\nothing $$</span>'
     )
     found = made.problems().splitlines()
-    assert len(found) == 2
+    assert len(found) == 3
+    assert "unresolved TeX, left as it is" in made.problems()
     assert "unresolved ?@fig-a" in made.problems()
     assert "unresolved citation @b1" in made.problems()
 
