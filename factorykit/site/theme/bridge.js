@@ -9,7 +9,7 @@
     window.dispatchEvent(new CustomEvent("factorykit:theme", { detail: { theme: name } }));
   }
   function reachable() {
-    document.querySelectorAll(".fk-scroll, pre, .fk-equation, math[display=block]").forEach(function (box) {
+    document.querySelectorAll(".fk-scroll, pre, .fk-equation, .fk-wide, math[display=block]").forEach(function (box) {
       if (box.scrollWidth > box.clientWidth + 1) { box.tabIndex = 0; } else { box.removeAttribute("tabindex"); }
     });
   }
