@@ -165,10 +165,7 @@ def _scenario(options: argparse.Namespace) -> fk.Scenario:
         if not equals:
             raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. tokens=15.6e12")
         quantity(name)
-        try:
-            changes[name] = float(value)
-        except ValueError:
-            changes[name] = value
+        changes[name] = _value(value)
     return fk.preset(options.preset).replace(**changes) if options.preset else fk.Scenario(**changes)
 
 

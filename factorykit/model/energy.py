@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from factorykit import datasets
+from factorykit.constants import SECONDS_PER_HOUR
 from factorykit.errors import ScenarioError
-from factorykit.formulas.compute import training_flop
+from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, training_energy_kwh
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
     optional = ("accelerator_hours", "active_parameters", "tokens", "peak_flop_per_s", "mfu", "pue")
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in optional if name not in frame.columns)
     work = training_flop(pl.col("active_parameters"), pl.col("tokens"))
-    from_compute = work / (pl.col("peak_flop_per_s") * pl.col("mfu")) / 3600.0
+    from_compute = training_s(work, pl.col("peak_flop_per_s"), pl.col("mfu")) / SECONDS_PER_HOUR
     hours = pl.coalesce("accelerator_hours", from_compute)
     power = facility_power_w(pl.col("power_w_per_accelerator"), pl.col("pue").fill_null(1.0))
-    computed = training_energy_kwh(power, hours * 3600.0)
+    computed = training_energy_kwh(power, hours * SECONDS_PER_HOUR)
     error = pl.col("computed_kwh") / pl.col("stated_kwh") - 1.0
     measured = pl.col("evidence").is_in(["measured", "measured power times hours"])
     known = pl.col("computed_kwh").is_not_null()
