@@ -1,11 +1,11 @@
-"""Tables of the audit: what the documents claim, what nearer sources say, and where the documents contradict."""
+"""Tables of the audit: what documents claim, what nearer sources say, what they contradict, what is expected."""
 
 from __future__ import annotations
 
 import dataframely as dy
 import polars as pl
 
-from factorykit.datasets.schemas import Sourced, key, reference, text
+from factorykit.datasets.schemas.fields import Sourced, Stated, key, number, reference, text
 
 
 class Facts(Sourced):
@@ -94,3 +94,24 @@ class Conflicts(Sourced):
     )
     choice = text("the side that is taken", required=True, one_of=("first", "second", "both", "neither", "undecided"))
     reason = text("why that side", required=True)
+
+
+class ExpectedValues(Stated):
+    """Expected values.
+
+    A row is one case of one capability: what the document's own rule gives, what the document prints, and what comes
+    out once it is put right. Numbers are in the row's `unit`; a single number fills both ends of its range.
+    """
+
+    expected_value = key("capability and case", entity=True)
+    function = reference("functions.function", "the capability", required=True)
+    case = text("the case as the source writes it", required=True)
+    inputs = text("what goes in")
+    as_written_low = number("", "what the document's own rule gives, lower end", positive=False)
+    as_written_high = number("", "what the document's own rule gives, upper end", positive=False)
+    printed = text("what the document prints")
+    corrected_low = number("", "what is right, lower end", positive=False)
+    corrected_high = number("", "what is right, upper end", positive=False)
+    unit = text("unit of the numbers, as the inventory writes it")
+    recipe_as_written = text("how the document's own rule is repeated, in the language of the audit")
+    recipe_corrected = text("how the right number is computed, in the language of the audit")

@@ -1,8 +1,45 @@
-"""Tables of what an AI factory is made of: chips as documents state them, nodes, networks, storage, power, cooling."""
+"""Tables of what an AI factory is made of: chips, clusters, nodes, networks, storage, power, cooling."""
 
 from __future__ import annotations
 
-from factorykit.datasets.schemas import Stated, key, measured, number, reference, share, text
+import dataframely as dy
+
+from factorykit.datasets.schemas.fields import DAY, Sourced, Stated, key, measured, number, reference, share, text
+
+
+class Accelerators(Sourced):
+    """Accelerators.
+
+    A row is a chip as it is sold or rented. All rates are dense: without structured sparsity. Empty means that the
+    sources do not say, disagree, or leave open whether a rate is dense; the note tells which.
+    """
+
+    accelerator = key("name of the chip in all tables", unique=True, entity=True)
+    name = text("name as its maker writes it", required=True)
+    vendor = text("who designs it", required=True)
+    kind = text("what sort of chip", required=True, one_of=("GPU", "TPU", "ASIC", "APU"))
+    launch = dy.String(nullable=True, regex=DAY, description="month of release, otherwise of announcement")
+    status = text("whether it can be had", required=True, one_of=("shipping", "cloud only", "internal", "announced"))
+    peak_bf16_flop_per_s = number("FLOP/s", "dense peak in bf16, or fp16 where there is no bf16")
+    peak_fp8_flop_per_s = number("FLOP/s", "dense peak in 8-bit floating point")
+    peak_fp4_flop_per_s = number("FLOP/s", "dense peak in 4-bit floating point")
+    memory_bytes = number("byte", "memory on the package, printed GB times 1e9; makers write GB for what is often GiB")
+    memory_type = text("kind of memory")
+    memory_bytes_per_s = number("byte/s", "peak rate of that memory")
+    tdp_w = number("W", "thermal design power of the chip or module")
+    scale_up_both_directions_bytes_per_s = number("byte/s", "fast fabric per chip, both directions added")
+    scale_up_bytes_per_s = measured("scale_up_bytes_per_s", "half of both directions; empty if direction is not said")
+    scale_up_domain = measured("scale_up_domain")
+    confidence = text("how well the sources agree", required=True, one_of=("high", "medium", "low"))
+    confirmed_by = dy.String(
+        nullable=True,
+        min_length=1,
+        description="further sources that were compared, keys separated by '; '",
+        metadata={"references": "sources.source", "separator": "; "},
+    )
+    epoch_name = text("name in Epoch AI's data on machine learning hardware")
+    rental_ids = text("names in the rental prices of gpurentalprices.com, separated by '; '")
+    also_called = text("other names of the same chip, separated by '; '")
 
 
 class AcceleratorStatements(Stated):
@@ -33,6 +70,47 @@ class AcceleratorStatements(Stated):
     relative_stated = text("how the source compares it with another part")
     availability = text("whether it can be had, as the source writes it")
     role = text("what the source says it is for")
+
+
+class Clusters(Stated):
+    """Clusters and sites.
+
+    A row is what one source says in one place about one cluster, pod or site. Sources differ by date, by what they
+    count and by error; rows are never merged.
+    """
+
+    cluster = key("name of the cluster in all tables", entity=True)
+    name = text("name as the source writes it", required=True)
+    operator = text("whose models are trained on it")
+    partner = text("who builds, owns or runs it with them")
+    accelerator = reference("accelerators.accelerator", "chip, where the source names exactly one")
+    accelerator_stated = text("chips as the source writes them")
+    accelerators = measured("accelerators")
+    accelerators_low = measured("accelerators", "lower end of a range")
+    accelerators_high = measured("accelerators", "upper end of a range")
+    accelerators_stated = text("what the source adds to the count: about, up to, target")
+    memory_stated = text("memory per chip as the source writes it")
+    peak_flop_per_s = measured("peak_flop_per_s", "dense bf16 as the source states it")
+    nodes = measured("nodes")
+    nodes_stated = text("nodes where the source gives words instead of a count")
+    accelerators_per_node = measured("accelerators_per_node")
+    scale_up_stated = text("fabric inside a node as the source writes it")
+    scale_out_stated = text("network between nodes as the source writes it")
+    cluster_peak_printed_flop_per_s = number(
+        "FLOP/s", "peak of the whole cluster exactly as printed, with the source's own prefix even where it is wrong"
+    )
+    cluster_peak_printed = text("the unit as printed, and what is wrong with it")
+    storage_stated = text("storage as the source writes it")
+    it_power_w = measured("it_power_w")
+    pue = measured("pue")
+    facility_power_w = measured("facility_power_w")
+    power_w_low = number("W", "lower end of a power that the source does not call IT or facility")
+    power_w_high = number("W", "upper end of such a power; empty if the source says 'more than'")
+    capital_usd_low = number("USD", "lower end of the cost to build it, nominal")
+    capital_usd_high = number("USD", "upper end of the cost to build it, nominal")
+    build_days = number("d", "time to build it")
+    site = text("where it stands")
+    purpose = text("what is trained on it")
 
 
 class Nodes(Stated):
@@ -91,6 +169,22 @@ class Networks(Stated):
     limits = text("what the source holds against it")
 
 
+class Fabrics(Sourced):
+    """Network fabrics.
+
+    A row is one topology of switches with 64 ports, as large as it can be, with its published cost.
+    """
+
+    fabric = key("name of the topology", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    network_endpoints = measured("network_endpoints")
+    network_planes = measured("network_planes")
+    switch_ports = measured("switch_ports")
+    switches = measured("switches", "as published")
+    switch_links = measured("switch_links", "as published")
+    network_capital_usd = measured("network_capital_usd", "as published, nominal")
+
+
 class StorageSystems(Stated):
     """Storage systems.
 
@@ -130,3 +224,32 @@ class Power(Stated):
     annual_electricity_cost_usd = measured("annual_electricity_cost_usd")
     monthly_electricity_cost_usd = number("USD/month", "cost of electricity per month, nominal")
     basis = text("how the source gets there")
+
+
+class Cooling(Stated):
+    """Cooling.
+
+    A row is what one source says about one way of cooling racks, or about the cooling of one product.
+    """
+
+    cooling = key("the way of cooling, the same name in all sources", entity=True)
+    approach = text("as the source writes it", required=True)
+    description = text("what it is")
+    cooling_capacity_w = measured("cooling_capacity_w", "as the source states it")
+    capacity_stated = text("what the source adds: up to, more than")
+    users = text("who uses it")
+    advantage = text("what speaks for it")
+    limitation = text("what speaks against it")
+    pue = measured("pue")
+
+
+class Pue(Sourced):
+    """Power usage effectiveness.
+
+    A row is what an operator or a survey says about its sites in a year.
+    """
+
+    entry = key("name of the row", unique=True, entity=True)
+    operator = text("who runs the sites, or who asked", required=True)
+    scope = text("which sites", required=True)
+    pue = measured("pue")

@@ -1,0 +1,200 @@
+"""Tables of money, electricity and carbon: costs, prices, providers, grids, rules, forecasts."""
+
+from __future__ import annotations
+
+import dataframely as dy
+
+from factorykit.datasets.schemas.fields import KEY, Sourced, Stated, key, measured, number, reference, share, text
+
+
+class Costs(Stated):
+    """Costs.
+
+    A row is what one source says about one component of cost or one price. Money is in nominal US dollars of the time
+    given in ``as_of``. A single number fills both ends of its range; an empty upper end means 'more than'.
+    """
+
+    cost = key("what is paid for, the same name in all sources", entity=True)
+    subject = text("the run, cluster, product or industry spoken about, as the source writes it", required=True)
+    run = reference("runs.run", "run of the runs table")
+    cluster = reference("clusters.cluster", "cluster of the clusters table")
+    accelerator = reference("accelerators.accelerator", "chip of the accelerators table")
+    component = text("what is paid for", required=True)
+    accelerators = measured("accelerators")
+    cost_usd_low = number("USD", "lower end of a sum")
+    cost_usd_high = number("USD", "upper end of a sum")
+    cost_usd_per_year_low = number("USD/a", "lower end of a sum per year")
+    cost_usd_per_year_high = number("USD/a", "upper end of a sum per year")
+    cost_usd_per_month_low = number("USD/month", "lower end of a sum per month")
+    cost_usd_per_month_high = number("USD/month", "upper end of a sum per month")
+    cluster_usd_per_h_low = measured("cluster_usd_per_h", "lower end")
+    cluster_usd_per_h_high = measured("cluster_usd_per_h", "upper end")
+    rental_usd_per_accelerator_h_low = measured("rental_usd_per_accelerator_h", "lower end")
+    rental_usd_per_accelerator_h_high = measured("rental_usd_per_accelerator_h", "upper end")
+    electricity_usd_per_kwh = measured("electricity_usd_per_kwh")
+    share_low = share("lower end of a share of a whole named in component")
+    share_high = share("upper end of such a share")
+    people_low = number("1", "lower end of a number of people")
+    people_high = number("1", "upper end of a number of people")
+    factor_per_two_years = number("1", "factor by which it changes in two years")
+    basis = text("how the source gets there")
+
+
+class Prices(Sourced):
+    """Rental prices.
+
+    A row is the distribution of list prices of one chip in one kind of offer: one price per provider, the median of its
+    days. Nominal US dollars of 2026.
+    """
+
+    price = key("chip and kind of offer", unique=True, entity=True)
+    accelerator = reference("accelerators.accelerator", "chip of the accelerators table", required=True)
+    kind = text("kind of offer", required=True, one_of=("on demand", "spot"))
+    providers = number("1", "providers with such an offer")
+    usd_per_accelerator_h_low = measured("rental_usd_per_accelerator_h", "cheapest provider")
+    usd_per_accelerator_h_quarter = measured("rental_usd_per_accelerator_h", "a quarter of the providers is cheaper")
+    usd_per_accelerator_h_median = measured("rental_usd_per_accelerator_h", "half of the providers are cheaper")
+    usd_per_accelerator_h_three_quarters = measured("rental_usd_per_accelerator_h", "three quarters are cheaper")
+    usd_per_accelerator_h_high = measured("rental_usd_per_accelerator_h", "dearest provider")
+
+
+class PriceMonths(Sourced):
+    """Rental prices by month.
+
+    A row is the distribution of list prices of one chip in one kind of offer in one month: one price per provider, the
+    median of its rows of the month. Nominal US dollars. GPU rental price data by gpurentalprices.com
+    (https://gpurentalprices.com), licensed under CC BY 4.0, summarised here.
+    """
+
+    price_month = key("chip, kind of offer and month", unique=True, entity=True)
+    accelerator = reference("accelerators.accelerator", "chip of the accelerators table, where it is one")
+    rental_id = text("chip as the publisher names it; h100 and h200 leave the form factor open", required=True)
+    kind = text(
+        "kind of offer", required=True, one_of=("on demand", "secure", "community", "spot", "serverless", "reserved")
+    )
+    month = text("year and month", required=True)
+    providers = number("1", "providers with such an offer")
+    offers = number("1", "rows of the publisher that went in: one per provider, offer and day")
+    rental_usd_per_accelerator_h_min = measured("rental_usd_per_accelerator_h", "cheapest provider")
+    rental_usd_per_accelerator_h_quarter = measured("rental_usd_per_accelerator_h", "a quarter of them is cheaper")
+    rental_usd_per_accelerator_h_median = measured("rental_usd_per_accelerator_h", "half of them is cheaper")
+    rental_usd_per_accelerator_h_three_quarters = measured(
+        "rental_usd_per_accelerator_h", "three quarters of them are cheaper"
+    )
+    rental_usd_per_accelerator_h_max = measured("rental_usd_per_accelerator_h", "dearest provider")
+
+
+class CloudProviders(Stated):
+    """Cloud providers.
+
+    A row is what one source says about one provider of accelerators: tier, offer, price and judgement.
+    """
+
+    cloud_provider = reference("organisations.organisation", "who rents them out", required=True, entity=True)
+    name = text("name as the source writes it", required=True)
+    tier = text("class in which the source puts it", required=True)
+    offer = text("what it offers, as the source writes it")
+    price_stated = text("price or saving as the source writes it")
+    advantages = text("what the source holds in its favour")
+    limits = text("what the source holds against it")
+
+
+class Levers(Sourced):
+    """Cost levers.
+
+    A row is one way to lower the cost of a run, with the saving that the source gives for it.
+    """
+
+    lever = key("name of the lever", unique=True, entity=True)
+    name = text("as the source writes it", required=True)
+    saving_low = share("lower end of the saving")
+    saving_high = share("upper end of the saving")
+    quantity = dy.String(nullable=True, regex=KEY, description="input that it moves", metadata={"vocabulary": True})
+    detail = text("what the source adds")
+
+
+class Rules(Sourced):
+    """Decision rules.
+
+    A row is one condition under which a source advises to build, to rent, or to aim at a value.
+    """
+
+    rule = key("name of the rule", unique=True, entity=True)
+    decision = text("what is decided", required=True)
+    branch = text("what the rule speaks for")
+    condition = text("the condition in the source's words", required=True)
+    quantity = dy.String(nullable=True, regex=KEY, description="quantity compared", metadata={"vocabulary": True})
+    comparator = text("how it is compared", one_of=("<", "<=", ">", ">="))
+    threshold = dy.Float64(nullable=True, description="with what, in the quantity's unit", metadata={"unit": ""})
+
+
+class Forecasts(Sourced):
+    """Forecasts.
+
+    A row is what a source expects of a year, or a size that it compares sites with.
+    """
+
+    forecast = key("name of the row", unique=True, entity=True)
+    year = text("year or time spoken about")
+    subject = text("what is forecast", required=True)
+    stated = text("in the source's words", required=True)
+    accelerators_low = measured("accelerators", "lower end")
+    accelerators_high = measured("accelerators", "upper end; empty if the source says 'more than'")
+    facility_power_w_low = measured("facility_power_w", "lower end")
+    facility_power_w_high = measured("facility_power_w", "upper end")
+    cost_usd = number("USD", "sum spoken about, nominal")
+    factor = number("1", "factor spoken about")
+
+
+class Grids(Sourced):
+    """Grids.
+
+    A row is the electricity of one country or cloud region in one year.
+    """
+
+    grid = key("name of the grid", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    carbon_kg_per_kwh = measured("carbon_kg_per_kwh", "average of the grid")
+    carbon_free_share = measured("carbon_free_share")
+    electricity_usd_per_kwh = measured("electricity_usd_per_kwh", "nominal")
+
+
+class CountryGrids(Sourced):
+    """Grids of countries.
+
+    A row is the electricity of one country in one year: emissions of its mix over the life cycle, and where it comes
+    from. From codecarbon (MIT) after Our World in Data (CC BY 4.0), Ember and the Energy Institute.
+    """
+
+    country = key("ISO 3166 code of three letters, lower case", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    year = number("a", "calendar year")
+    carbon_kg_per_kwh = measured("carbon_kg_per_kwh", "average of the country's generation, life cycle")
+    generated_kwh = number("kWh", "electricity generated in the year")
+    coal_share = share("of the electricity generated, from coal")
+    gas_share = share("from gas")
+    oil_share = share("from oil")
+    nuclear_share = share("from nuclear power")
+    hydro_share = share("from water")
+    wind_share = share("from wind")
+    solar_share = share("from the sun")
+    low_carbon_share = share("from low-carbon sources of any kind")
+
+
+class Electricity(Sourced):
+    """Electricity prices.
+
+    A row is the mean price of one kind of electricity in one country or state in one year, nominal, in the currency of
+    its source. Ember's wholesale prices are under CC BY 4.0; the Energy Information Administration's are public.
+    """
+
+    electricity_price = key("area, kind and year", unique=True, entity=True)
+    name = text("country or state", required=True)
+    country = reference("country_grids.country", "country of the country_grids table", required=True)
+    kind = text(
+        "who pays it, or wholesale", required=True, one_of=("wholesale", "industrial", "commercial", "all customers")
+    )
+    year = number("a", "calendar year")
+    electricity_usd_per_kwh = measured("electricity_usd_per_kwh", "nominal")
+    electricity_eur_per_kwh = number("EUR/kWh", "the same in euro, where the source uses it, nominal")
+    months = number("1", "months in the mean")

@@ -1,0 +1,59 @@
+"""Tables of the performance model: what chips and links reach, and the constants found from measured runs."""
+
+from __future__ import annotations
+
+import dataframely as dy
+
+from factorykit.datasets.schemas.fields import KEY, STATEMENT, Sourced, key, measured, number, reference, text
+
+
+class Ceilings(Sourced):
+    """Matrix-product ceilings.
+
+    A row is the best rate that any matrix product reached on one chip alone, dense, by a search over shapes.
+    """
+
+    ceiling = key("chip and precision", unique=True, pattern=STATEMENT, entity=True)
+    accelerator = reference("accelerators.accelerator", "chip", required=True)
+    precision = text("number format", required=True, one_of=("bf16", "fp8"))
+    gemm_flop_per_s = number("FLOP/s", "best rate of a matrix product")
+
+
+class Links(Sourced):
+    """Links out of the scale-up domain.
+
+    A row is the network link that a chip usually has in published systems; a run that states its own overrides it.
+    """
+
+    accelerator = dy.String(
+        primary_key=True,
+        nullable=False,
+        regex=KEY,
+        description="chip",
+        metadata={"references": "accelerators.accelerator", "entity": True},
+    )
+    scale_out_bytes_per_s = measured("scale_out_bytes_per_s")
+    scale_up_fallback_bytes_per_s = number(
+        "byte/s", "fast fabric per chip and direction where the accelerators table is empty"
+    )
+    technology = text("kind of network", required=True)
+    topology = text("how switches are joined", required=True)
+
+
+class PerformanceConstants(Sourced):
+    """Constants of the performance model.
+
+    A row is one constant, the same for every model and chip. Rows with ``left_out`` hold the value found without the
+    measured runs of that family, so that no family is judged by constants fitted on it.
+    """
+
+    constant = key("quantity and, after @, the family left out", unique=True, pattern=STATEMENT, entity=True)
+    quantity = dy.String(
+        nullable=False, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
+    )
+    left_out = text("family of measured runs that the value never saw; all_in if none", required=True)
+    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+    relative_error = number("1", "standard error of a fitted value over the value; empty if it was not fitted")
+    prior = number("1", "value that the fit starts from and leans on, in the unit of the vocabulary")
+    prior_spread = number("1", "how far the fit may leave it: standard deviation of the logarithm")
+    how = text("how the value was found", required=True)

@@ -1,0 +1,246 @@
+"""Tables of training: published and measured runs, shapes of models, layouts, recipes, stages of growth."""
+
+from __future__ import annotations
+
+import dataframely as dy
+import polars as pl
+
+from factorykit.datasets.schemas.fields import KEY, Sourced, Stated, key, measured, number, reference, text
+from factorykit.quantities import vocabulary
+
+
+class Runs(Stated):
+    """Training runs.
+
+    A row is what one source says in one place about one training run, or about a size of run. Durations are wall-clock
+    as the source gives them; MFU is the source's own, whatever it counts.
+    """
+
+    run = key("name of the run in all tables", entity=True)
+    model = text("model as the source writes it", required=True)
+    organisation = text("who trains it")
+    parameters = measured("parameters")
+    active_parameters = measured("active_parameters", "or all of them where a source gives one number")
+    tokens = measured("tokens")
+    training_flop = measured("training_flop", "as the source states it")
+    cluster = reference("clusters.cluster", "cluster it ran on")
+    accelerator = reference("accelerators.accelerator", "chip, where the source names exactly one")
+    accelerator_stated = text("chips as the source writes them")
+    accelerators = measured("accelerators")
+    accelerators_low = measured("accelerators", "lower end of a range")
+    accelerators_high = measured("accelerators", "upper end of a range")
+    mfu = measured("mfu")
+    wall_days = measured("wall_days")
+    wall_days_low = measured("wall_days", "lower end of a range")
+    wall_days_high = measured("wall_days", "upper end of a range")
+    duration_stated = text("duration, or its formula, as the source writes it")
+    accelerator_hours = measured("accelerator_hours")
+    cost_usd = number("USD", "cost as the source states it, nominal")
+    benchmark = text("results that the source names with the run")
+    qualifier = text("what the source adds: estimated, about, up to")
+
+
+class TrainingRuns(Sourced):
+    """Measured training runs.
+
+    A row is one published measurement of a training run: its configuration and its outcome, as the source states
+    them. Empty means unknown. The columns ``check_`` hold ratios of a recount to what the source states.
+    """
+
+    id = key("name of the row", unique=True, pattern=r"^[a-z0-9][a-z0-9._-]*$", entity=True)
+    kind = text("what sort of statement", required=True)
+    group = text(
+        "rows that are near-copies of each other; the word before the first hyphen is the family", required=True
+    )
+    model = text("model as the source writes it", required=True)
+    year = number("1", "calendar year of the measurement")
+    organisation = text("who measured")
+    total_params = number("1", "parameters as stated")
+    active_params = number("1", "active parameters as stated")
+    layers = number("1", "layers")
+    hidden = number("1", "hidden size")
+    heads = number("1", "attention heads")
+    kv_heads = number("1", "key-value heads")
+    head_dim = number("1", "head size")
+    ffn = number("1", "feed-forward size")
+    mlp_gated = number("1", "1 if the feed-forward is gated")
+    experts = number("1", "routed experts")
+    top_k = number("1", "experts per token")
+    moe_ffn = number("1", "width of one expert")
+    shared_experts = number("1", "shared experts")
+    vocab = number("1", "vocabulary")
+    seq_len = number("1", "sequence length")
+    tokens = number("1", "tokens of the run")
+    hardware = text("chip as the source writes it")
+    accelerator_count = number("1", "accelerators")
+    tp = number("1", "tensor parallel")
+    pp = number("1", "pipeline parallel")
+    vp = number("1", "virtual stages")
+    dp = number("1", "data parallel")
+    ep = number("1", "expert parallel")
+    cp = number("1", "context parallel")
+    sharding = text("how state is sharded, as the source writes it")
+    micro_batch = number("1", "sequences of one micro-batch")
+    global_batch = number("1", "sequences of one step")
+    global_batch_tokens = number("1", "tokens of one step")
+    precision = text("number format as the source writes it")
+    recompute = text("recomputation as the source writes it")
+    step_time_s = number("s", "time of one step")
+    tokens_per_s_per_gpu = number("1/s", "tokens per second and chip")
+    gpu_hours = number("h", "chip-hours of the run")
+    wall_days = number("d", "days of the run")
+    mfu = number("1", "model FLOP utilization, by the source's own convention")
+    hfu = number("1", "hardware FLOP utilization, by the source's own convention")
+    tflops_per_gpu = number("1", "TFLOP/s per chip, by the source's own convention")
+    flops_basis = text("model: recomputation not counted; hardware: counted")
+    mem_gib_per_gpu = number("1", "GiB of memory per chip")
+    energy_mwh = number("1", "MWh of the run")
+    energy_basis = text("how the energy was found")
+    power_w_per_accelerator = number("W", "power per chip")
+    pue = number("1", "power usage effectiveness")
+    co2_t = number("t", "emissions")
+    cost_usd = number("USD", "cost, nominal")
+    cost_basis = text("how the cost was found")
+    interruptions = number("1", "interruptions of the run")
+    effective_training_time = number("1", "share of time that trains")
+    checkpoint_tb = number("1", "TB of a checkpoint")
+    checkpoint_save_s = number("s", "time to save a checkpoint")
+    network = text("network as the source writes it")
+    confidence = text("published, derived by arithmetic, or estimated", required=True)
+    check_params = number("1", "ratio of a recount to what the source states")
+    check_world = number("1", "ratio of a recount to what the source states")
+    check_step = number("1", "ratio of a recount to what the source states")
+    check_tflops = number("1", "ratio of a recount to what the source states")
+    check_mfu_6nd = number("1", "ratio of a recount to what the source states")
+    flags = text("why a row does not add up")
+
+
+class Energies(Sourced):
+    """Energy of training runs.
+
+    A row is the energy that a source states for a run, how it came about, and what is needed to compute it again.
+    """
+
+    energy = key("name of the run", unique=True, entity=True)
+    name = text("model as the source writes it", required=True)
+    accelerator_stated = text("chip as the source writes it", required=True)
+    evidence = text(
+        "how the stated energy came about; only measured energy or power can test a model",
+        required=True,
+        one_of=("measured", "measured power times hours", "assumed power times hours"),
+    )
+    stated_kwh = number("kWh", "energy as stated")
+    accelerators = measured("accelerators")
+    accelerator_hours = measured("accelerator_hours")
+    active_parameters = measured("active_parameters")
+    tokens = measured("tokens")
+    peak_flop_per_s = measured("peak_flop_per_s")
+    mfu = measured("mfu", "6ND over hours of runs on the same chip, for runs whose hours are not published")
+    power_w_per_accelerator = number("W", "mean power per chip that goes with the stated energy")
+    pue = measured("pue", "in the stated energy; empty where it stands before PUE")
+    carbon_kg = number("kg", "emissions as stated")
+
+
+class Presets(Sourced):
+    """Presets.
+
+    A row is one input of one published run, cluster or example, under its name in the vocabulary. What no source
+    supports is left out. Values computed from printed facts say so in the note.
+    """
+
+    preset = key("name of the preset", unique=True, entity=True)
+    label = text("name for reading", required=True)
+    kind = text("what it describes", required=True, one_of=("run", "cluster", "example"))
+    quantity = dy.String(
+        primary_key=True, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
+    )
+    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+
+    @dy.rule()
+    def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
+        """Compare each value with the bounds that the vocabulary gives its quantity."""
+        inside = pl.lit(value=False)
+        for name, this in vocabulary().items():
+            if not this.is_text:
+                value = pl.col("value")
+                above = value >= this.lower if this.bounds[0] == "[" else value > this.lower
+                below = value <= this.upper if this.bounds[-1] == "]" else value < this.upper
+                inside = pl.when(pl.col("quantity") == name).then(above & below).otherwise(inside)
+        return inside
+
+
+class Architectures(Sourced):
+    """Architectures.
+
+    A row is the shape of one model as its public configuration file states it.
+    """
+
+    architecture = key("name of the model in all tables", unique=True, entity=True)
+    name = text("name as its makers write it", required=True)
+    layers = measured("layers")
+    dense_layers = measured("dense_layers")
+    hidden_size = measured("hidden_size")
+    ffn_size = measured("ffn_size")
+    gated_ffn = measured("gated_ffn")
+    attention_heads = measured("attention_heads")
+    kv_heads = measured("kv_heads")
+    head_size = measured("head_size")
+    rope_head_size = measured("rope_head_size")
+    value_head_size = measured("value_head_size")
+    query_rank = measured("query_rank")
+    kv_rank = measured("kv_rank")
+    vocabulary_size = measured("vocabulary_size")
+    tied_embeddings = measured("tied_embeddings")
+    experts = measured("experts")
+    experts_per_token = measured("experts_per_token")
+    shared_experts = measured("shared_experts")
+    expert_ffn_size = measured("expert_ffn_size")
+    mtp_layers = measured("mtp_layers")
+
+
+class Parallelism(Stated):
+    """Parallelism and communication.
+
+    A row is what one source says about one kind of parallelism, its traffic, a schedule, or a code base.
+    """
+
+    technique = key("name of the technique in this table", entity=True)
+    name = text("name as the source writes it", required=True)
+    kind = text("what sort of statement", required=True)
+    pattern = text("what is done or sent")
+    data_volume = text("how much is sent, as the source writes it")
+    frequency = text("how often")
+    example = text("an example or a size it is for")
+
+
+class Recipes(Sourced):
+    """Recipe of a frontier run.
+
+    A row is a step, pitfall, signal or concept that a source names for large training runs.
+    """
+
+    item = key("name of the row", unique=True, entity=True)
+    kind = text("what sort of item", required=True)
+    step = number("1", "place in the source's order")
+    title = text("name of the item", required=True)
+    detail = text("what the source says about it")
+
+
+class Stages(Sourced):
+    """Scaling stages.
+
+    A row is what a source says about clusters of one size, or about the step from one size to the next.
+    """
+
+    stage = key("name of the row", unique=True, entity=True)
+    accelerators = measured("accelerators")
+    nodes = measured("nodes")
+    challenges = text("what is hard at this size")
+    parallelism = text("how the model is split")
+    network = text("network at this size")
+    failures_stated = text("how often something fails, in the source's words")
+    failures_per_day = measured("failures_per_day", "the same as a number")
+    power_stated = text("power in the source's words")
+    cooling_stated = text("cooling in the source's words")
+    cluster_usd_per_h = measured("cluster_usd_per_h")
+    change = text("what changes on the way to this size")
