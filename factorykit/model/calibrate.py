@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.model.evaluate import compute
+from factorykit.model.compute import compute
 from factorykit.model.graph import chain
 from factorykit.model.runs import measured_step_s, prepared
 from factorykit.model.supply import EVERYTHING, constants

@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
-from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
-from factorykit.formulas import functions
-from factorykit.formulas.terms import Binary, Call, Negative, Number, Symbol, Term, Word, symbols
-from factorykit.formulas.terms import steps as parts
+from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model import layout
-from factorykit.model.graph import Step, available, chain, choice, leaves
-from factorykit.quantities import quantity, vocabulary
+from factorykit.model.agreement import agree
+from factorykit.model.compute import compute
+from factorykit.model.frames import evaluate_frame
+from factorykit.model.graph import Step, available, chain, choice
+from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
-
-AGREEMENT = 1e-6
-"""Relative difference up to which a given derived quantity and its formula count as one number; room for rounding."""
-
-OPERATORS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "**": operator.pow,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-}
-
-BROKEN = "rule that the layout breaks"
-"""Name of the column in which a frame is told which rows hold a layout that does not work."""
 
 Outputs = str | Iterable[str] | None
 
@@ -110,7 +89,7 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     if isinstance(inputs, Mapping):
         return _evaluate_mapping(inputs, _names(outputs), rivals)
     if type(inputs).__module__.partition(".")[0] == "polars" and hasattr(inputs, "lazy"):
-        return _evaluate_frame(inputs, _names(outputs), rivals)
+        return evaluate_frame(inputs, _names(outputs), rivals)
     raise ScenarioError(f"inputs are {type(inputs).__name__}; give a mapping, a polars DataFrame or a LazyFrame")
 
 
@@ -130,49 +109,6 @@ def checked(inputs: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str
         else:
             values[name] = row.check(value)
     return values, rivals
-
-
-def compute(steps: Sequence[Step], values: Mapping[str, float | str]) -> dict[str, float | str]:
-    """Return ``values`` and the result of every step, computed on floats. Divisions by zero follow IEEE 754."""
-    results = dict(values)
-    for step in steps:
-        operands = [results[name] for name in step.arguments]
-        try:
-            results[step.quantity] = step.formula(*operands)
-        except (ZeroDivisionError, OverflowError):
-            results[step.quantity] = _ieee(step, operands)
-    return results
-
-
-def fold(steps: Iterable[Step], values: Mapping[str, float | str]) -> tuple[dict[str, float | str], tuple[Step, ...]]:
-    """Return what the values alone determine, and the steps that are left with those values put in.
-
-    A frame in which most quantities are the same for all rows needs columns for the others only.
-    """
-    known = dict(values)
-    left = []
-    for step in steps:
-        fixed = {name: known[name] for name in step.arguments if name in known}
-        if len(fixed) == len(step.arguments):
-            known = compute((step,), known)
-        else:
-            open_names = tuple(name for name in step.arguments if name not in fixed)
-            left.append(Step(step.quantity, _with_values(step, fixed), open_names))
-    return known, tuple(left)
-
-
-def _with_values(step: Step, fixed: Mapping[str, float | str]) -> Any:
-    def formula(*operands: Any) -> Any:
-        rest = iter(operands)
-        return step.formula(*[fixed[name] if name in fixed else next(rest) for name in step.arguments])
-
-    return formula
-
-
-def _ieee(step: Step, operands: list[Any]) -> float:
-    import polars as pl
-
-    return pl.select(step.formula(*[pl.lit(operand, dtype=pl.Float64) for operand in operands])).item()
 
 
 def _names(outputs: Outputs) -> tuple[str, ...] | None:
@@ -217,44 +153,6 @@ def _with_accelerator(values: dict[str, float | str]) -> dict[str, float | str]:
     return {**specification(str(values["accelerator"]), precision), "precision": precision, **values}
 
 
-def agree(values: Mapping[str, float | str], using: Mapping[str, str]) -> None:
-    """Refuse values that contradict each other.
-
-    Raises
-    ------
-    ScenarioError
-        If a quantity is both given and left to a rival model, or a given derived quantity differs from what the other
-        values give.
-    """
-    _refuse_two_sayings(values, using)
-    for name, steps in _redundant(frozenset(values), tuple(sorted(using.items()))):
-        stated, computed = values[name], compute(steps, values)[name]
-        if not math.isclose(stated, computed, rel_tol=AGREEMENT):  # type: ignore[arg-type]
-            raise ScenarioError(
-                f"{name} = {stated!r} contradicts the other inputs, which give {computed!r}; drop one of them"
-            )
-
-
-def _refuse_two_sayings(given: Iterable[str], using: Mapping[str, str]) -> None:
-    for name in given:
-        if name in using:
-            raise ScenarioError(f"{name} is given and also computed with {using[name]}; drop one of them")
-
-
-@lru_cache(maxsize=512)
-def _redundant(given: frozenset[str], using: tuple[tuple[str, str], ...]) -> tuple[tuple[str, tuple[Step, ...]], ...]:
-    """Return the given derived quantities that the other given quantities determine too, with the steps to them."""
-    found = []
-    for name in sorted(given):
-        if quantity(name).is_derived:
-            try:
-                steps = chain(given - {name}, (name,), dict(using))
-            except MissingQuantity:
-                continue
-            found.append((name, steps))
-    return tuple(found)
-
-
 def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside: Sequence[str]) -> None:
     value = results[name]
     if isinstance(value, str) or math.isfinite(value):
@@ -276,159 +174,3 @@ def _outside(steps: Sequence[Step], results: Mapping[str, Any]) -> tuple[str, ..
             held = ", ".join(f"{name} = {results[name]:g}" for name in stated.arguments)
             sentences.append(f"{step.quantity} is good for {stated.words}; here {held}")
     return tuple(sentences)
-
-
-def _evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str]) -> Any:
-    import polars as pl
-
-    lazy = isinstance(frame, pl.LazyFrame)
-    if not lazy and frame.height == 0:
-        raise ScenarioError("the frame has no rows; nothing can be evaluated")
-    schema = frame.collect_schema()
-    stated = list(schema)
-    if "accelerator" in schema:
-        from factorykit.model.hardware import joined
-
-        frame = joined(frame)
-        schema = frame.collect_schema()
-    given = {name for name in schema if name in vocabulary()}
-    _refuse_two_sayings(given, using)
-    if outputs is None:
-        outputs = available(given, using)
-    try:
-        steps = chain(given, outputs, using)
-    except MissingQuantity as error:
-        raise MissingQuantity(f"{error}{_typo(error.missing, schema)}", error.missing) from None
-    used = {*leaves(steps), *(name for name in outputs if name in given)}
-    inputs = [name for name in schema if name in used]
-    for name in inputs:
-        if quantity(name).is_text and schema[name] != pl.String:
-            raise ScenarioError(f"column {name} is {schema[name]}, not text; cast it to String")
-        if not quantity(name).is_text and not schema[name].is_numeric():
-            raise ScenarioError(f"column {name} is {schema[name]}, not numeric; cast it to Float64")
-    floats = frame.lazy().with_columns(
-        pl.col(name).cast(pl.Float64) for name in inputs if not quantity(name).is_text and schema[name] != pl.Float64
-    )
-    if lazy:
-        floats = floats.with_columns(pl.when(_holds(name)).then(pl.col(name)).alias(name) for name in inputs)
-    else:
-        _check_frame(frame, floats, inputs)  # type: ignore[arg-type]
-        _check_agreement(floats, given, using)
-    for layer in columns(steps):
-        floats = floats.with_columns(layer)
-    computed = {step.quantity for step in steps}
-    if layout.concerns(computed):
-        floats = floats.with_columns(layout.broken({*computed, *inputs} - layout.said(inputs)).alias(BROKEN))
-        if not lazy:
-            floats = floats.collect().lazy()
-            _check_layouts(floats)
-        works = pl.col(BROKEN).is_null()
-        floats = floats.with_columns(pl.when(works).then(name).alias(name) for name in outputs if name in computed)
-    wider = floats.select(*stated, *(name for name in dict.fromkeys(outputs) if name not in stated))
-    return wider if lazy else wider.collect()
-
-
-@lru_cache(maxsize=512)
-def columns(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
-    """Return the steps as columns in groups that need only earlier groups.
-
-    What a formula uses more than once becomes a column of its own: polars' own search for common parts gives up on
-    nested ones, and the plan of the exact checkpoint optimum would grow a hundredfold.
-    """
-    import polars as pl
-
-    groups: list[list[pl.Expr]] = []
-    depth: dict[str, int] = {}
-    for step in steps:
-        for name, part in parts(step.term, step.quantity, frozenset({"expm1"}), separator=" part "):
-            depth[name] = level = max((depth.get(needed, 0) for needed in symbols(part)), default=0) + 1
-            groups.extend([] for _ in range(level - len(groups)))
-            made = _expression(part)
-            groups[level - 1].append((pl.lit(made) if isinstance(made, (float, str)) else made).alias(name))
-    return groups
-
-
-def _expression(part: Term) -> Any:
-    import polars as pl
-
-    match part:
-        case Symbol(name=name):
-            return pl.col(name)
-        case Number(value=value):
-            return value
-        case Word(text=text):
-            return text
-        case Negative(of=of):
-            return -_expression(of)
-        case Binary(operator=sign, left=left, right=right):
-            return OPERATORS[sign](_expression(left), _expression(right))
-        case Call(function=function, arguments=arguments):
-            return getattr(functions, function)(*map(_expression, arguments))
-    raise TypeError(f"no column for {type(part).__name__}")
-
-
-def _holds(name: str) -> pl.Expr:
-    """Return whether the column is within the bounds. Polars orders NaN above infinity: ``<`` refuses both."""
-    import polars as pl
-
-    row, column = quantity(name), pl.col(name)
-    if row.is_text:
-        return column.is_in(row.alternatives) if row.alternatives else column.is_not_null()
-    above = column >= row.lower if row.bounds[0] == "[" else column > row.lower
-    below = column <= row.upper if row.bounds[-1] == "]" else column < row.upper
-    return above & below if math.isfinite(row.lower) else below & column.is_finite()
-
-
-def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -> None:
-    import polars as pl
-
-    verdicts = floats.select(
-        (_holds(name) & pl.col(name).is_not_null()).all(ignore_nulls=False) for name in inputs
-    ).collect()
-    for name in inputs:
-        if not verdicts[name][0]:
-            broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
-            rows = broken.select("number of row", name).collect()
-            first, value = rows.row(0)
-            raise ScenarioError(
-                f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "
-                f"the first is row {first} with {value}"
-            )
-
-
-def _check_layouts(floats: pl.LazyFrame) -> None:
-    import polars as pl
-
-    rows = floats.select(BROKEN).with_row_index("number of row").filter(pl.col(BROKEN).is_not_null()).collect()
-    if rows.height:
-        first, rule = rows.row(0)
-        raise ScenarioError(
-            f"{rows.height} rows hold a layout that does not work, the first is row {first}: {rule}, and there not; "
-            "evaluate a LazyFrame to get null there"
-        )
-
-
-def _check_agreement(floats: pl.LazyFrame, given: set[str], using: Mapping[str, str]) -> None:
-    import polars as pl
-
-    for name, steps in _redundant(frozenset(given), tuple(sorted(using.items()))):
-        stated = "stated " + name
-        compared = floats.with_columns(pl.col(name).alias(stated))
-        for layer in columns(steps):
-            compared = compared.with_columns(layer)
-        differs = (pl.col(stated) - pl.col(name)).abs() > AGREEMENT * pl.max_horizontal(
-            pl.col(stated).abs(), pl.col(name).abs()
-        )
-        rows = compared.with_row_index("number of row").filter(differs).select("number of row", stated, name).collect()
-        if rows.height:
-            first, said, computed = rows.row(0)
-            raise ScenarioError(
-                f"column {name} contradicts the other columns in {rows.height} rows, first in row {first}: "
-                f"{said} against {computed}; drop one of them"
-            )
-
-
-def _typo(missing: Sequence[str], schema: Mapping[str, Any]) -> str:
-    strangers = [name for name in schema if name not in vocabulary()]
-    hints = [f"column {near!r} is no quantity; is it {name}?" for name in missing if (near := nearest(name, strangers))]
-    return f" ({' '.join(hints)})" if hints else ""

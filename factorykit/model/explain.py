@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from factorykit.formulas import catalogue
 from factorykit.formulas.terms import Symbol, Term, as_latex, as_text, symbol_latex
 from factorykit.formulas.terms import steps as steps_of
-from factorykit.model.evaluate import checked, compute, evaluate
+from factorykit.model.compute import compute
+from factorykit.model.evaluate import checked, evaluate
 from factorykit.model.graph import Step, chain, leaves
 from factorykit.quantities import quantity
 

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from factorykit.errors import ScenarioError
-from factorykit.model.evaluate import agree, checked
+from factorykit.model.agreement import agree
+from factorykit.model.evaluate import checked
 from factorykit.quantities import quantity, unknown_quantity, vocabulary
 
 

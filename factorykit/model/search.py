@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError, UnknownName, unknown
-from factorykit.model.evaluate import checked, columns, fold
+from factorykit.model.compute import columns, fold
+from factorykit.model.evaluate import checked
 from factorykit.model.graph import chain, choice
 from factorykit.model.hardware import specification
 from factorykit.model.presets import preset, presets
