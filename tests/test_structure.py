@@ -96,3 +96,14 @@ def test_the_core_vocabulary_keeps_its_names_and_units(shared: Path) -> None:
     core = pl.read_csv(shared / "quantities_core.csv", infer_schema=False)
     for name, unit in core.select("name", "unit").rows():
         assert vocabulary()[name].unit == unit
+
+
+def test_a_meaning_beyond_the_core_stands_alone(shared: Path) -> None:
+    import polars as pl
+
+    core = pl.read_csv(shared / "quantities_core.csv", infer_schema=False)["name"]
+    for row in vocabulary().values():
+        if row.name not in core:
+            code = [word for word in re.findall(r"\w+", row.meaning) if "_" in word]
+            assert not code, f"{row.name}: its meaning speaks in names of other quantities: {code}"
+            assert not row.meaning.startswith("the same"), f"{row.name}: its meaning needs the row before it"

@@ -19,7 +19,7 @@ def kv_heads(attention_heads: Numeric) -> Numeric:
     Returns
     -------
     kv_heads : numeric
-        Fewer than attention_heads for grouped-query attention. [1]
+        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
 
     Notes
     -----
@@ -52,7 +52,7 @@ def head_size(hidden_size: Numeric, attention_heads: Numeric) -> Numeric:
     Returns
     -------
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
 
     Notes
     -----
@@ -79,12 +79,12 @@ def value_head_size(head_size: Numeric) -> Numeric:
     Parameters
     ----------
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
 
     Returns
     -------
     value_head_size : numeric
-        Width of one head's value; head_size where a model does not say otherwise. [1]
+        Width of one head's value; the head size where a model does not say otherwise. [1]
 
     Notes
     -----
@@ -137,7 +137,7 @@ def experts() -> Numeric:
     Returns
     -------
     experts : numeric
-        0 or 1 for a dense model. [1]
+        Routed experts of a layer; 0 or 1 for a dense model. [1]
 
     Notes
     -----
@@ -381,7 +381,7 @@ def norm_vectors(gated_ffn: Numeric) -> Numeric:
     Returns
     -------
     norm_vectors : numeric
-        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
 
     Notes
     -----
@@ -413,7 +413,7 @@ def moe_layers(layers: Numeric, dense_layers: Numeric, experts: Numeric) -> Nume
     dense_layers : numeric
         Blocks with a dense feed-forward in a mixture-of-experts model; the first ones. [1]
     experts : numeric
-        0 or 1 for a dense model. [1]
+        Routed experts of a layer; 0 or 1 for a dense model. [1]
 
     Returns
     -------
@@ -461,9 +461,9 @@ def attention_parameters(
     attention_heads : numeric
         Query heads of one attention block. [1]
     kv_heads : numeric
-        Fewer than attention_heads for grouped-query attention. [1]
+        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
     query_rank : numeric
         Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
     kv_rank : numeric
@@ -471,14 +471,14 @@ def attention_parameters(
     rope_head_size : numeric
         Extra width of query and key that carries the position in multi-head latent attention. [1]
     value_head_size : numeric
-        Width of one head's value; head_size where a model does not say otherwise. [1]
+        Width of one head's value; the head size where a model does not say otherwise. [1]
     norm_vectors : numeric
-        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
 
     Returns
     -------
     attention_parameters : numeric
-        Matrices of one attention block; norms of low ranks included. [1]
+        Weights of the matrices of one attention block; norms of low ranks included. [1]
 
     Notes
     -----
@@ -520,7 +520,7 @@ def ffn_parameters(hidden_size: Numeric, ffn_size: Numeric, gated_ffn: Numeric) 
     Returns
     -------
     ffn_parameters : numeric
-        Matrices of one dense feed-forward block. [1]
+        Weights of the matrices of one dense feed-forward block. [1]
 
     Notes
     -----
@@ -559,7 +559,7 @@ def shared_parameters(
     Returns
     -------
     shared_parameters : numeric
-        Matrices of the shared experts of one layer. [1]
+        Weights of the matrices of the shared experts of one layer. [1]
 
     Notes
     -----
@@ -591,12 +591,12 @@ def routed_parameters(hidden_size: Numeric, expert_ffn_size: Numeric, gated_ffn:
     gated_ffn : numeric
         1 if the block is SwiGLU-like (three matrices) else 0. [1]
     experts : numeric
-        0 or 1 for a dense model. [1]
+        Routed experts of a layer; 0 or 1 for a dense model. [1]
 
     Returns
     -------
     routed_parameters : numeric
-        Matrices of all routed experts of one layer. [1]
+        Weights of the matrices of all routed experts of one layer. [1]
 
     Notes
     -----
@@ -624,12 +624,12 @@ def replicated_parameters(hidden_size: Numeric, norm_vectors: Numeric) -> Numeri
     hidden_size : numeric
         Width of the residual stream. [1]
     norm_vectors : numeric
-        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
 
     Returns
     -------
     replicated_parameters : numeric
-        Norms of one layer; every tensor-parallel rank holds them. [1]
+        Weights of the norms of one layer; every tensor-parallel rank holds them. [1]
 
     Notes
     -----
@@ -657,12 +657,12 @@ def router_parameters(hidden_size: Numeric, experts: Numeric) -> Numeric:
     hidden_size : numeric
         Width of the residual stream. [1]
     experts : numeric
-        0 or 1 for a dense model. [1]
+        Routed experts of a layer; 0 or 1 for a dense model. [1]
 
     Returns
     -------
     router_parameters : numeric
-        Router of one layer with experts. [1]
+        Weights of the router of one layer with experts. [1]
 
     Notes
     -----
@@ -695,7 +695,7 @@ def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Nume
     Returns
     -------
     embedding_parameters : numeric
-        One embedding matrix, vocabulary times width. [1]
+        Weights of one embedding matrix: vocabulary times width. [1]
 
     Notes
     -----
@@ -745,21 +745,21 @@ def parameters(
     hidden_size : numeric
         Width of the residual stream. [1]
     norm_vectors : numeric
-        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
     attention_parameters : numeric
-        Matrices of one attention block; norms of low ranks included. [1]
+        Weights of the matrices of one attention block; norms of low ranks included. [1]
     ffn_parameters : numeric
-        Matrices of one dense feed-forward block. [1]
+        Weights of the matrices of one dense feed-forward block. [1]
     shared_parameters : numeric
-        Matrices of the shared experts of one layer. [1]
+        Weights of the matrices of the shared experts of one layer. [1]
     routed_parameters : numeric
-        Matrices of all routed experts of one layer. [1]
+        Weights of the matrices of all routed experts of one layer. [1]
     router_parameters : numeric
-        Router of one layer with experts. [1]
+        Weights of the router of one layer with experts. [1]
     replicated_parameters : numeric
-        Norms of one layer; every tensor-parallel rank holds them. [1]
+        Weights of the norms of one layer; every tensor-parallel rank holds them. [1]
     embedding_parameters : numeric
-        One embedding matrix, vocabulary times width. [1]
+        Weights of one embedding matrix: vocabulary times width. [1]
     tied_embeddings : numeric
         1 if input and output embedding are one matrix. [1]
 
@@ -811,9 +811,9 @@ def active_parameters(
     mtp_layers : numeric
         Extra layers that predict further tokens, each with its own logits product. [1]
     routed_parameters : numeric
-        Matrices of all routed experts of one layer. [1]
+        Weights of the matrices of all routed experts of one layer. [1]
     experts : numeric
-        0 or 1 for a dense model. [1]
+        Routed experts of a layer; 0 or 1 for a dense model. [1]
     experts_per_token : numeric
         Routed experts that one token visits. [1]
 
@@ -874,30 +874,30 @@ def linear_flop_per_token(
     hidden_size : numeric
         Width of the residual stream. [1]
     attention_parameters : numeric
-        Matrices of one attention block; norms of low ranks included. [1]
+        Weights of the matrices of one attention block; norms of low ranks included. [1]
     query_rank : numeric
         Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
     kv_rank : numeric
         Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
     norm_vectors : numeric
-        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
     ffn_parameters : numeric
-        Matrices of one dense feed-forward block. [1]
+        Weights of the matrices of one dense feed-forward block. [1]
     shared_parameters : numeric
-        Matrices of the shared experts of one layer. [1]
+        Weights of the matrices of the shared experts of one layer. [1]
     routed_parameters : numeric
-        Matrices of all routed experts of one layer. [1]
+        Weights of the matrices of all routed experts of one layer. [1]
     experts : numeric
-        0 or 1 for a dense model. [1]
+        Routed experts of a layer; 0 or 1 for a dense model. [1]
     experts_per_token : numeric
         Routed experts that one token visits. [1]
     embedding_parameters : numeric
-        One embedding matrix, vocabulary times width. [1]
+        Weights of one embedding matrix: vocabulary times width. [1]
 
     Returns
     -------
     linear_flop_per_token : numeric
-        Forward + backward of all products with a weight matrix; logits included. [FLOP]
+        FLOP of one token, forward and backward, in all products with a weight matrix; logits included. [FLOP]
 
     Notes
     -----
@@ -949,18 +949,19 @@ def attention_flop_per_token(
     attention_heads : numeric
         Query heads of one attention block. [1]
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
     rope_head_size : numeric
         Extra width of query and key that carries the position in multi-head latent attention. [1]
     value_head_size : numeric
-        Width of one head's value; head_size where a model does not say otherwise. [1]
+        Width of one head's value; the head size where a model does not say otherwise. [1]
     sequence_length : numeric
         Tokens of one training sequence. [1]
 
     Returns
     -------
     attention_flop_per_token : numeric
-        Forward + backward of query-key and score-value products over the whole square; all layers. [FLOP]
+        FLOP of one token, forward and backward, in the query-key and score-value products over the whole square; all
+        layers. [FLOP]
 
     Notes
     -----
@@ -987,14 +988,15 @@ def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_toke
     Parameters
     ----------
     linear_flop_per_token : numeric
-        Forward + backward of all products with a weight matrix; logits included. [FLOP]
+        FLOP of one token, forward and backward, in all products with a weight matrix; logits included. [FLOP]
     attention_flop_per_token : numeric
-        Forward + backward of query-key and score-value products over the whole square; all layers. [FLOP]
+        FLOP of one token, forward and backward, in the query-key and score-value products over the whole square; all
+        layers. [FLOP]
 
     Returns
     -------
     model_flop_per_token : numeric
-        Forward + backward; causal attention counted half; no recomputation. [FLOP]
+        Model FLOP of one token, forward and backward; causal attention counted half; no recomputation. [FLOP]
 
     Notes
     -----
@@ -1020,14 +1022,15 @@ def model_flop_per_token_full_attention(linear_flop_per_token: Numeric, attentio
     Parameters
     ----------
     linear_flop_per_token : numeric
-        Forward + backward of all products with a weight matrix; logits included. [FLOP]
+        FLOP of one token, forward and backward, in all products with a weight matrix; logits included. [FLOP]
     attention_flop_per_token : numeric
-        Forward + backward of query-key and score-value products over the whole square; all layers. [FLOP]
+        FLOP of one token, forward and backward, in the query-key and score-value products over the whole square; all
+        layers. [FLOP]
 
     Returns
     -------
     model_flop_per_token_full_attention : numeric
-        The same with the whole attention square. [FLOP]
+        Model FLOP of one token with the whole attention square counted. [FLOP]
 
     Notes
     -----
@@ -1059,7 +1062,7 @@ def model_flop_per_token_six_n(active_parameters: Numeric) -> Numeric:
     Returns
     -------
     model_flop_per_token_six_n : numeric
-        6 * active_parameters; attention scores left out. [FLOP]
+        Model FLOP of one token counted as six per active parameter; attention scores left out. [FLOP]
 
     Notes
     -----

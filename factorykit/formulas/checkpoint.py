@@ -52,7 +52,7 @@ def checkpoint_write_s(checkpoint_bytes: Numeric, storage_write_bytes_per_s: Num
     checkpoint_bytes : numeric
         Size of one checkpoint, :math:`S`. [byte]
     storage_write_bytes_per_s : numeric
-        Aggregate rate for the whole job, :math:`B_w`. [byte/s]
+        Aggregate write rate for the whole job, :math:`B_w`. [byte/s]
 
     Returns
     -------
@@ -90,7 +90,7 @@ def checkpoint_bytes_per_accelerator(checkpoint_bytes: Numeric, accelerators: Nu
     Returns
     -------
     checkpoint_bytes_per_accelerator : numeric
-        Shard, :math:`S_a`. [byte]
+        Part of a fully sharded checkpoint that one accelerator writes, :math:`S_a`. [byte]
 
     Notes
     -----
@@ -127,7 +127,7 @@ def storage_slowest_bytes_per_s(
     Returns
     -------
     storage_slowest_bytes_per_s : numeric
-        Aggregate rate. [byte/s]
+        Aggregate rate that nodes or filesystem allow, whichever is smaller. [byte/s]
 
     Notes
     -----
@@ -199,7 +199,7 @@ def checkpoint_bytes_per_day(
     Returns
     -------
     checkpoint_bytes_per_day : numeric
-        Bytes a day, :math:`S_d`. [byte/d]
+        Bytes of checkpoints that the job writes in a day, :math:`S_d`. [byte/d]
 
     Notes
     -----
@@ -270,7 +270,7 @@ def checkpoint_kept_bytes(checkpoint_bytes: Numeric, checkpoints_kept: Numeric) 
     Returns
     -------
     checkpoint_kept_bytes : numeric
-        Bytes, :math:`S_k`. [byte]
+        Storage that the kept checkpoints take, :math:`S_k`. [byte]
 
     Notes
     -----
@@ -303,7 +303,7 @@ def storage_steady_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_interval_s:
     Returns
     -------
     storage_steady_bytes_per_s : numeric
-        Rate, :math:`B_s`. [byte/s]
+        Write rate at which one save is done when the next begins, :math:`B_s`. [byte/s]
 
     Notes
     -----
@@ -337,7 +337,7 @@ def storage_needed_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_target_s: N
     Returns
     -------
     storage_needed_bytes_per_s : numeric
-        Rate, :math:`B_t`. [byte/s]
+        Rate that writes or reads a checkpoint in the time wanted, :math:`B_t`. [byte/s]
 
     Notes
     -----

@@ -32,7 +32,7 @@ def checkpoint_segments(training_s: Numeric, checkpoint_interval_s: Numeric) -> 
     Parameters
     ----------
     training_s : numeric
-        Work of the run, :math:`T_0`. [s]
+        Time of the run's work without stops, :math:`T_0`. [s]
     checkpoint_interval_s : numeric
         Work between two checkpoints, :math:`\tau`. [s]
 
@@ -92,7 +92,7 @@ def checkpoint_wall_s(
     Returns
     -------
     checkpoint_wall_s : numeric
-        Mean, :math:`T_c`. [s]
+        Expected wall-clock time of the run when a failure can strike a restart, :math:`T_c`. [s]
 
     Notes
     -----
@@ -144,7 +144,7 @@ def checkpoint_failures(
     Returns
     -------
     checkpoint_failures : numeric
-        Mean number, :math:`n_{fc}`. [1]
+        Expected failures of the run, those during a restart included, :math:`n_{fc}`. [1]
 
     Notes
     -----
@@ -304,7 +304,7 @@ def checkpoint_wall_protected_s(
     Returns
     -------
     checkpoint_wall_protected_s : numeric
-        Mean, :math:`T_{cp}`. [s]
+        Expected wall-clock time of the run when no failure strikes a restart, :math:`T_{cp}`. [s]
 
     Notes
     -----
@@ -405,7 +405,7 @@ def checkpoint_goodput_protected(
     Returns
     -------
     checkpoint_goodput_protected : numeric
-        Work over expected time, :math:`G_{cp}`. [1]
+        Share of wall-clock time that ends up as progress when no failure strikes a restart, :math:`G_{cp}`. [1]
 
     Notes
     -----

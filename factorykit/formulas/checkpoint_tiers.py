@@ -45,7 +45,7 @@ def checkpoint_goodput_async(
     Returns
     -------
     checkpoint_goodput_async : numeric
-        Work over expected time, :math:`G_a`. [1]
+        Share of wall-clock time that ends up as progress when checkpoints are saved asynchronously, :math:`G_a`. [1]
 
     Notes
     -----
@@ -319,7 +319,8 @@ def two_level_pattern_s(
     Returns
     -------
     two_level_pattern_s : numeric
-        Mean, :math:`E_0`. [s]
+        Expected time of a pattern of segments that end with near checkpoints but for the last, which ends with a far
+        one, :math:`E_0`. [s]
 
     Notes
     -----
@@ -364,7 +365,7 @@ def two_level_goodput(
     Returns
     -------
     two_level_goodput : numeric
-        Work over expected time, :math:`G_2`. [1]
+        Share of wall-clock time that ends up as progress with near and far checkpoints, :math:`G_2`. [1]
 
     Notes
     -----

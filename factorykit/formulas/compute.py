@@ -161,7 +161,7 @@ def training_days(training_s: Numeric) -> Numeric:
     Returns
     -------
     training_days : numeric
-        The same in days. [d]
+        Training time without stops in days. [d]
 
     Notes
     -----
@@ -226,7 +226,7 @@ def wall_days(wall_s: Numeric) -> Numeric:
     Returns
     -------
     wall_days : numeric
-        The same in days. [d]
+        Wall-clock time in days. [d]
 
     Notes
     -----

@@ -201,7 +201,7 @@ def reserved_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, reserv
     rental_usd_per_accelerator_h : numeric
         Price of one accelerator for one hour, :math:`p`. [USD/h]
     reserved_discount : numeric
-        Off the on-demand price for a commitment, :math:`d_r`. [1]
+        Share off the on-demand price for a commitment, :math:`d_r`. [1]
 
     Returns
     -------
@@ -267,7 +267,7 @@ def spot_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, spot_disco
     rental_usd_per_accelerator_h : numeric
         Price of one accelerator for one hour, :math:`p`. [USD/h]
     spot_discount : numeric
-        Off the on-demand price for capacity that can be taken away, :math:`d_s`. [1]
+        Share off the on-demand price for capacity that can be taken away, :math:`d_s`. [1]
 
     Returns
     -------
@@ -332,7 +332,7 @@ def spot_checkpoint_interval_s(checkpoint_write_s: Numeric, spot_mtbf_s: Numeric
     Parameters
     ----------
     checkpoint_write_s : numeric
-        Checkpoint_bytes / storage_write_bytes_per_s; time the job stands still, :math:`C_w`. [s]
+        Time the job stands still for one checkpoint, :math:`C_w`. [s]
     spot_mtbf_s : numeric
         MTBF of the job on spot, :math:`M_c`. [s]
 
@@ -374,7 +374,7 @@ def spot_goodput(
     spot_checkpoint_interval_s : numeric
         Checkpoint interval on spot, :math:`\tau_s`. [s]
     checkpoint_write_s : numeric
-        Checkpoint_bytes / storage_write_bytes_per_s; time the job stands still, :math:`C_w`. [s]
+        Time the job stands still for one checkpoint, :math:`C_w`. [s]
     spot_mtbf_s : numeric
         MTBF of the job on spot, :math:`M_c`. [s]
     restart_s : numeric
@@ -527,7 +527,7 @@ def wasted_cost_usd(rental_cost_usd: Numeric, goodput: Numeric) -> Numeric:
     Returns
     -------
     wasted_cost_usd : numeric
-        Wasted rent, :math:`K_w`. [USD]
+        Rent of the accelerator-hours that do not end up as training progress, :math:`K_w`. [USD]
 
     Notes
     -----
@@ -663,12 +663,12 @@ def server_capital_usd(nodes: Numeric, server_usd: Numeric) -> Numeric:
     nodes : numeric
         Nodes, :math:`n_s`. [1]
     server_usd : numeric
-        One server with its accelerators and adapters, :math:`c_s`. [USD]
+        Price of one server with its accelerators and adapters, :math:`c_s`. [USD]
 
     Returns
     -------
     server_capital_usd : numeric
-        Servers, :math:`C_s`. [USD]
+        Price of all servers, :math:`C_s`. [USD]
 
     Notes
     -----
@@ -696,18 +696,18 @@ def network_capital_usd(switches: Numeric, switch_usd: Numeric, switch_links: Nu
     Parameters
     ----------
     switches : numeric
-        Switches, :math:`n_{sw}`. [1]
+        Switches of a non-blocking fat tree over all endpoints, :math:`n_{sw}`. [1]
     switch_usd : numeric
-        One switch with its share of optics and management, :math:`c_{sw}`. [USD]
+        Price of one switch with its share of optics and management, :math:`c_{sw}`. [USD]
     switch_links : numeric
         Links between switches, :math:`n_l`. [1]
     link_usd : numeric
-        One link between switches, cable and both transceivers, :math:`c_l`. [USD]
+        Price of one link between switches: cable and both transceivers, :math:`c_l`. [USD]
 
     Returns
     -------
     network_capital_usd : numeric
-        Network, :math:`C_n`. [USD]
+        Price of all switches and of the links between them, :math:`C_n`. [USD]
 
     Notes
     -----
@@ -738,7 +738,7 @@ def storage_capital_usd(storage_bytes: Numeric, storage_usd_per_byte: Numeric) -
     storage_bytes : numeric
         Capacity of the parallel file system, :math:`S_d`. [byte]
     storage_usd_per_byte : numeric
-        Flash in a parallel file system, per usable byte, :math:`c_b`. [USD/byte]
+        Price of flash in a parallel file system per usable byte, :math:`c_b`. [USD/byte]
 
     Returns
     -------
@@ -771,9 +771,9 @@ def it_capital_usd(server_capital_usd: Numeric, network_capital_usd: Numeric, st
     Parameters
     ----------
     server_capital_usd : numeric
-        Servers, :math:`C_s`. [USD]
+        Price of all servers, :math:`C_s`. [USD]
     network_capital_usd : numeric
-        Network, :math:`C_n`. [USD]
+        Price of all switches and of the links between them, :math:`C_n`. [USD]
     storage_capital_usd : numeric
         Storage capital, :math:`C_d`. [USD]
 
@@ -806,7 +806,7 @@ def network_capital_share(network_capital_usd: Numeric, it_capital_usd: Numeric)
     Parameters
     ----------
     network_capital_usd : numeric
-        Network, :math:`C_n`. [USD]
+        Price of all switches and of the links between them, :math:`C_n`. [USD]
     it_capital_usd : numeric
         IT capital, :math:`C_{IT}`. [USD]
 
@@ -842,7 +842,7 @@ def facility_capital_usd(it_power_w: Numeric, facility_usd_per_w: Numeric) -> Nu
     it_power_w : numeric
         IT power, :math:`P_{IT}`. [W]
     facility_usd_per_w : numeric
-        Building, power and cooling per watt of IT power, :math:`c_f`. [USD/W]
+        Price of building, power and cooling per watt of IT power, :math:`c_f`. [USD/W]
 
     Returns
     -------
@@ -881,7 +881,7 @@ def capital_usd(it_capital_usd: Numeric, facility_capital_usd: Numeric) -> Numer
     Returns
     -------
     capital_usd : numeric
-        Capital, :math:`C_K`. [USD]
+        Price of servers, network, storage and facility together, :math:`C_K`. [USD]
 
     Notes
     -----
@@ -1135,7 +1135,7 @@ def staff_usd_per_year(staff: Numeric, staff_usd_per_person_year: Numeric) -> Nu
     staff : numeric
         People who run the cluster, :math:`n_w`. [1]
     staff_usd_per_person_year : numeric
-        Salary with everything that comes on top, :math:`c_w`. [USD/a]
+        Yearly salary of one person with everything that comes on top, :math:`c_w`. [USD/a]
 
     Returns
     -------
@@ -1427,7 +1427,7 @@ def rental_present_usd(
     discount_rate : numeric
         Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
     rental_decline_per_year : numeric
-        By which the price of an accelerator-hour falls each year, :math:`d_p`. [1/a]
+        Share by which the price of an accelerator-hour falls each year, :math:`d_p`. [1/a]
 
     Returns
     -------

@@ -301,15 +301,15 @@ def network_power_w(
     Parameters
     ----------
     switches : numeric
-        Switches, :math:`n_{sw}`. [1]
+        Switches of a non-blocking fat tree over all endpoints, :math:`n_{sw}`. [1]
     switch_power_w : numeric
-        One switch without transceivers, :math:`P_{sw}`. [W]
+        Power of one switch without its transceivers, :math:`P_{sw}`. [W]
     switch_links : numeric
         Links between switches, :math:`n_l`. [1]
     network_endpoints : numeric
         Network endpoints, :math:`n_e`. [1]
     transceiver_power_w : numeric
-        One end of an optical link, :math:`P_t`. [W]
+        Power of one end of an optical link, :math:`P_t`. [W]
 
     Returns
     -------
@@ -350,13 +350,13 @@ def node_overhead_power_built_w(
     Parameters
     ----------
     host_power_w : numeric
-        CPUs, memory, drives and board of one node, :math:`P_h`. [W]
+        Power of CPUs, memory, drives and board of one node, :math:`P_h`. [W]
     nics_per_node : numeric
         Network adapters of one node on the training fabric, :math:`n_{nic}`. [1]
     nic_power_w : numeric
-        One adapter with its share of the cable, :math:`P_{nic}`. [W]
+        Power of one network adapter with its share of the cable, :math:`P_{nic}`. [W]
     fan_power_w : numeric
-        Fans and power conversion losses of one node, :math:`P_{fan}`. [W]
+        Power of the fans and of the power conversion losses of one node, :math:`P_{fan}`. [W]
     network_power_w : numeric
         Network power, :math:`P_{net}`. [W]
     nodes : numeric
@@ -434,7 +434,7 @@ def racks(nodes: Numeric, nodes_per_rack: Numeric) -> Numeric:
     Returns
     -------
     racks : numeric
-        Racks, :math:`n_{rack}`. [1]
+        Racks that hold all nodes, rounded up, :math:`n_{rack}`. [1]
 
     Notes
     -----
@@ -568,7 +568,7 @@ def training_embodied_carbon_kg(
     accelerator_hours : numeric
         Accelerator-hours, :math:`H`. [h]
     embodied_carbon_kg_per_accelerator : numeric
-        Making of one chip and its share of the server, :math:`m_e`. [kg]
+        Emissions of making one chip and its share of the server, :math:`m_e`. [kg]
     hardware_life_years : numeric
         Years until servers and network are replaced, :math:`n_h`. [a]
     utilization : numeric

@@ -58,7 +58,7 @@ def interval_usd_per_day(interval_penalty: Numeric, cluster_usd_per_h: Numeric) 
     Returns
     -------
     interval_usd_per_day : numeric
-        Cost per day, :math:`K_\tau`. [USD/d]
+        Cost in a day of an interval other than the best, :math:`K_\tau`. [USD/d]
 
     Notes
     -----
@@ -147,7 +147,7 @@ def mtbf_saving_usd_per_day(
     downtime_s : numeric
         Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
     mtbf_factor : numeric
-        Better MTBF over today's, :math:`x_M`. [1]
+        Mean time between failures after an improvement over today's, :math:`x_M`. [1]
     cluster_usd_per_h : numeric
         Price of the cluster, :math:`p_c`. [USD/h]
 
@@ -197,7 +197,7 @@ def spares_usd_per_day(
     Returns
     -------
     spares_usd_per_day : numeric
-        Cost per day, :math:`K_s`. [USD/d]
+        Rent of the spare nodes in a day, :math:`K_s`. [USD/d]
 
     Notes
     -----

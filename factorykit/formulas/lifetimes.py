@@ -15,16 +15,16 @@ def lifetime_survival(span_s: Numeric, lifetime_scale_s: Numeric, lifetime_shape
     Parameters
     ----------
     span_s : numeric
-        Time span, :math:`t`. [s]
+        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
     lifetime_scale_s : numeric
         Weibull scale, :math:`\eta`. [s]
     lifetime_shape : numeric
-        Weibull shape, :math:`k_w`. [1]
+        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
 
     Returns
     -------
     lifetime_survival : numeric
-        Probability, :math:`S_w`. [1]
+        Chance that a new part still works after the time span, :math:`S_w`. [1]
 
     Notes
     -----
@@ -55,7 +55,7 @@ def first_failure_s(lifetime_mean_s: Numeric, accelerators: Numeric, lifetime_sh
     accelerators : numeric
         Chips that work on the run, :math:`n`. [1]
     lifetime_shape : numeric
-        Weibull shape, :math:`k_w`. [1]
+        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
 
     Returns
     -------
@@ -94,18 +94,18 @@ def bring_up_failures(
     Parameters
     ----------
     span_s : numeric
-        Time span, :math:`t`. [s]
+        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
     accelerators : numeric
         Chips that work on the run, :math:`n`. [1]
     lifetime_scale_s : numeric
         Weibull scale, :math:`\eta`. [s]
     lifetime_shape : numeric
-        Weibull shape, :math:`k_w`. [1]
+        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
 
     Returns
     -------
     bring_up_failures : numeric
-        Expected number, :math:`n_b`. [1]
+        Expected failures within the time span since all parts were new, :math:`n_b`. [1]
 
     Notes
     -----
@@ -139,7 +139,7 @@ def bring_up_survival(bring_up_failures: Numeric) -> Numeric:
     Returns
     -------
     bring_up_survival : numeric
-        Probability, :math:`S_b`. [1]
+        Chance of no failure within the time span since all parts were new, :math:`S_b`. [1]
 
     Notes
     -----
@@ -166,11 +166,11 @@ def bring_up_mtbf_s(span_s: Numeric, bring_up_failures: Numeric, lifetime_shape:
     Parameters
     ----------
     span_s : numeric
-        Time span, :math:`t`. [s]
+        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
     bring_up_failures : numeric
         Expected failures since bring-up, :math:`n_b`. [1]
     lifetime_shape : numeric
-        Weibull shape, :math:`k_w`. [1]
+        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
 
     Returns
     -------

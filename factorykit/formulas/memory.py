@@ -49,12 +49,12 @@ def gradient_bytes_per_parameter(zero_stage: Numeric) -> Numeric:
     Parameters
     ----------
     zero_stage : numeric
-        0 1 2 3; 3 = fully sharded. [1]
+        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
 
     Returns
     -------
     gradient_bytes_per_parameter : numeric
-        2 or 4; 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
+        Bytes of one gradient: 2 or 4, or 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
 
     Notes
     -----
@@ -81,7 +81,7 @@ def optimizer_bytes_per_parameter() -> Numeric:
     Returns
     -------
     optimizer_bytes_per_parameter : numeric
-        12 = 32-bit master weight and two Adam moments. [byte]
+        Optimizer bytes for one weight; 12 for a 32-bit master weight and two Adam moments. [byte]
 
     Notes
     -----
@@ -158,13 +158,13 @@ def stage_sharded_parameters(
     mtp_layers : numeric
         Extra layers that predict further tokens, each with its own logits product. [1]
     attention_parameters : numeric
-        Matrices of one attention block; norms of low ranks included. [1]
+        Weights of the matrices of one attention block; norms of low ranks included. [1]
     ffn_parameters : numeric
-        Matrices of one dense feed-forward block. [1]
+        Weights of the matrices of one dense feed-forward block. [1]
     shared_parameters : numeric
-        Matrices of the shared experts of one layer. [1]
+        Weights of the matrices of the shared experts of one layer. [1]
     embedding_parameters : numeric
-        One embedding matrix, vocabulary times width. [1]
+        Weights of one embedding matrix: vocabulary times width. [1]
     tied_embeddings : numeric
         1 if input and output embedding are one matrix. [1]
     tensor_parallel : numeric
@@ -220,11 +220,11 @@ def stage_replicated_parameters(
     mtp_layers : numeric
         Extra layers that predict further tokens, each with its own logits product. [1]
     replicated_parameters : numeric
-        Norms of one layer; every tensor-parallel rank holds them. [1]
+        Weights of the norms of one layer; every tensor-parallel rank holds them. [1]
     router_parameters : numeric
-        Router of one layer with experts. [1]
+        Weights of the router of one layer with experts. [1]
     norm_vectors : numeric
-        1 for RMSNorm; 2 for LayerNorm with weight and bias. [1]
+        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
     hidden_size : numeric
         Width of the residual stream. [1]
 
@@ -269,7 +269,7 @@ def stage_expert_parameters(
     mtp_layers : numeric
         Extra layers that predict further tokens, each with its own logits product. [1]
     routed_parameters : numeric
-        Matrices of all routed experts of one layer. [1]
+        Weights of the matrices of all routed experts of one layer. [1]
     expert_parallel : numeric
         Ways the experts are spread. [1]
     expert_tensor_parallel : numeric
@@ -324,24 +324,24 @@ def memory_weights_bytes(
     stage_expert_parameters : numeric
         Weights of routed experts on the fullest rank. [1]
     gradient_bytes_per_parameter : numeric
-        2 or 4; 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
+        Bytes of one gradient: 2 or 4, or 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
     optimizer_bytes_per_parameter : numeric
-        12 = 32-bit master weight and two Adam moments. [byte]
+        Optimizer bytes for one weight; 12 for a 32-bit master weight and two Adam moments. [byte]
     zero_stage : numeric
-        0 1 2 3; 3 = fully sharded. [1]
+        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
     data_parallel : numeric
-        Accelerators / (tensor * pipeline * context). [1]
+        Copies of the model that share a batch. [1]
     context_parallel : numeric
         Ways one sequence is split. [1]
     expert_data_parallel : numeric
-        Copies of each expert; accelerators / (pipeline * expert * expert tensor). [1]
+        Copies of each expert over all accelerators. [1]
     schedule : text
         1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
 
     Returns
     -------
     memory_weights_bytes : numeric
-        On the most loaded rank. [byte]
+        Weights, gradients and optimizer state on the most loaded rank. [byte]
 
     Notes
     -----
@@ -478,7 +478,8 @@ def kept_rows_share(sequence_parallel: Numeric, tensor_parallel: Numeric) -> Num
     Returns
     -------
     kept_rows_share : numeric
-        1/t with sequence parallelism; else 1. [1]
+        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
+        parallelism, else 1. [1]
 
     Notes
     -----
@@ -532,13 +533,13 @@ def layer_activation_bytes(
     attention_heads : numeric
         Query heads of one attention block. [1]
     kv_heads : numeric
-        Fewer than attention_heads for grouped-query attention. [1]
+        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
     rope_head_size : numeric
         Extra width of query and key that carries the position in multi-head latent attention. [1]
     value_head_size : numeric
-        Width of one head's value; head_size where a model does not say otherwise. [1]
+        Width of one head's value; the head size where a model does not say otherwise. [1]
     kv_rank : numeric
         Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
     ffn_size : numeric
@@ -562,12 +563,13 @@ def layer_activation_bytes(
     tensor_parallel : numeric
         Ways one layer is split. [1]
     kept_rows_share : numeric
-        1/t with sequence parallelism; else 1. [1]
+        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
+        parallelism, else 1. [1]
 
     Returns
     -------
     layer_activation_bytes : numeric
-        What one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
+        Bytes that one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
 
     Notes
     -----
@@ -632,7 +634,7 @@ def layer_score_bytes(
     Returns
     -------
     layer_score_bytes : numeric
-        What one layer keeps of the attention square of one micro-batch. [byte]
+        Bytes that one layer keeps of the attention square of one micro-batch. [byte]
 
     Notes
     -----
@@ -669,7 +671,7 @@ def micro_batches_in_flight(
     virtual_stages : numeric
         Model chunks per pipeline rank; 1 = not interleaved. [1]
     micro_batches : numeric
-        Global_batch_size / (micro_batch_size * data_parallel). [1]
+        Micro-batches of one data-parallel rank in a step. [1]
 
     Returns
     -------
@@ -717,7 +719,7 @@ def logits_bytes(
     Returns
     -------
     logits_bytes : numeric
-        Output of the last norm and logits of one micro-batch in 32 bits. [byte]
+        Bytes of the output of the last norm and of the logits of one micro-batch in 32 bits. [byte]
 
     Notes
     -----
@@ -762,9 +764,9 @@ def memory_activations_bytes(
     stage_layers : numeric
         Layers on the pipeline rank that has most of them. [1]
     layer_activation_bytes : numeric
-        What one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
+        Bytes that one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
     layer_score_bytes : numeric
-        What one layer keeps of the attention square of one micro-batch. [byte]
+        Bytes that one layer keeps of the attention square of one micro-batch. [byte]
     recompute_share : numeric
         Share of layers whose forward runs again in the backward. [1]
     micro_batch_tokens : numeric
@@ -774,18 +776,19 @@ def memory_activations_bytes(
     dropout : numeric
         1 if dropout masks are kept; models with a gated feed-forward train without. [1]
     kept_rows_share : numeric
-        1/t with sequence parallelism; else 1. [1]
+        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
+        parallelism, else 1. [1]
     tensor_parallel : numeric
         Ways one layer is split. [1]
     pipeline_parallel : numeric
         Stages the layers are split into. [1]
     logits_bytes : numeric
-        Output of the last norm and logits of one micro-batch in 32 bits. [byte]
+        Bytes of the output of the last norm and of the logits of one micro-batch in 32 bits. [byte]
 
     Returns
     -------
     memory_activations_bytes : numeric
-        On the most loaded rank. [byte]
+        Activations on the most loaded rank. [byte]
 
     Notes
     -----
@@ -836,9 +839,9 @@ def memory_workspace_bytes(
     recompute_share : numeric
         Share of layers whose forward runs again in the backward. [1]
     layer_activation_bytes : numeric
-        What one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
+        Bytes that one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
     layer_score_bytes : numeric
-        What one layer keeps of the attention square of one micro-batch. [byte]
+        Bytes that one layer keeps of the attention square of one micro-batch. [byte]
     micro_batch_tokens : numeric
         Tokens of one micro-batch that one context-parallel rank sees. [1]
     hidden_size : numeric
@@ -850,9 +853,10 @@ def memory_workspace_bytes(
     pipeline_parallel : numeric
         Stages the layers are split into. [1]
     kept_rows_share : numeric
-        1/t with sequence parallelism; else 1. [1]
+        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
+        parallelism, else 1. [1]
     zero_stage : numeric
-        0 1 2 3; 3 = fully sharded. [1]
+        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
     stage_layers : numeric
         Layers on the pipeline rank that has most of them. [1]
     stage_sharded_parameters : numeric
@@ -863,7 +867,8 @@ def memory_workspace_bytes(
     Returns
     -------
     memory_workspace_bytes : numeric
-        Layer being recomputed and its gradients; gathered weights; gradient of logits; buffers between stages. [byte]
+        Memory that a step needs for a while: the layer being recomputed and its gradients, gathered weights, the
+        gradient of the logits, and buffers between stages. [byte]
 
     Notes
     -----
@@ -936,17 +941,18 @@ def memory_reserve_bytes(
     Parameters
     ----------
     memory_weights_bytes : numeric
-        On the most loaded rank. [byte]
+        Weights, gradients and optimizer state on the most loaded rank. [byte]
     memory_activations_bytes : numeric
-        On the most loaded rank. [byte]
+        Activations on the most loaded rank. [byte]
     memory_workspace_bytes : numeric
-        Layer being recomputed and its gradients; gathered weights; gradient of logits; buffers between stages. [byte]
+        Memory that a step needs for a while: the layer being recomputed and its gradients, gathered weights, the
+        gradient of the logits, and buffers between stages. [byte]
     fragmentation_share : numeric
         Share of memory that the allocator cannot hand out. [1]
     context_bytes : numeric
-        What driver and libraries take on each accelerator. [byte]
+        Memory that driver and libraries take on each accelerator. [byte]
     network_buffer_bytes : numeric
-        What collective libraries take once a job leaves the scale-up domain. [byte]
+        Memory that collective libraries take once a job leaves the scale-up domain. [byte]
     accelerators : numeric
         Chips that work on the run. [1]
     scale_up_domain : numeric
@@ -955,7 +961,7 @@ def memory_reserve_bytes(
     Returns
     -------
     memory_reserve_bytes : numeric
-        Context and network buffers and fragmentation. [byte]
+        Memory that a job cannot use: context, network buffers and fragmentation. [byte]
 
     Notes
     -----
@@ -988,18 +994,19 @@ def memory_peak_bytes(
     Parameters
     ----------
     memory_weights_bytes : numeric
-        On the most loaded rank. [byte]
+        Weights, gradients and optimizer state on the most loaded rank. [byte]
     memory_activations_bytes : numeric
-        On the most loaded rank. [byte]
+        Activations on the most loaded rank. [byte]
     memory_workspace_bytes : numeric
-        Layer being recomputed and its gradients; gathered weights; gradient of logits; buffers between stages. [byte]
+        Memory that a step needs for a while: the layer being recomputed and its gradients, gathered weights, the
+        gradient of the logits, and buffers between stages. [byte]
     memory_reserve_bytes : numeric
-        Context and network buffers and fragmentation. [byte]
+        Memory that a job cannot use: context, network buffers and fragmentation. [byte]
 
     Returns
     -------
     memory_peak_bytes : numeric
-        On the most loaded rank. [byte]
+        Peak memory on the most loaded rank. [byte]
 
     Notes
     -----
@@ -1025,14 +1032,14 @@ def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric) -> Numer
     Parameters
     ----------
     memory_peak_bytes : numeric
-        On the most loaded rank. [byte]
+        Peak memory on the most loaded rank. [byte]
     accelerator_memory_bytes : numeric
         Memory on the package of one accelerator. [byte]
 
     Returns
     -------
     fits : numeric
-        1 if memory_peak_bytes is within the accelerator's memory. [1]
+        1 if the peak memory is within the accelerator's memory. [1]
 
     Notes
     -----

@@ -23,14 +23,14 @@ def ring_reduce_scatter_s(
     collective_ranks : numeric
         Ranks that take part in a collective. [1]
     link_bytes_per_s : numeric
-        Rate of one rank's link and direction. [byte/s]
+        Rate of one rank's link in one direction. [byte/s]
     link_latency_s : numeric
-        Latency of one hop. [s]
+        Latency of one hop of a collective. [s]
 
     Returns
     -------
     ring_reduce_scatter_s : numeric
-        Ring reduce-scatter or all-gather on one tier. [s]
+        Time of a ring reduce-scatter or all-gather on one tier. [s]
 
     Notes
     -----
@@ -64,14 +64,14 @@ def ring_all_reduce_s(
     collective_ranks : numeric
         Ranks that take part in a collective. [1]
     link_bytes_per_s : numeric
-        Rate of one rank's link and direction. [byte/s]
+        Rate of one rank's link in one direction. [byte/s]
     link_latency_s : numeric
-        Latency of one hop. [s]
+        Latency of one hop of a collective. [s]
 
     Returns
     -------
     ring_all_reduce_s : numeric
-        Ring all-reduce on one tier. [s]
+        Time of a ring all-reduce on one tier. [s]
 
     Notes
     -----
@@ -104,14 +104,14 @@ def tree_all_reduce_s(
     collective_ranks : numeric
         Ranks that take part in a collective. [1]
     link_bytes_per_s : numeric
-        Rate of one rank's link and direction. [byte/s]
+        Rate of one rank's link in one direction. [byte/s]
     link_latency_s : numeric
-        Latency of one hop. [s]
+        Latency of one hop of a collective. [s]
 
     Returns
     -------
     tree_all_reduce_s : numeric
-        Double binary tree all-reduce on one tier. [s]
+        Time of a double binary tree all-reduce on one tier. [s]
 
     Notes
     -----
@@ -146,14 +146,14 @@ def all_to_all_s(
     collective_ranks : numeric
         Ranks that take part in a collective. [1]
     link_bytes_per_s : numeric
-        Rate of one rank's link and direction. [byte/s]
+        Rate of one rank's link in one direction. [byte/s]
     link_latency_s : numeric
-        Latency of one hop. [s]
+        Latency of one hop of a collective. [s]
 
     Returns
     -------
     all_to_all_s : numeric
-        Every rank sends a share to every other one; one tier. [s]
+        Time in which every rank sends a share to every other one on one tier. [s]
 
     Notes
     -----
@@ -187,14 +187,14 @@ def in_network_all_reduce_s(
     collective_ranks : numeric
         Ranks that take part in a collective. [1]
     link_bytes_per_s : numeric
-        Rate of one rank's link and direction. [byte/s]
+        Rate of one rank's link in one direction. [byte/s]
     link_latency_s : numeric
-        Latency of one hop. [s]
+        Latency of one hop of a collective. [s]
 
     Returns
     -------
     in_network_all_reduce_s : numeric
-        Switches add on the way. [s]
+        Time of an all-reduce whose sums the switches form on the way. [s]
 
     Notes
     -----
@@ -239,9 +239,9 @@ def hierarchical_all_reduce_s(
     domain_ranks : numeric
         Ranks of the collective that sit in one scale-up domain. [1]
     scale_up_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-up bandwidth of one accelerator in one direction. [byte/s]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_up_latency_s : numeric
         Latency of one hop in the scale-up domain, software included. [s]
     scale_out_latency_s : numeric
@@ -250,7 +250,7 @@ def hierarchical_all_reduce_s(
     Returns
     -------
     hierarchical_all_reduce_s : numeric
-        Reduce-scatter in the domain and all-reduce across and all-gather in the domain. [s]
+        Time of a reduce-scatter in the domain, an all-reduce across domains and an all-gather in the domain. [s]
 
     Notes
     -----
@@ -300,9 +300,9 @@ def two_tier_ring_s(
     domain_ranks : numeric
         Ranks of the collective that sit in one scale-up domain. [1]
     scale_up_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-up bandwidth of one accelerator in one direction. [byte/s]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_up_share : numeric
         Share of the scale-up link rate that large collectives reach. [1]
     scale_out_share : numeric
@@ -315,7 +315,7 @@ def two_tier_ring_s(
     Returns
     -------
     two_tier_ring_s : numeric
-        Ring reduce-scatter or all-gather whose ranks sit in one or several domains. [s]
+        Time of a ring reduce-scatter or all-gather whose ranks sit in one or several domains. [s]
 
     Notes
     -----

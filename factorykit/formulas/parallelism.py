@@ -170,7 +170,7 @@ def zero_stage() -> Numeric:
     Returns
     -------
     zero_stage : numeric
-        0 1 2 3; 3 = fully sharded. [1]
+        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
 
     Notes
     -----
@@ -287,7 +287,7 @@ def data_parallel(
     Returns
     -------
     data_parallel : numeric
-        Accelerators / (tensor * pipeline * context). [1]
+        Copies of the model that share a batch. [1]
 
     Notes
     -----
@@ -326,7 +326,7 @@ def expert_data_parallel(
     Returns
     -------
     expert_data_parallel : numeric
-        Copies of each expert; accelerators / (pipeline * expert * expert tensor). [1]
+        Copies of each expert over all accelerators. [1]
 
     Notes
     -----
@@ -356,12 +356,12 @@ def micro_batches(global_batch_size: Numeric, micro_batch_size: Numeric, data_pa
     micro_batch_size : numeric
         Sequences of one micro-batch on one rank. [1]
     data_parallel : numeric
-        Accelerators / (tensor * pipeline * context). [1]
+        Copies of the model that share a batch. [1]
 
     Returns
     -------
     micro_batches : numeric
-        Global_batch_size / (micro_batch_size * data_parallel). [1]
+        Micro-batches of one data-parallel rank in a step. [1]
 
     Notes
     -----
@@ -438,13 +438,13 @@ def pipeline_idle_s(
     virtual_stages : numeric
         Model chunks per pipeline rank; 1 = not interleaved. [1]
     stage_forward_s : numeric
-        Forward of one micro-batch through all layers of one pipeline rank. [s]
+        Time of the forward of one micro-batch through all layers of one pipeline rank. [s]
     stage_backward_s : numeric
-        Whole backward of one micro-batch through all layers of one pipeline rank. [s]
+        Time of the whole backward of one micro-batch through all layers of one pipeline rank. [s]
     stage_weight_gradient_s : numeric
-        Part of stage_backward_s that computes gradients of weights and can wait. [s]
+        Part of a stage's backward that computes gradients of weights and can wait. [s]
     stage_overlapped_s : numeric
-        A forward and a backward of one stage run together. [s]
+        Time of a forward and a backward of one stage that run together. [s]
 
     Returns
     -------
@@ -489,18 +489,18 @@ def pipeline_makespan_s(
     Parameters
     ----------
     micro_batches : numeric
-        Global_batch_size / (micro_batch_size * data_parallel). [1]
+        Micro-batches of one data-parallel rank in a step. [1]
     stage_forward_s : numeric
-        Forward of one micro-batch through all layers of one pipeline rank. [s]
+        Time of the forward of one micro-batch through all layers of one pipeline rank. [s]
     stage_backward_s : numeric
-        Whole backward of one micro-batch through all layers of one pipeline rank. [s]
+        Time of the whole backward of one micro-batch through all layers of one pipeline rank. [s]
     pipeline_idle_s : numeric
         Time in a step that a pipeline rank waits for others. [s]
 
     Returns
     -------
     pipeline_makespan_s : numeric
-        From the first forward to the last backward of a step. [s]
+        Time from the first forward to the last backward of a step. [s]
 
     Notes
     -----

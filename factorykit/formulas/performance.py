@@ -153,9 +153,9 @@ def gemm_16bit_flop_per_s(
     peak_16bit_flop_per_s : numeric
         Dense peak of one chip in bf16 or fp16. [FLOP/s]
     gemm_ceiling_16bit : numeric
-        Best rate any matrix product reached on the chip in 16 bits over its peak. [1]
+        Best rate that any matrix product reached on the chip in 16 bits, over the dense peak. [1]
     gemm_share_16bit : numeric
-        Share of the ceiling that long runs sustain over all matrix products; 16 bits. [1]
+        Share of the ceiling that long runs sustain over all matrix products in 16 bits. [1]
     maturity : numeric
         1 for software as good as it gets on a chip; less for a chip that is new. [1]
     young_gemm_share : numeric
@@ -167,12 +167,12 @@ def gemm_16bit_flop_per_s(
     power_limit_share : numeric
         Power that a chip may draw over its design power. [1]
     power_exponent : numeric
-        Rate over power limit: rate falls with this power of it. [1]
+        Power of the power limit with which the rate falls. [1]
 
     Returns
     -------
     gemm_16bit_flop_per_s : numeric
-        The same in 16 bits. [FLOP/s]
+        Rate that large matrix products sustain in a long run in 16 bits. [FLOP/s]
 
     Notes
     -----
@@ -218,15 +218,16 @@ def gemm_flop_per_s(
     peak_flop_per_s : numeric
         Dense peak of one chip at the precision of the run. [FLOP/s]
     gemm_ceiling : numeric
-        Best rate any matrix product reached on the chip at the precision of the run over peak_flop_per_s. [1]
+        Best rate that any matrix product reached on the chip at the precision of the run, over the dense peak. [1]
     precision : text
         Bf16 | fp8 | mxfp8 | nvfp4. [text]
     gemm_share_16bit : numeric
-        Share of the ceiling that long runs sustain over all matrix products; 16 bits. [1]
+        Share of the ceiling that long runs sustain over all matrix products in 16 bits. [1]
     gemm_share_8bit : numeric
-        The same in 8-bit floating point. [1]
+        Share of the ceiling that long runs sustain over all matrix products in 8-bit floating point. [1]
     gemm_share_block : numeric
-        The same in block-scaled formats: mxfp8 and nvfp4. [1]
+        Share of the ceiling that long runs sustain over all matrix products in block-scaled formats (mxfp8 and nvfp4).
+        [1]
     maturity : numeric
         1 for software as good as it gets on a chip; less for a chip that is new. [1]
     young_gemm_share : numeric
@@ -238,12 +239,12 @@ def gemm_flop_per_s(
     power_limit_share : numeric
         Power that a chip may draw over its design power. [1]
     power_exponent : numeric
-        Rate over power limit: rate falls with this power of it. [1]
+        Power of the power limit with which the rate falls. [1]
 
     Returns
     -------
     gemm_flop_per_s : numeric
-        Rate of large matrix products in a long run at the precision of the run. [FLOP/s]
+        Rate that large matrix products sustain in a long run at the precision of the run. [FLOP/s]
 
     Notes
     -----
@@ -281,7 +282,7 @@ def sustained_memory_bytes_per_s(memory_bytes_per_s: Numeric, memory_rate_share:
     Returns
     -------
     sustained_memory_bytes_per_s : numeric
-        Memory_bytes_per_s * memory_rate_share. [byte/s]
+        Rate of the memory on the package that kernels sustain. [byte/s]
 
     Notes
     -----
@@ -339,32 +340,32 @@ def layer_gemm_s(
     moe_layers : numeric
         Blocks with routed experts; prediction layers not counted. [1]
     experts : numeric
-        0 or 1 for a dense model. [1]
+        Routed experts of a layer; 0 or 1 for a dense model. [1]
     experts_per_token : numeric
         Routed experts that one token visits. [1]
     expert_parallel : numeric
         Ways the experts are spread. [1]
     attention_parameters : numeric
-        Matrices of one attention block; norms of low ranks included. [1]
+        Weights of the matrices of one attention block; norms of low ranks included. [1]
     ffn_parameters : numeric
-        Matrices of one dense feed-forward block. [1]
+        Weights of the matrices of one dense feed-forward block. [1]
     shared_parameters : numeric
-        Matrices of the shared experts of one layer. [1]
+        Weights of the matrices of the shared experts of one layer. [1]
     routed_parameters : numeric
-        Matrices of all routed experts of one layer. [1]
+        Weights of the matrices of all routed experts of one layer. [1]
     tensor_parallel : numeric
         Ways one layer is split. [1]
     gemm_flop_per_s : numeric
-        Rate of large matrix products in a long run at the precision of the run. [FLOP/s]
+        Rate that large matrix products sustain in a long run at the precision of the run. [FLOP/s]
     gemm_traffic_factor : numeric
-        Time of a matrix product beyond its work in units of reading and writing each matrix once. [1]
+        Time of a matrix product beyond its arithmetic, in units of reading and writing each matrix once. [1]
     sustained_memory_bytes_per_s : numeric
-        Memory_bytes_per_s * memory_rate_share. [byte/s]
+        Rate of the memory on the package that kernels sustain. [byte/s]
 
     Returns
     -------
     layer_gemm_s : numeric
-        One forward of one micro-batch through the weights of a mean layer. [s]
+        Time of one forward of one micro-batch through the weights of a mean layer. [s]
 
     Notes
     -----
@@ -423,17 +424,17 @@ def layer_attention_s(
     attention_heads : numeric
         Query heads of one attention block. [1]
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
     rope_head_size : numeric
         Extra width of query and key that carries the position in multi-head latent attention. [1]
     value_head_size : numeric
-        Width of one head's value; head_size where a model does not say otherwise. [1]
+        Width of one head's value; the head size where a model does not say otherwise. [1]
     tensor_parallel : numeric
         Ways one layer is split. [1]
     flash_attention : numeric
         1 if attention scores never reach memory. [1]
     gemm_16bit_flop_per_s : numeric
-        The same in 16 bits. [FLOP/s]
+        Rate that large matrix products sustain in a long run in 16 bits. [FLOP/s]
     attention_share : numeric
         Rate of fused attention over the sustained matrix-product rate. [1]
     maturity : numeric
@@ -443,12 +444,12 @@ def layer_attention_s(
     score_bytes : numeric
         Bytes moved per element of the attention square by unfused attention; forward and backward. [byte]
     sustained_memory_bytes_per_s : numeric
-        Memory_bytes_per_s * memory_rate_share. [byte/s]
+        Rate of the memory on the package that kernels sustain. [byte/s]
 
     Returns
     -------
     layer_attention_s : numeric
-        One forward of one micro-batch through scores and values of one layer. [s]
+        Time of one forward of one micro-batch through scores and values of one layer. [s]
 
     Notes
     -----
@@ -510,9 +511,9 @@ def layer_elementwise_s(
     attention_heads : numeric
         Query heads of one attention block. [1]
     kv_heads : numeric
-        Fewer than attention_heads for grouped-query attention. [1]
+        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
     ffn_size : numeric
         Width of a dense feed-forward block. [1]
     gated_ffn : numeric
@@ -530,11 +531,12 @@ def layer_elementwise_s(
     tensor_parallel : numeric
         Ways one layer is split. [1]
     kept_rows_share : numeric
-        1/t with sequence parallelism; else 1. [1]
+        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
+        parallelism, else 1. [1]
     elementwise_factor : numeric
-        Traffic outside matrix products in units of a fused forward. [1]
+        Memory traffic outside matrix products, in units of that of a fused forward. [1]
     software_gain_per_year : numeric
-        Yearly fall of element-wise and launch time. [1]
+        Share by which element-wise and launch time fall each year as software gets better. [1]
     software_year : numeric
         Calendar year of the software a run used. [1]
     tuned : numeric
@@ -542,12 +544,12 @@ def layer_elementwise_s(
     tuning_gain : numeric
         Rate of a run that the chip's maker tuned over that of others. [1]
     sustained_memory_bytes_per_s : numeric
-        Memory_bytes_per_s * memory_rate_share. [byte/s]
+        Rate of the memory on the package that kernels sustain. [byte/s]
 
     Returns
     -------
     layer_elementwise_s : numeric
-        One fused forward of one micro-batch through all that is no matrix product. [s]
+        Time of one fused forward of one micro-batch through all of a layer that is no matrix product. [s]
 
     Notes
     -----
@@ -589,11 +591,11 @@ def layer_compute_s(
     Parameters
     ----------
     layer_gemm_s : numeric
-        One forward of one micro-batch through the weights of a mean layer. [s]
+        Time of one forward of one micro-batch through the weights of a mean layer. [s]
     layer_elementwise_s : numeric
-        One fused forward of one micro-batch through all that is no matrix product. [s]
+        Time of one fused forward of one micro-batch through all of a layer that is no matrix product. [s]
     layer_attention_s : numeric
-        One forward of one micro-batch through scores and values of one layer. [s]
+        Time of one forward of one micro-batch through scores and values of one layer. [s]
     recompute_share : numeric
         Share of layers whose forward runs again in the backward. [1]
     recompute : text
@@ -604,7 +606,7 @@ def layer_compute_s(
     Returns
     -------
     layer_compute_s : numeric
-        Forward and backward of one micro-batch through a mean layer; recomputation included. [s]
+        Time of forward and backward of one micro-batch through a mean layer; recomputation included. [s]
 
     Notes
     -----
@@ -661,15 +663,15 @@ def tensor_parallel_s(
     software_year : numeric
         Calendar year of the software a run used. [1]
     tensor_exposed_early : numeric
-        Share of tensor-parallel communication that compute does not hide; software before 2024. [1]
+        Share of tensor-parallel communication that compute does not hide in software before 2024. [1]
     tensor_exposed_late : numeric
-        The same for software from 2024 on. [1]
+        Share of tensor-parallel communication that compute does not hide in software from 2024 on. [1]
     scale_up_domain : numeric
         Accelerators joined by the fast fabric (8 in a DGX H100; 72 in an NVL72). [1]
     scale_up_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-up bandwidth of one accelerator in one direction. [byte/s]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_up_share : numeric
         Share of the scale-up link rate that large collectives reach. [1]
     scale_out_share : numeric
@@ -682,7 +684,7 @@ def tensor_parallel_s(
     Returns
     -------
     tensor_parallel_s : numeric
-        Exposed collectives of one layer and micro-batch; forward and backward. [s]
+        Time of the exposed tensor-parallel collectives of one layer and micro-batch, forward and backward. [s]
 
     Notes
     -----
@@ -736,9 +738,9 @@ def context_parallel_s(
     micro_batch_tokens : numeric
         Tokens of one micro-batch that one context-parallel rank sees. [1]
     kv_heads : numeric
-        Fewer than attention_heads for grouped-query attention. [1]
+        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
     head_size : numeric
-        Hidden_size / attention_heads where a model does not say otherwise. [1]
+        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
     context_parallel : numeric
         Ways one sequence is split. [1]
     tensor_parallel : numeric
@@ -748,9 +750,9 @@ def context_parallel_s(
     scale_up_domain : numeric
         Accelerators joined by the fast fabric (8 in a DGX H100; 72 in an NVL72). [1]
     scale_up_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-up bandwidth of one accelerator in one direction. [byte/s]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_up_share : numeric
         Share of the scale-up link rate that large collectives reach. [1]
     scale_out_share : numeric
@@ -759,7 +761,7 @@ def context_parallel_s(
     Returns
     -------
     context_parallel_s : numeric
-        Exposed exchange of keys and values of one layer and micro-batch. [s]
+        Time of the exposed exchange of keys and values of one layer and micro-batch. [s]
 
     Notes
     -----
@@ -822,9 +824,9 @@ def expert_parallel_s(
     scale_up_domain : numeric
         Accelerators joined by the fast fabric (8 in a DGX H100; 72 in an NVL72). [1]
     scale_up_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-up bandwidth of one accelerator in one direction. [byte/s]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_up_share : numeric
         Share of the scale-up link rate that large collectives reach. [1]
     scale_out_share : numeric
@@ -833,7 +835,7 @@ def expert_parallel_s(
     Returns
     -------
     expert_parallel_s : numeric
-        Exposed all-to-alls of a mean layer and one micro-batch. [s]
+        Time of the exposed all-to-alls of a mean layer and one micro-batch. [s]
 
     Notes
     -----
@@ -873,7 +875,7 @@ def launch_s(
     Parameters
     ----------
     layer_launch_s : numeric
-        Time in which a processor launches one layer forward and backward without collectives. [s]
+        Time in which a processor launches one layer, forward and backward, without collectives. [s]
     collective_launch_s : numeric
         Time that launching one tensor-parallel collective adds. [s]
     recompute_share : numeric
@@ -881,14 +883,14 @@ def launch_s(
     tensor_parallel : numeric
         Ways one layer is split. [1]
     software_gain_per_year : numeric
-        Yearly fall of element-wise and launch time. [1]
+        Share by which element-wise and launch time fall each year as software gets better. [1]
     software_year : numeric
         Calendar year of the software a run used. [1]
 
     Returns
     -------
     launch_s : numeric
-        Time in which a processor launches one layer forward and backward. [s]
+        Time in which a processor launches one layer, forward and backward, with the collectives of its layout. [s]
 
     Notes
     -----
@@ -941,29 +943,29 @@ def gather_s(
     moe_layers : numeric
         Blocks with routed experts; prediction layers not counted. [1]
     attention_parameters : numeric
-        Matrices of one attention block; norms of low ranks included. [1]
+        Weights of the matrices of one attention block; norms of low ranks included. [1]
     ffn_parameters : numeric
-        Matrices of one dense feed-forward block. [1]
+        Weights of the matrices of one dense feed-forward block. [1]
     shared_parameters : numeric
-        Matrices of the shared experts of one layer. [1]
+        Weights of the matrices of the shared experts of one layer. [1]
     routed_parameters : numeric
-        Matrices of all routed experts of one layer. [1]
+        Weights of the matrices of all routed experts of one layer. [1]
     expert_parallel : numeric
         Ways the experts are spread. [1]
     tensor_parallel : numeric
         Ways one layer is split. [1]
     data_parallel : numeric
-        Accelerators / (tensor * pipeline * context). [1]
+        Copies of the model that share a batch. [1]
     context_parallel : numeric
         Ways one sequence is split. [1]
     zero_stage : numeric
-        0 1 2 3; 3 = fully sharded. [1]
+        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
     scale_up_domain : numeric
         Accelerators joined by the fast fabric (8 in a DGX H100; 72 in an NVL72). [1]
     scale_up_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-up bandwidth of one accelerator in one direction. [byte/s]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_up_share : numeric
         Share of the scale-up link rate that large collectives reach. [1]
     scale_out_share : numeric
@@ -976,7 +978,7 @@ def gather_s(
     Returns
     -------
     gather_s : numeric
-        Two gathers of weights and one scatter of gradients of one layer under ZeRO 3. [s]
+        Time of two gathers of weights and one scatter of gradients of one layer under ZeRO 3. [s]
 
     Notes
     -----
@@ -1031,21 +1033,21 @@ def layer_s(
     Parameters
     ----------
     layer_compute_s : numeric
-        Forward and backward of one micro-batch through a mean layer; recomputation included. [s]
+        Time of forward and backward of one micro-batch through a mean layer; recomputation included. [s]
     tensor_parallel_s : numeric
-        Exposed collectives of one layer and micro-batch; forward and backward. [s]
+        Time of the exposed tensor-parallel collectives of one layer and micro-batch, forward and backward. [s]
     context_parallel_s : numeric
-        Exposed exchange of keys and values of one layer and micro-batch. [s]
+        Time of the exposed exchange of keys and values of one layer and micro-batch. [s]
     expert_parallel_s : numeric
-        Exposed all-to-alls of a mean layer and one micro-batch. [s]
+        Time of the exposed all-to-alls of a mean layer and one micro-batch. [s]
     layer_fixed_s : numeric
-        Gaps between kernels of one layer forward and backward. [s]
+        Time of the gaps between kernels of one layer, forward and backward. [s]
     recompute_share : numeric
         Share of layers whose forward runs again in the backward. [1]
     launch_s : numeric
-        Time in which a processor launches one layer forward and backward. [s]
+        Time in which a processor launches one layer, forward and backward, with the collectives of its layout. [s]
     gather_s : numeric
-        Two gathers of weights and one scatter of gradients of one layer under ZeRO 3. [s]
+        Time of two gathers of weights and one scatter of gradients of one layer under ZeRO 3. [s]
     gradient_overlap_share : numeric
         Share of a micro-batch's time behind which gradients and gathered weights hide. [1]
     gather_contention_share : numeric
@@ -1054,7 +1056,7 @@ def layer_s(
     Returns
     -------
     layer_s : numeric
-        Forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
+        Time of forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
 
     Notes
     -----
@@ -1097,7 +1099,7 @@ def logits_s(
     micro_batch_tokens : numeric
         Tokens of one micro-batch that one context-parallel rank sees. [1]
     embedding_parameters : numeric
-        One embedding matrix, vocabulary times width. [1]
+        Weights of one embedding matrix: vocabulary times width. [1]
     vocabulary_size : numeric
         Rows of the embedding, padding included. [1]
     mtp_layers : numeric
@@ -1105,16 +1107,16 @@ def logits_s(
     tensor_parallel : numeric
         Ways one layer is split. [1]
     gemm_16bit_flop_per_s : numeric
-        The same in 16 bits. [FLOP/s]
+        Rate that large matrix products sustain in a long run in 16 bits. [FLOP/s]
     elementwise_factor : numeric
-        Traffic outside matrix products in units of a fused forward. [1]
+        Memory traffic outside matrix products, in units of that of a fused forward. [1]
     sustained_memory_bytes_per_s : numeric
-        Memory_bytes_per_s * memory_rate_share. [byte/s]
+        Rate of the memory on the package that kernels sustain. [byte/s]
 
     Returns
     -------
     logits_s : numeric
-        Forward and backward of one micro-batch through the vocabulary. [s]
+        Time of forward and backward of one micro-batch through the vocabulary. [s]
 
     Notes
     -----
@@ -1161,7 +1163,7 @@ def stage_transfer_s(
     virtual_stages : numeric
         Model chunks per pipeline rank; 1 = not interleaved. [1]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_out_share : numeric
         Share of the scale-out link rate that large collectives reach. [1]
     scale_out_latency_s : numeric
@@ -1170,7 +1172,7 @@ def stage_transfer_s(
     Returns
     -------
     stage_transfer_s : numeric
-        Sending and receiving one micro-batch between pipeline stages; forward and backward. [s]
+        Time of sending and receiving one micro-batch between pipeline stages, forward and backward. [s]
 
     Notes
     -----
@@ -1207,14 +1209,14 @@ def stage_s(
     pipeline_parallel : numeric
         Stages the layers are split into. [1]
     layer_s : numeric
-        Forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
+        Time of forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
     stage_transfer_s : numeric
-        Sending and receiving one micro-batch between pipeline stages; forward and backward. [s]
+        Time of sending and receiving one micro-batch between pipeline stages, forward and backward. [s]
 
     Returns
     -------
     stage_s : numeric
-        Forward and backward of one micro-batch through the layers of the fullest stage. [s]
+        Time of forward and backward of one micro-batch through the layers of the fullest stage. [s]
 
     Notes
     -----
@@ -1252,7 +1254,7 @@ def pipeline_wait_s(
     virtual_stages : numeric
         Model chunks per pipeline rank; 1 = not interleaved. [1]
     stage_s : numeric
-        Forward and backward of one micro-batch through the layers of the fullest stage. [s]
+        Time of forward and backward of one micro-batch through the layers of the fullest stage. [s]
     recompute_share : numeric
         Share of layers whose forward runs again in the backward. [1]
 
@@ -1311,23 +1313,23 @@ def gradient_s(
     stage_expert_parameters : numeric
         Weights of routed experts on the fullest rank. [1]
     gradient_bytes_per_parameter : numeric
-        2 or 4; 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
+        Bytes of one gradient: 2 or 4, or 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
     zero_stage : numeric
-        0 1 2 3; 3 = fully sharded. [1]
+        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
     data_parallel : numeric
-        Accelerators / (tensor * pipeline * context). [1]
+        Copies of the model that share a batch. [1]
     context_parallel : numeric
         Ways one sequence is split. [1]
     expert_data_parallel : numeric
-        Copies of each expert; accelerators / (pipeline * expert * expert tensor). [1]
+        Copies of each expert over all accelerators. [1]
     tensor_parallel : numeric
         Ways one layer is split. [1]
     scale_up_domain : numeric
         Accelerators joined by the fast fabric (8 in a DGX H100; 72 in an NVL72). [1]
     scale_up_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-up bandwidth of one accelerator in one direction. [byte/s]
     scale_out_bytes_per_s : numeric
-        Per accelerator and direction. [byte/s]
+        Scale-out bandwidth of one accelerator in one direction. [byte/s]
     scale_up_share : numeric
         Share of the scale-up link rate that large collectives reach. [1]
     scale_out_share : numeric
@@ -1340,7 +1342,7 @@ def gradient_s(
     Returns
     -------
     gradient_s : numeric
-        Reducing gradients and gathering new weights over data-parallel ranks once per step. [s]
+        Time of reducing gradients and gathering new weights over data-parallel ranks once per step. [s]
 
     Notes
     -----
@@ -1390,9 +1392,9 @@ def gradient_exposed_s(
     Parameters
     ----------
     gradient_s : numeric
-        Reducing gradients and gathering new weights over data-parallel ranks once per step. [s]
+        Time of reducing gradients and gathering new weights over data-parallel ranks once per step. [s]
     stage_s : numeric
-        Forward and backward of one micro-batch through the layers of the fullest stage. [s]
+        Time of forward and backward of one micro-batch through the layers of the fullest stage. [s]
     gradient_overlap_share : numeric
         Share of a micro-batch's time behind which gradients and gathered weights hide. [1]
     software_year : numeric
@@ -1401,7 +1403,7 @@ def gradient_exposed_s(
     Returns
     -------
     gradient_exposed_s : numeric
-        What of gradient_s no compute hides. [s]
+        Part of the gradient exchange that no compute hides. [s]
 
     Notes
     -----
@@ -1445,22 +1447,22 @@ def optimizer_s(
     stage_expert_parameters : numeric
         Weights of routed experts on the fullest rank. [1]
     zero_stage : numeric
-        0 1 2 3; 3 = fully sharded. [1]
+        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
     data_parallel : numeric
-        Accelerators / (tensor * pipeline * context). [1]
+        Copies of the model that share a batch. [1]
     context_parallel : numeric
         Ways one sequence is split. [1]
     expert_data_parallel : numeric
-        Copies of each expert; accelerators / (pipeline * expert * expert tensor). [1]
+        Copies of each expert over all accelerators. [1]
     optimizer_bytes_per_parameter : numeric
-        12 = 32-bit master weight and two Adam moments. [byte]
+        Optimizer bytes for one weight; 12 for a 32-bit master weight and two Adam moments. [byte]
     sustained_memory_bytes_per_s : numeric
-        Memory_bytes_per_s * memory_rate_share. [byte/s]
+        Rate of the memory on the package that kernels sustain. [byte/s]
 
     Returns
     -------
     optimizer_s : numeric
-        Memory traffic of one update. [s]
+        Time of the memory traffic of one update. [s]
 
     Notes
     -----
@@ -1505,13 +1507,13 @@ def step_s(
     Parameters
     ----------
     micro_batches : numeric
-        Global_batch_size / (micro_batch_size * data_parallel). [1]
+        Micro-batches of one data-parallel rank in a step. [1]
     stage_s : numeric
-        Forward and backward of one micro-batch through the layers of the fullest stage. [s]
+        Time of forward and backward of one micro-batch through the layers of the fullest stage. [s]
     logits_s : numeric
-        Forward and backward of one micro-batch through the vocabulary. [s]
+        Time of forward and backward of one micro-batch through the vocabulary. [s]
     layer_s : numeric
-        Forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
+        Time of forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
     layers : numeric
         Transformer blocks. [1]
     stage_layers : numeric
@@ -1521,17 +1523,17 @@ def step_s(
     pipeline_wait_s : numeric
         Idle time of a pipeline rank in a step. [s]
     gradient_exposed_s : numeric
-        What of gradient_s no compute hides. [s]
+        Part of the gradient exchange that no compute hides. [s]
     optimizer_s : numeric
-        Memory traffic of one update. [s]
+        Time of the memory traffic of one update. [s]
     straggler_share : numeric
-        Lengthening of a step for each doubling of accelerators. [1]
+        Share by which a step gets longer with each doubling of accelerators. [1]
     accelerators : numeric
         Chips that work on the run. [1]
     layer_update_s : numeric
-        Time per layer and step that does not depend on size: launching the optimizer. [s]
+        Time per layer and step that does not depend on size, such as launching the optimizer. [s]
     step_fixed_s : numeric
-        Time per step that does not depend on anything: data and logging and synchronisation. [s]
+        Time per step that does not depend on anything, such as data, logging and synchronisation. [s]
 
     Returns
     -------
@@ -1612,13 +1614,14 @@ def step_spread(
     spread_model : numeric
         Standard deviation of the logarithm of measured over predicted step time. [1]
     spread_new_chip : numeric
-        Further spread on a chip without measured rows. [1]
+        Further standard deviation of the logarithm of the step time on a chip without measured rows. [1]
     spread_assumed : numeric
-        Further spread for each assumed input of the layout. [1]
+        Further standard deviation of the logarithm of the step time for each assumed input of the layout. [1]
     spread_scale : numeric
-        Further spread for each doubling of accelerators beyond scale_seen. [1]
+        Further standard deviation of the logarithm of the step time for each doubling of accelerators beyond the
+        largest scale seen. [1]
     scale_seen : numeric
-        Most accelerators of a measured row. [1]
+        Most accelerators in a measured row that the constants were fitted on. [1]
     evidence_families : numeric
         Families of measured rows on this chip among those the constants were fitted on. [1]
     assumed_inputs : numeric
@@ -1731,7 +1734,7 @@ def step_tokens(global_batch_size: Numeric, sequence_length: Numeric) -> Numeric
     Returns
     -------
     step_tokens : numeric
-        Global_batch_size * sequence_length. [1]
+        Tokens of one optimizer step: global batch times sequence length. [1]
 
     Notes
     -----
@@ -1759,12 +1762,12 @@ def training_steps(tokens: Numeric, step_tokens: Numeric) -> Numeric:
     tokens : numeric
         Tokens seen in the run. [1]
     step_tokens : numeric
-        Global_batch_size * sequence_length. [1]
+        Tokens of one optimizer step: global batch times sequence length. [1]
 
     Returns
     -------
     training_steps : numeric
-        Tokens / step_tokens. [1]
+        Optimizer steps in which the run sees its tokens. [1]
 
     Notes
     -----
@@ -1792,9 +1795,9 @@ def model_flop_per_s_per_accelerator(
     Parameters
     ----------
     model_flop_per_token : numeric
-        Forward + backward; causal attention counted half; no recomputation. [FLOP]
+        Model FLOP of one token, forward and backward; causal attention counted half; no recomputation. [FLOP]
     step_tokens : numeric
-        Global_batch_size * sequence_length. [1]
+        Tokens of one optimizer step: global batch times sequence length. [1]
     step_s : numeric
         Predicted time of one optimizer step. [s]
     accelerators : numeric
@@ -1803,7 +1806,7 @@ def model_flop_per_s_per_accelerator(
     Returns
     -------
     model_flop_per_s_per_accelerator : numeric
-        Model FLOP of a step over step_s and accelerators. [FLOP/s]
+        Model FLOP of a step over its time and its accelerators. [FLOP/s]
 
     Notes
     -----
@@ -1829,14 +1832,14 @@ def predicted_mfu(model_flop_per_s_per_accelerator: Numeric, peak_flop_per_s: Nu
     Parameters
     ----------
     model_flop_per_s_per_accelerator : numeric
-        Model FLOP of a step over step_s and accelerators. [FLOP/s]
+        Model FLOP of a step over its time and its accelerators. [FLOP/s]
     peak_flop_per_s : numeric
         Dense peak of one chip at the precision of the run. [FLOP/s]
 
     Returns
     -------
     predicted_mfu : numeric
-        Achieved over peak at the stated precision. [1]
+        Achieved over peak rate at the stated precision. [1]
 
     Notes
     -----
@@ -1862,14 +1865,15 @@ def training_stepped_s(training_steps: Numeric, step_s: Numeric) -> Numeric:
     Parameters
     ----------
     training_steps : numeric
-        Tokens / step_tokens. [1]
+        Optimizer steps in which the run sees its tokens. [1]
     step_s : numeric
         Predicted time of one optimizer step. [s]
 
     Returns
     -------
     training_stepped_s : numeric
-        Training_steps * step_s; a rival of training_s that counts attention and everything exposed. [s]
+        Training time as the number of steps times the step time; a rival that counts attention and all that is exposed.
+        [s]
 
     Notes
     -----

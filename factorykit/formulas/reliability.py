@@ -483,14 +483,14 @@ def survival_probability(span_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
     Parameters
     ----------
     span_s : numeric
-        Time span, :math:`t`. [s]
+        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
     cluster_mtbf_s : numeric
         Mean time between failures of the job, :math:`M`. [s]
 
     Returns
     -------
     survival_probability : numeric
-        Probability, :math:`S_t`. [1]
+        Chance that the job meets no failure within the time span, :math:`S_t`. [1]
 
     Notes
     -----
@@ -557,7 +557,7 @@ def availability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
     Returns
     -------
     availability : numeric
-        Availability, :math:`A`. [1]
+        Share of time in which a node works, :math:`A`. [1]
 
     Notes
     -----
@@ -591,7 +591,7 @@ def unavailability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
     Returns
     -------
     unavailability : numeric
-        Unavailability, :math:`u`. [1]
+        Share of time in which a node is in repair, :math:`u`. [1]
 
     Notes
     -----
@@ -625,7 +625,7 @@ def all_nodes_up_probability(unavailability: Numeric, nodes: Numeric) -> Numeric
     Returns
     -------
     all_nodes_up_probability : numeric
-        Probability. [1]
+        Chance that all nodes work at one moment. [1]
 
     Notes
     -----
@@ -660,7 +660,7 @@ def nodes_down(unavailability: Numeric, nodes: Numeric) -> Numeric:
     Returns
     -------
     nodes_down : numeric
-        Mean number, :math:`d_n`. [1]
+        Mean number of nodes in repair when failed nodes are not replaced, :math:`d_n`. [1]
 
     Notes
     -----
@@ -695,7 +695,7 @@ def nodes_in_repair(nodes: Numeric, node_mtbf_s: Numeric, node_repair_s: Numeric
     Returns
     -------
     nodes_in_repair : numeric
-        Mean number, :math:`m_r`. [1]
+        Mean number of nodes in repair when spares keep all places filled, :math:`m_r`. [1]
 
     Notes
     -----
@@ -731,7 +731,7 @@ def node_repair_lognormal_s(node_repair_median_s: Numeric, node_repair_sigma: Nu
     Returns
     -------
     node_repair_lognormal_s : numeric
-        Mean, :math:`r_\mathrm{ln}`. [s]
+        Mean repair time when repair times are lognormal, :math:`r_\mathrm{ln}`. [s]
 
     Notes
     -----

@@ -42,7 +42,7 @@ def elastic_goodput(
     checkpoint_interval_s : numeric
         Work between two checkpoints, :math:`\tau`. [s]
     cold_restart_s : numeric
-        Restart of the whole job from its checkpoint, :math:`R_0`. [s]
+        Time in which the whole job restarts from its checkpoint, :math:`R_0`. [s]
 
     Returns
     -------
@@ -252,7 +252,7 @@ def sdc_checkpoints_needed(
     Returns
     -------
     sdc_checkpoints_needed : numeric
-        Number. [1]
+        Checkpoints to keep so that one is older than a corruption when it is noticed. [1]
 
     Notes
     -----

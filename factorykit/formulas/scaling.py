@@ -95,7 +95,7 @@ def data_read_bytes_per_s(tokens: Numeric, bytes_per_token: Numeric, wall_s: Num
     tokens : numeric
         Tokens seen in the run, :math:`D`. [1]
     bytes_per_token : numeric
-        Stored size of one token: 4 as int32, 2 where the vocabulary fits 16 bits, :math:`b_t`. [byte]
+        Stored size of one token: 4 as a 32-bit number, 2 where the vocabulary fits 16 bits, :math:`b_t`. [byte]
     wall_s : numeric
         Wall-clock time, :math:`T`. [s]
 
@@ -133,7 +133,7 @@ def data_read_share(data_read_bytes_per_s: Numeric, storage_read_bytes_per_s: Nu
     data_read_bytes_per_s : numeric
         Data read rate, :math:`B_d`. [byte/s]
     storage_read_bytes_per_s : numeric
-        Aggregate rate that the storage delivers, :math:`B_r`. [byte/s]
+        Aggregate rate at which the storage delivers, :math:`B_r`. [byte/s]
 
     Returns
     -------
@@ -206,7 +206,7 @@ def gradient_exchange_bytes(
     gradient_bytes_per_parameter : numeric
         2 in bf16; 4 in fp32, :math:`b_g`. [byte]
     model_shards : numeric
-        Tensor times pipeline parallel ways, :math:`n_m`. [1]
+        Accelerators that hold one copy of the model: tensor times pipeline parallel ways, :math:`n_m`. [1]
 
     Returns
     -------

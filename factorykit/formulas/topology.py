@@ -100,7 +100,7 @@ def switches(network_endpoints: Numeric, network_tiers: Numeric, switch_ports: N
     Returns
     -------
     switches : numeric
-        Switches, :math:`n_{sw}`. [1]
+        Switches of a non-blocking fat tree over all endpoints, :math:`n_{sw}`. [1]
 
     Notes
     -----
