@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from factorykit.model.search import search
     from factorykit.model.simulate import Cause, Maintenance, Tier, simulate, timeline
     from factorykit.model.sweep import sweep
+    from factorykit.model.trend import price_performance, trend
     from factorykit.model.validate import validate
 
 __version__ = "0.1.0"
@@ -84,6 +85,7 @@ _HOME = {
     "lifetimes": "model.lifetimes",
     "preset": "model.presets",
     "presets": "model.presets",
+    "price_performance": "model.trend",
     "read_hf_config": "model.hf_config",
     "reliability": "model.reliability",
     "sample": "model.sample",
@@ -97,6 +99,7 @@ _HOME = {
     "table": "datasets",
     "tables": "datasets",
     "timeline": "model.simulate",
+    "trend": "model.trend",
     "validate": "model.validate",
     "validate_energy": "model.energy",
     "widgets": "",
@@ -139,6 +142,7 @@ __all__ = [
     "lifetimes",
     "preset",
     "presets",
+    "price_performance",
     "quantities",
     "quantity",
     "read_hf_config",
@@ -154,6 +158,7 @@ __all__ = [
     "table",
     "tables",
     "timeline",
+    "trend",
     "validate",
     "validate_energy",
     "widgets",

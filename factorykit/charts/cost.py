@@ -129,3 +129,71 @@ def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, s
         source=source,
         description=f"{row.label} over {encoding.title(x)} and {encoding.title(y)}; colours part at zero.",
     )
+
+
+def price_trend(chips: pl.DataFrame, lines: pl.DataFrame, by: str, *, title: str, source: str) -> alt.LayerChart:
+    """Show what a FLOP/s cost at release, with fitted lines.
+
+    ``chips`` are rows of ``fk.price_performance``, ``lines`` are the lines of ``fk.trend``; both have the column ``by``
+    that tells the series apart.
+    """
+    price = "accelerator_usd_per_flop_per_s"
+    scale = alt.Scale(type="log")
+    years = alt.X("year:Q", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(format="d", tickCount=8))
+    color = alt.Color(f"{by}:N", title=None, sort=None, scale=alt.Scale(range=list(PALETTE)))
+    row = encoding.vocabulary()[price]
+    ends = {end: encoding.scaled_expression(row, encoding.datum(end)) for end in ("low", "high")}
+    dots = (
+        encoding.chart(chips)
+        .mark_point(filled=True, size=55, opacity=0.75)
+        .encode(
+            x=years,
+            y=encoding.y(price, scale=scale),
+            color=color,
+            shape=alt.Shape(f"{by}:N", sort=None, legend=None),
+            tooltip=encoding.tooltip(["name", "market", "accelerator_usd", "peak_flop_per_s", price]),
+        )
+    )
+    fitted = encoding.chart(lines).transform_calculate(**ends)
+    line = fitted.mark_line().encode(x=years, y=encoding.y(price, scale=scale), color=color)
+    band = fitted.mark_area(opacity=0.15).encode(
+        x=years, y=alt.Y("low:Q", scale=scale, title=row.title), y2="high", color=color
+    )
+    return finish(
+        band + line + dots,
+        title,
+        source=source,
+        subtitle="Each point a chip at release; line and band: constant pace with its 95 % interval",
+        description=f"{row.label} of {chips.height} chips by year of release, with a falling line for each series.",
+    )
+
+
+def halving_times(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
+    """Show how fast a FLOP gets cheaper by different counts.
+
+    ``frame`` has one row per count: ``subject``, ``way``, ``cost_halving_years`` and the ends of its interval, null
+    where none is given.
+    """
+    rows = alt.Y("subject:N", title=None, sort=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False))
+    started = encoding.chart(frame)
+    color = alt.Color("way:N", title=None, sort=None, scale=alt.Scale(range=list(PALETTE)))
+    scale = alt.Scale(zero=True, nice=True)
+    spans = started.mark_rule(strokeWidth=3, opacity=0.45).encode(
+        x=alt.X("cost_halving_years_low:Q", scale=scale), x2="cost_halving_years_high", y=rows, color=color
+    )
+    dots = started.mark_point(filled=True, size=110, opacity=1).encode(
+        x=encoding.x("cost_halving_years", scale=scale),
+        y=rows,
+        color=color,
+        shape=alt.Shape("way:N", sort=None, legend=None),
+        tooltip=encoding.tooltip(
+            ["subject", "cost_halving_years", "cost_halving_years_low", "cost_halving_years_high"]
+        ),
+    )
+    return finish(
+        (spans + dots).properties(height=alt.Step(28)),
+        title,
+        source=source,
+        subtitle="Points: halving time; bars: 95 % interval where one is given",
+        description=f"Halving time of the price of compute by {frame.height} counts, with intervals.",
+    )

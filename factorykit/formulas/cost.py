@@ -1552,6 +1552,79 @@ def build_saving_usd(rental_present_usd: Numeric, ownership_present_usd: Numeric
     return rental_present_usd - ownership_present_usd
 
 
+def accelerator_usd_per_flop_per_s(accelerator_usd: Numeric, peak_flop_per_s: Numeric) -> Numeric:
+    r"""Price of a chip over its peak rate.
+
+    .. math:: c_F = c_a / F
+
+    Parameters
+    ----------
+    accelerator_usd : numeric
+        Price of one chip or module alone, :math:`c_a`. [USD]
+    peak_flop_per_s : numeric
+        Dense peak of one chip at one precision, :math:`F`. [FLOP/s]
+
+    Returns
+    -------
+    accelerator_usd_per_flop_per_s : numeric
+        Price of a rate, :math:`c_F`. [USD s/FLOP]
+
+    Notes
+    -----
+    Comparable at one precision only: a chip is several times cheaper at 16 bits than at 32. Server, network and power
+    come on top.
+
+    References
+    ----------
+    .. [1] M. Hobbhahn and T. Besiroglu, "Trends in GPU price-performance," Epoch AI, 2022.
+
+    Examples
+    --------
+    An H100 at 33,600 USD, in dollars for a TFLOP/s:
+
+    >>> round(accelerator_usd_per_flop_per_s(33_600.0, 989.4e12) * 1e12, 1)
+    34.0
+    """
+    return accelerator_usd / peak_flop_per_s
+
+
+def real_usd(nominal_usd: Numeric, price_level: Numeric, price_level_wanted: Numeric) -> Numeric:
+    r"""Amount in the dollars of another year.
+
+    .. math:: K_r = K_n I_w / I
+
+    Parameters
+    ----------
+    nominal_usd : numeric
+        Amount in the dollars of its own year, :math:`K_n`. [USD]
+    price_level : numeric
+        Consumer prices of the year in which the amount is stated, :math:`I`. [1]
+    price_level_wanted : numeric
+        Consumer prices of the year whose dollars are wanted, :math:`I_w`. [1]
+
+    Returns
+    -------
+    real_usd : numeric
+        Real amount, :math:`K_r`. [USD]
+
+    Notes
+    -----
+    Purchasing power of consumers; prices of chips have a path of their own. Levels: table ``price_levels``.
+
+    References
+    ----------
+    .. [1] U.S. Bureau of Labor Statistics, "Consumer Price Index for All Urban Consumers," series CUUR0000SA0.
+
+    Examples
+    --------
+    100 USD of 2020 in 2025:
+
+    >>> round(real_usd(100.0, 258.811, 321.943), 1)
+    124.4
+    """
+    return nominal_usd * price_level_wanted / price_level
+
+
 def later_cost_usd(rental_cost_usd: Numeric, years_later: Numeric, cost_halving_years: Numeric) -> Numeric:
     r"""Cost of the same run some years later.
 

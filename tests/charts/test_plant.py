@@ -37,6 +37,11 @@ def pictures():
     yield "sizes", charts.operations.stated_and_computed(sizes, "failures_per_day", **told)
     saving = pl.DataFrame({"utilization": [0.5, 1.0], "horizon_years": [4.0, 4.0], "build_saving_usd": [-1e6, 1e6]})
     yield "surface", charts.cost.surface(saving, "utilization", "horizon_years", "build_saving_usd", **told)
+    chips = fk.price_performance().with_columns(market=pl.lit("all"))
+    line = fk.trend(chips, "accelerator_usd_per_flop_per_s").line.with_columns(market=pl.lit("all"))
+    yield "prices", charts.cost.price_trend(chips, line, "market", **told)
+    paces = fk.table("halving_times").collect().with_columns(way=pl.lit("published"))
+    yield "paces", charts.cost.halving_times(paces, **told)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +50,7 @@ def drawn():
 
 
 NAMES = ["tornado", "exceedance", "band", "waterfall", "cooling", "energy", "timeline", "sizes", "surface"]
+NAMES += ["prices", "paces"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -99,3 +99,26 @@ def test_causes_agree_with_the_table_of_failures():
     assert (
         ours == data.sql("select sum(count) from failures where source = 'llama3_paper' and locator = 'Table 5'").item()
     )
+
+
+@here
+def test_prices_of_chips_are_those_published():
+    columns = {"bf16_fp16_tensor_tflops": "peak_16bit_flop_per_s", "fp32_tflops": "peak_32bit_flop_per_s"}
+    published = {row["name"]: row for row in read("public/epoch_ml_hardware.csv") if row["release_price_usd"]}
+    published = {name: row for name, row in published.items() if any(row[column] for column in columns)}
+    ours = {row["name"]: row for row in data.table("chip_prices").collect().to_dicts()}
+    assert ours.keys() == published.keys()
+    for name, row in published.items():
+        assert ours[name]["accelerator_usd"] == float(row["release_price_usd"])
+        assert ours[name]["released"] == row["release_date"]
+        for theirs, column in columns.items():
+            assert ours[name][column] == (pytest.approx(float(row[theirs]) * 1e12) if row[theirs] else None)
+
+
+def test_prices_of_chips_agree_with_the_table_of_accelerators():
+    joined = data.sql(
+        "select p.peak_16bit_flop_per_s as a, c.peak_bf16_flop_per_s as b from chip_prices p "
+        "join accelerators c on p.accelerator = c.accelerator where b is not null"
+    )
+    assert joined.height >= 10
+    assert joined["a"].to_list() == pytest.approx(joined["b"].to_list(), rel=0.005)

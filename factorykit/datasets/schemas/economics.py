@@ -159,6 +159,59 @@ class Grids(Sourced):
     electricity_usd_per_kwh = measured("electricity_usd_per_kwh", "nominal")
 
 
+class ChipPrices(Sourced):
+    """Prices of chips at release.
+
+    A row is one chip with a price and a rate: its price when it came out, in nominal US dollars of that year, and its
+    dense peak rates. Release prices and estimates, no quotations: what a large buyer pays is lower. Selected and
+    converted from Epoch AI, "Data on Machine Learning Hardware", https://epoch.ai/data/machine-learning-hardware, CC BY
+    4.0.
+    """
+
+    chip_price = key("the chip whose price it is", unique=True, entity=True)
+    name = text("name as the data set writes it", required=True)
+    vendor = text("who designs it", required=True)
+    kind = text("what sort of chip", required=True, one_of=("GPU", "TPU", "ASIC"))
+    market = text("to whom it is sold", required=True, one_of=("data centre", "workstation", "consumer"))
+    accelerator = reference("accelerators.accelerator", "chip of the accelerators table, where it is one")
+    released = text("day of release", required=True)
+    accelerator_usd = measured("accelerator_usd", "nominal, of the year of release")
+    peak_16bit_flop_per_s = number("FLOP/s", "dense peak of the matrix units in bf16 or fp16")
+    peak_32bit_flop_per_s = number("FLOP/s", "peak of the vector units in fp32")
+    price_address = text("page on which the data set found the price")
+
+
+class PriceLevels(Sourced):
+    """Price levels.
+
+    A row is the level of consumer prices in one country in one year. Dollars of one year become dollars of another by
+    the ratio of their levels.
+    """
+
+    price_level_year = key("country and year", unique=True, entity=True)
+    country = reference("country_grids.country", "country", required=True)
+    year = number("a", "calendar year")
+    price_level = measured("price_level", "mean of 1982 to 1984 is 100")
+
+
+class HalvingTimes(Sourced):
+    """Halving times of the price of compute.
+
+    A row is what one source says about how fast a FLOP gets cheaper. Where a source doubles the rate per dollar, the
+    dollars per rate halve.
+    """
+
+    halving_time = key("the row's own name", unique=True, entity=True)
+    subject = text("whose price falls", required=True)
+    basis = text("what is divided by what", required=True)
+    cost_halving_years = measured("cost_halving_years")
+    cost_halving_years_low = measured("cost_halving_years", "lower end of the source's interval")
+    cost_halving_years_high = measured("cost_halving_years", "upper end of that interval")
+    chips = number("1", "chips behind the figure")
+    first_year = number("a", "first year of release")
+    last_year = number("a", "last year of release")
+
+
 class CountryGrids(Sourced):
     """Grids of countries.
 
