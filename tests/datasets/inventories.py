@@ -217,6 +217,15 @@ EXPECTED_VALUES = {
 }
 
 REWORDED = {
+    # read since the inventory was made
+    "secondary tables read; datasheet values recalled": (
+        "figures of the maker's white paper and product page as public notes transcribe them"
+    ),
+    "excerpt read (secondary); Llama figure recalled": (
+        "excerpt read (secondary); the figure for Llama as others quote it"
+    ),
+    "textbook formula, recalled": "equations as later papers quote them; the tests hold them against the exact optimum",
+    # said in other words
     "'Frontier training in 2027 may require dedicated power plants'": "dedicated power plants may be needed by 2027",
     "'100,000 GPUs is the new 10,000.'": "100,000 accelerators take the place that 10,000 had",
     "16K -> 100K GPUs: 'You're building a data center, not renting one'": (
