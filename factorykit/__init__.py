@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, connect, connectors, identify, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
-    from factorykit.model import checkpoint_patterns, lifetimes, reliability
+    from factorykit.model import checkpoint_patterns, fault_traces, lifetimes, reliability
     from factorykit.model.audit import audit
     from factorykit.model.compare import attribute, compare
     from factorykit.model.decide import decide
@@ -80,6 +80,7 @@ _HOME = {
     "evaluate": "model.evaluate",
     "exceedance": "model.sample",
     "explain": "model.explain",
+    "fault_traces": "model.fault_traces",
     "formulas": "",
     "identify": "datasets",
     "lifetimes": "model.lifetimes",
@@ -137,6 +138,7 @@ __all__ = [
     "evaluate",
     "exceedance",
     "explain",
+    "fault_traces",
     "formulas",
     "identify",
     "lifetimes",

@@ -11,13 +11,14 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live
-from factorykit.charts.theme import PALETTE
+from factorykit.charts.theme import INK, PALETTE
 
 LAWS = (
     Case("One rate for every size"),
     Case("Measured at 98,000", {"cluster_mtbf_s": "cluster_mtbf_superlinear_s"}),
     Case("Measured for small jobs", {"cluster_mtbf_s": "cluster_mtbf_small_job_s"}),
 )
+LAWS_FITTED = ("record", "exponential", "weibull", "lognormal")
 STATES = {
     "kept": PALETTE[0],
     "lost": PALETTE[1],
@@ -92,11 +93,12 @@ def run_time(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
 def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     """Show which failure rates were measured, with exact limits where a count is known.
 
-    ``frame`` has one row per statement: ``label``, ``per_1000_node_days``, ``per_1000_low``, ``per_1000_high`` (null
-    without a count), ``node_days`` and ``source``.
+    ``frame`` has one row per statement, drawn from above in its order: ``label`` (a second line begins after a colon),
+    ``per_1000_node_days``, ``per_1000_low``, ``per_1000_high`` (null without a count), ``node_days`` and ``source``.
     """
     started = encoding.chart(frame)
-    rows = alt.Y("label:N", title=None, sort=None)
+    two_lines = alt.Axis(labelExpr="split(datum.label, ': ')", labelLimit=260)
+    rows = alt.Y("label:N", title=None, sort=frame["label"].to_list(), axis=two_lines)
     scale = alt.Scale(type="log")
     words = "Failures per 1,000 node-days"
     whisker = started.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
@@ -113,7 +115,7 @@ def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
         ],
     )
     return finish(
-        (whisker + dots).properties(height=alt.Step(26)),
+        (whisker + dots).properties(height=alt.Step(34)),
         title,
         source=source,
         description="Published failure rates per 1,000 node-days, with exact 95 % limits of the counted ones.",
@@ -158,6 +160,35 @@ def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
         title,
         source=source,
         description="One row a day: work that is kept, work that is lost to a failure, restarts and standstill.",
+    )
+
+
+def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
+    """Show how long things lasted, with limits, beside the laws fitted to them.
+
+    ``frame`` is what :func:`factorykit.lifetimes.beside` returns.
+    """
+    started = encoding.chart(frame)
+    x = encoding.x("span_s", scale=alt.Scale(type="log", nice=False))
+    words = "Share that lasts longer"
+    y = alt.Y("survival:Q", title=words, axis=alt.Axis(format="%"))
+    band = (
+        started.transform_filter(alt.datum.law == "record")
+        .mark_area(opacity=0.25, color=INK)
+        .encode(x=x, y=alt.Y("survival_low:Q", title=words), y2="survival_high:Q")
+    )
+    lines = started.mark_line().encode(
+        x=x,
+        y=y,
+        color=alt.Color("law:N", title=None, scale=alt.Scale(domain=list(LAWS_FITTED), range=[INK, *PALETTE[:3]])),
+        strokeWidth=alt.condition(alt.datum.law == "record", alt.value(2.5), alt.value(1.5)),
+        tooltip=["law:N", *encoding.tooltip(["span_s"]), alt.Tooltip("survival:Q", title=words, format=".1%")],
+    )
+    return finish(
+        band + lines,
+        title,
+        source=source,
+        description="Share of times that last longer than a span: the record with 95 % limits, and fitted laws.",
     )
 
 

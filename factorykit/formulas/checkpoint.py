@@ -600,7 +600,8 @@ def checkpoint_interval_saxena_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Nu
 
     References
     ----------
-    .. [1] Saxena et al., arXiv:2410.18124, 2024, equation for the best checkpointing period.
+    .. [1] N. R. Saxena, S. Hukerikar, M. Blaz, S. Raj, "Optimal checkpoint interval with availability as an objective
+       function," arXiv:2410.18124, 2024, abstract.
 
     Examples
     --------

@@ -321,8 +321,8 @@ def cluster_mtbf_superlinear_s(accelerator_mtbf_s: Numeric, accelerators: Numeri
 
     References
     ----------
-    .. [1] Meta, fault-tolerant hybrid-sharded data parallelism, arXiv:2602.00277, 2026, 18 minutes at 98,304 GPUs, 2.3
-       per 1,000 servers and day at 32,768.
+    .. [1] O. Salpekar et al., "Training LLMs with fault tolerant HSDP on 100,000 GPUs," arXiv:2602.00277, 2026: 18
+       minutes at 98,304 GPUs, 2.3 per 1,000 servers and day at 32,768.
 
     Examples
     --------

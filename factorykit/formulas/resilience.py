@@ -56,8 +56,8 @@ def elastic_goodput(
 
     References
     ----------
-    .. [1] Meta, fault-tolerant hybrid-sharded data parallelism, arXiv:2602.00277, 2026, elastic recovery of one
-       replica.
+    .. [1] O. Salpekar et al., "Training LLMs with fault tolerant HSDP on 100,000 GPUs," arXiv:2602.00277, 2026:
+       elastic recovery of one replica.
 
     Examples
     --------

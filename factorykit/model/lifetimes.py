@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -145,8 +146,13 @@ def fit(
 
     Notes
     -----
-    Fits and Kaplan-Meier curves are those of lifelines; intervals are symmetric on the scale of its estimates. The best
-    of three laws can still be wrong: look at ``largest_misfit``, and above :func:`misfit_limit` reject it.
+    Fits, standard errors and Kaplan-Meier curves are those of lifelines. Limits are normal in the logarithm of each
+    parameter, so that few events do not push them below zero [1]_. The best of three laws can still be wrong: look at
+    ``largest_misfit``, and above :func:`misfit_limit` reject it.
+
+    References
+    ----------
+    .. [1] W. Q. Meeker and L. A. Escobar, "Statistical Methods for Reliability Data," Wiley, 1998, section 8.4.
 
     Examples
     --------
@@ -158,52 +164,32 @@ def fit(
     import polars as pl
 
     times, seen = _checked(durations_s, observed)
-    lifelines = _lifelines()
-    alpha = 1.0 - share("confidence", confidence)
-    kaplan = lifelines.KaplanMeierFitter().fit(times, seen)
+    normal = statistics.NormalDist().inv_cdf(0.5 + 0.5 * share("confidence", confidence))
+    kaplan = _lifelines().KaplanMeierFitter().fit(times, seen)
     steps = kaplan.survival_function_.index.to_numpy()[1:]
     curve = kaplan.survival_function_.to_numpy()[:, 0]
     rows = []
-    for name, law, fitted in _fitted(lifelines, times, seen, alpha):
-        table = fitted.summary
-        low, high = (column for column in table.columns if column.startswith("coef lower") or "coef upper" in column)
-        first, second = ("lambda_", "rho_") if name != "lognormal" else ("mu_", "sigma_")
-        limits = [float(table.loc[first, column]) for column in (low, high)]
-        scale = law.mean_s if name == "exponential" else law.scale_s if name == "weibull" else law.median_s
-        if name == "lognormal":
-            limits = [math.exp(limit) for limit in limits]
-        shape = name != "exponential"
+    for name, law, (scale, scale_error), (parameter, parameter_error), fitted in _fitted(times, seen):
         survival = law.survival(steps)
         rows.append(
             {
                 "law": name,
                 "mean_s": law.mean_s,
-                "parameter": float(table.loc[second, "coef"]) if shape else None,
-                "parameter_low": float(table.loc[second, low]) if shape else None,
-                "parameter_high": float(table.loc[second, high]) if shape else None,
+                "parameter": parameter,
+                "parameter_low": parameter and parameter * math.exp(-normal * parameter_error),
+                "parameter_high": parameter and parameter * math.exp(normal * parameter_error),
                 "scale_s": scale,
-                "scale_low_s": limits[0],
-                "scale_high_s": limits[1],
+                "scale_low_s": scale * math.exp(-normal * scale_error),
+                "scale_high_s": scale * math.exp(normal * scale_error),
                 "log_likelihood": float(fitted.log_likelihood_),
-                "aic": float(fitted.AIC_),
+                "aic_difference": float(fitted.AIC_),
                 "largest_misfit": float(np.maximum(np.abs(survival - curve[1:]), np.abs(survival - curve[:-1])).max()),
                 "events": float(seen.sum()),
                 "censored": float((~seen).sum()),
             }
         )
-    frame = pl.DataFrame(rows).sort("aic", maintain_order=True)
-    difference = (pl.col("aic") - pl.col("aic").min()).alias("aic_difference")
-    return (
-        frame.with_columns(difference)
-        .drop("aic")
-        .select(
-            *(name for name in frame.columns if name not in ("aic", "largest_misfit", "events", "censored")),
-            "aic_difference",
-            "largest_misfit",
-            "events",
-            "censored",
-        )
-    )
+    frame = pl.DataFrame(rows).with_columns(pl.col("aic_difference") - pl.col("aic_difference").min())
+    return frame.sort("aic_difference", maintain_order=True)
 
 
 def law(fits: pl.DataFrame, name: str | None = None) -> Exponential | Weibull | Lognormal:
@@ -227,6 +213,85 @@ def law(fits: pl.DataFrame, name: str | None = None) -> Exponential | Weibull | 
             return Lognormal(row["scale_s"], row["parameter"])
 
 
+def survival_curve(
+    durations_s: Sequence[float] | pl.Series,
+    observed: Sequence[bool] | pl.Series | None = None,
+    confidence: float = 0.95,
+    points: int = 40,
+) -> pl.DataFrame:
+    """Return what share of the durations lasted longer than a time, after Kaplan and Meier, with its limits.
+
+    Parameters
+    ----------
+    durations_s, observed
+        As in :func:`fit`.
+    confidence
+        Of the limits at each time, in (0, 1).
+    points
+        Times at which the curve is read, evenly spaced in their logarithm.
+
+    Returns
+    -------
+    DataFrame
+        One row per point: ``span_s`` [s], ``survival`` [1], ``survival_low`` and ``survival_high`` [1].
+
+    Examples
+    --------
+    >>> survival_curve([60.0, 120.0, 180.0, 240.0], points=2)["survival"].round(6).to_list()
+    [0.75, 0.0]
+    """
+    import numpy as np
+    import polars as pl
+
+    times, seen = _checked(durations_s, observed)
+    kaplan = _lifelines().KaplanMeierFitter(alpha=1.0 - share("confidence", confidence)).fit(times, seen)
+    limits = kaplan.confidence_interval_.to_numpy()
+    spans = np.geomspace(times.min(), times.max(), points)
+    spans[-1] = times.max()
+    step = np.searchsorted(kaplan.survival_function_.index.to_numpy(), spans, side="right") - 1
+    return pl.DataFrame(
+        {
+            "span_s": spans,
+            "survival": kaplan.survival_function_.to_numpy()[step, 0],
+            "survival_low": limits[step, 0],
+            "survival_high": limits[step, 1],
+        }
+    )
+
+
+def beside(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
+    """Return a survival curve and those of the laws fitted to the same durations, for :func:`survival` of the charts.
+
+    Parameters
+    ----------
+    curve
+        From :func:`survival_curve`, or rows of one record of the table ``lifetime_curves``.
+    fits
+        From :func:`fit`, or rows of the same record of the table ``lifetime_fits``.
+
+    Returns
+    -------
+    DataFrame
+        One row per law and time of the curve: ``law`` (``record`` is the curve itself), ``span_s`` [s], ``survival``
+        [1], and of the record ``survival_low`` and ``survival_high`` [1].
+
+    Examples
+    --------
+    >>> times = [60.0, 120.0, 180.0, 240.0]
+    >>> beside(survival_curve(times, points=2), fit(times))["law"].unique(maintain_order=True).to_list()
+    ['record', 'weibull', 'lognormal', 'exponential']
+    """
+    import polars as pl
+
+    record = curve.select(pl.lit("record").alias("law"), "span_s", "survival", "survival_low", "survival_high")
+    spans = curve["span_s"]
+    laws = [
+        pl.DataFrame({"law": name, "span_s": spans, "survival": law(fits, name).survival(spans.to_numpy())})
+        for name in fits["law"]
+    ]
+    return pl.concat([record, *laws], how="diagonal")
+
+
 def misfit_limit(events: float, confidence: float = 0.95) -> float:
     """Return the misfit that a right law stays below with this confidence (Kolmogorov; large samples).
 
@@ -237,55 +302,6 @@ def misfit_limit(events: float, confidence: float = 0.95) -> float:
     """
     alpha = 1.0 - share("confidence", confidence)
     return math.sqrt(-0.5 * math.log(alpha / 2.0)) / math.sqrt(events)
-
-
-def faults(path: str) -> pl.DataFrame:
-    """Read a fault trace of nodes and return gaps and repairs as durations.
-
-    Parameters
-    ----------
-    path
-        CSV with ``node``, ``start_day``, ``end_day``, ``repair_hours``, ``fault_class``, such as StepFun's trace.
-
-    Returns
-    -------
-    DataFrame
-        One row per fault in the order of its start, plus one row for the time since the last fault: ``gap_s`` [s] since
-        the fault before, anywhere in the fleet; ``gap_observed``, false in the last row; ``repair_s`` [s] and
-        ``repair_observed``, false where the repair was still going on at the end of the trace; ``node`` and ``cause``.
-        Zero gaps and repairs are kept.
-
-    Raises
-    ------
-    DatasetError
-        If the file cannot be read or lacks a column.
-    """
-    import polars as pl
-
-    from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-    from factorykit.errors import DatasetError
-
-    needed = ("node", "start_day", "end_day", "repair_hours", "fault_class")
-    try:
-        rows = pl.read_csv(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DatasetError(f"{path}: cannot be read as CSV: {error}; give a fault trace") from None
-    if missing := [name for name in needed if name not in rows.columns]:
-        raise DatasetError(f"{path}: no column {', '.join(missing)}; a fault trace has {', '.join(needed)}")
-    rows = rows.sort("start_day", maintain_order=True)
-    end = float(rows.select(pl.max_horizontal(pl.col("start_day").max(), pl.col("end_day").max())).item())
-    gaps = rows.select(
-        "node",
-        pl.col("fault_class").alias("cause"),
-        (pl.col("start_day").diff() * SECONDS_PER_DAY).alias("gap_s"),
-        pl.col("start_day").diff().is_not_null().alias("gap_observed"),
-        (pl.col("repair_hours") * SECONDS_PER_HOUR).alias("repair_s"),
-        (pl.col("end_day") < end).alias("repair_observed"),
-    )
-    last = pl.DataFrame(
-        {"gap_s": [(end - float(rows["start_day"].max())) * SECONDS_PER_DAY], "gap_observed": [False]}  # type: ignore[arg-type]
-    )
-    return pl.concat([gaps, last], how="diagonal")
 
 
 def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
@@ -318,14 +334,23 @@ def _lifelines() -> Any:
     return lifelines
 
 
-def _fitted(lifelines: Any, times: Any, seen: Any, alpha: float) -> list[tuple[str, Any, Any]]:
+def _fitted(times: Any, seen: Any) -> list[tuple[str, Any, tuple[float, float], tuple[Any, float], Any]]:
+    """Return each law by name with its scale and its parameter, both with relative errors, and the fit it came from."""
+    lifelines = _lifelines()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exponential = lifelines.ExponentialFitter(alpha=alpha).fit(times, seen)
-        weibull = lifelines.WeibullFitter(alpha=alpha).fit(times, seen)
-        lognormal = lifelines.LogNormalFitter(alpha=alpha).fit(times, seen)
+        exponential = lifelines.ExponentialFitter().fit(times, seen)
+        weibull = lifelines.WeibullFitter().fit(times, seen)
+        lognormal = lifelines.LogNormalFitter().fit(times, seen)
+    (mean, mean_error), (scale, scale_error), (mu, mu_error) = (
+        fitted.summary.iloc[0][["coef", "se(coef)"]].astype(float) for fitted in (exponential, weibull, lognormal)
+    )
+    (shape, shape_error), (sigma, sigma_error) = (
+        fitted.summary.iloc[1][["coef", "se(coef)"]].astype(float) for fitted in (weibull, lognormal)
+    )
+    median = math.exp(mu)
     return [
-        ("exponential", Exponential(float(exponential.lambda_)), exponential),
-        ("weibull", Weibull(float(weibull.lambda_), float(weibull.rho_)), weibull),
-        ("lognormal", Lognormal(math.exp(float(lognormal.mu_)), float(lognormal.sigma_)), lognormal),
+        ("exponential", Exponential(mean), (mean, mean_error / mean), (None, 0.0), exponential),
+        ("weibull", Weibull(scale, shape), (scale, scale_error / scale), (shape, shape_error / shape), weibull),
+        ("lognormal", Lognormal(median, sigma), (median, mu_error), (sigma, sigma_error / sigma), lognormal),
     ]

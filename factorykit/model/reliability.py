@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.formulas.failure_cost import spares_usd_per_day
 from factorykit.formulas.reliability import nodes_in_repair, unavailability
@@ -262,13 +263,17 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        One row per measured statement of the ``failures`` table that has a rate or a count with its exposure, in the
-        order of the table: ``statement``, ``subject``, ``cause``, ``category``, ``node_days``, ``failures`` [1],
+        One row per measured statement of the ``failures`` table from which a rate per node follows, in the order of
+        the table: ``statement``, ``subject``, ``cause``, ``category``, ``node_days``, ``failures`` [1],
         ``per_1000_node_days`` [1], its exact limits ``per_1000_low`` and ``per_1000_high`` (null without a count), and
         ``source``. A node has eight accelerators where a source counts accelerators.
 
     Notes
     -----
+    The rate is the count over nodes and time where all three are printed; otherwise the printed rate, or what follows
+    from the printed time between failures or failures a day of so many nodes. Where a source prints count and rate but
+    no time, ``node_days`` is the count over the rate; where it prints a time between failures alone, null.
+
     Sources count different things: interruptions of one job, faults of a fleet, job failures. A column of one unit does
     not make them one quantity.
     """
@@ -277,8 +282,14 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
     from factorykit import datasets
 
     rows = datasets.table("failures").filter(pl.col("kind") == "measured").collect()
-    node_days = pl.coalesce("observed_nodes", pl.col("accelerators") / ACCELERATORS_PER_NODE) * pl.col("window_days")
-    stated = 1000.0 * pl.col("node_failures_per_node_day")
+    nodes = pl.coalesce("observed_nodes", pl.col("accelerators") / ACCELERATORS_PER_NODE)
+    stated = pl.coalesce(
+        "node_failures_per_node_day",
+        SECONDS_PER_DAY / (pl.col("cluster_mtbf_s") * nodes),
+        pl.col("failures_per_day") / nodes,
+    )
+    watched = pl.any_horizontal(pl.col("count", "node_failures_per_node_day").is_not_null())
+    node_days = pl.when(watched).then(pl.coalesce(nodes * pl.col("window_days"), pl.col("count") / stated))
     rates = rows.select(
         "statement",
         "subject",
@@ -286,7 +297,7 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
         "category",
         node_days.alias("node_days"),
         pl.col("count").alias("failures"),
-        pl.coalesce(1000.0 * pl.col("count") / node_days, stated).alias("per_1000_node_days"),
+        (1000.0 * pl.coalesce(pl.col("count") / node_days, stated)).alias("per_1000_node_days"),
         "source",
     ).filter(pl.col("per_1000_node_days").is_not_null())
     limits = [

@@ -24,7 +24,17 @@ DAYS = pl.DataFrame(
     {"state": ["kept", "lost"], "cause": [None, "GPU"], "day": [0, 0], "from_h": [0.0, 3.0], "to_h": [3.0, 3.2]}
 )
 RUNS = pl.DataFrame({"wall_s": [4.9e6, 4.95e6, 5.0e6], "label": ["runs"] * 3})
+TIMES = pl.DataFrame(
+    {
+        "law": ["record", "record", "weibull", "weibull"],
+        "span_s": [60.0, 600.0, 60.0, 600.0],
+        "survival": [0.9, 0.2, 0.88, 0.25],
+        "survival_low": [0.8, 0.1, None, None],
+        "survival_high": [0.95, 0.3, None, None],
+    }
+)
 CHARTS = {
+    "survival": lambda: reliability.survival(TIMES, "Record", "Times"),
     "rates": lambda: reliability.rates(RATES, "Table", "Rates"),
     "timeline": lambda: reliability.timeline(DAYS, "Simulation", "Run"),
     "spread": lambda: reliability.spread(RUNS, "wall_s", "Simulation", "Spread"),

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import factorykit as fk
 from factorykit.formulas import catalogue
 
 HOUR, DAY = 3600.0, 86400.0
-Check = tuple[str, float, float]
+Check = tuple[str, Any, Any]
 F: dict[str, Callable[..., float]] = dict(catalogue())
 
 
@@ -225,7 +226,63 @@ def published(case: dict[str, Any]) -> dict[str, Any]:
         size = F["checkpoint_bytes"](i["params"], i["bytes_per_param"])
         need = F["storage_needed_bytes_per_s"]
         return {"save_GBps": need(size, i["save_s"]) / 1e9, "load_GBps": need(size, i["load_s"]) / 1e9}
-    return {}
+    return acme(i) if "infrastructure" in i else llama()
+
+
+def acme(i: dict[str, dict[str, list[float]]]) -> dict[str, Any]:
+    """Sums by class of the table of failures, whose rows are the case's rows."""
+    rows = fk.table("failures").filter(source="acme_paper").collect()
+    stated = {cause: row for causes in i.values() for cause, row in causes.items()}
+    assert dict(rows.select("cause", "count").iter_rows()) == {cause: row[0] for cause, row in stated.items()}
+    sums = rows.group_by("category", maintain_order=True).agg(pl.col("count", "lost_share_printed").sum())
+    return {
+        "counts": sums["count"].to_list(),
+        "gpu_time_pct": (100 * sums["lost_share_printed"]).to_list(),
+        "infra_count_pct": 100 * sums["count"][0] / sums["count"].sum(),
+    }
+
+
+def llama() -> dict[str, Any]:
+    rows = (
+        fk.table("failures").filter(source="llama3_paper", locator="Table 5").sort("count", descending=True).collect()
+    )
+    total = rows["count"].sum()
+    gpu = rows.filter(category="GPU")
+    return {
+        "total": total,
+        "share_pct": [round(share, 4) for share in 100 * rows["count"] / total],
+        "printed_sum_pct": 100 * rows["share_printed"].sum(),
+        "gpu_count": gpu["count"].sum(),
+        "gpu_pct": 100 * gpu["count"].sum() / total,
+        "gpu_pct_printed_sum": 100 * gpu["share_printed"].sum(),
+        "rows_where_printed_differs_by_over_0_1": rows.filter(
+            (pl.col("count") / total - pl.col("share_printed")).abs() > 0.001
+        )["cause"].to_list(),
+    }
+
+
+def raw_data(case: dict[str, Any]) -> dict[str, float]:
+    """What was fitted to the publishers' records, as shipped; ``benchmarks/fit_lifetimes.py`` fits again."""
+    i = case["inputs"]
+    fits = fk.table("lifetime_fits").collect()
+    if "system" in i:
+        row = fits.row(by_predicate=pl.col("lifetime_fit") == f"lanl_{i['system']}_failures_weibull", named=True)
+        mean = fits.row(by_predicate=pl.col("lifetime_fit") == f"lanl_{i['system']}_failures_exponential", named=True)
+        return {
+            "gaps_positive": row["events"],
+            "mean_gap_h": mean["mean_s"] / HOUR,
+            "shape": row["parameter"],
+            "scale_h": row["scale_s"] / HOUR,
+        }
+    row = fits.row(by_predicate=pl.col("lifetime_fit") == f"titan_{i['batch']}_life_exponential", named=True)
+    year = 365 * DAY  # of the record
+    years = row["mean_s"] * row["events"] / year
+    return {
+        "gpus": row["events"] + row["censored"],
+        "gpu_years": years,
+        "dead": row["events"],
+        "rate_per_gpu_year": row["events"] / years,
+    }
 
 
 GROUPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -242,14 +299,19 @@ GROUPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "multilevel": multilevel,
     "weibull": weibull,
     "published": published,
+    "raw_data": raw_data,
 }
+NOT_SHIPPED = {"dead_dbe", "dead_otb"}
+"""Counts of the single GPUs' records, which tests/model/test_fault_traces.py reads."""
+EXACT_TO = {"raw_data": 1e-6}
+"""Likelihoods are flat: two libraries find their maximum to this. Fits are stored with nine digits."""
 
 
 def comparisons(case: dict[str, Any]) -> Iterator[Check]:
     found = GROUPS[case["group"]](case)
-    if not found:
-        return
     for name, value in case["expected"].items():
+        if name in NOT_SHIPPED:
+            continue
         for got, wanted in zip(*([x] if not isinstance(x, list) else x for x in (found[name], value)), strict=True):
             yield name, got, wanted
 
@@ -259,17 +321,12 @@ def golden() -> list[dict[str, Any]]:
     return json.loads(path.read_text(encoding="utf-8"))["cases"] if path.is_file() else []
 
 
-HERE = {"raw_data": "needs the raw records", "monte_carlo": "tests/model/test_simulate.py"}
-
-
 @pytest.mark.parametrize("case", golden() or [None], ids=lambda case: case["id"] if case else "absent")
 def test_a_golden_case_is_met(case: dict[str, Any] | None) -> None:
     if case is None:
         pytest.skip("../shared is absent; tests/golden/reliability.csv holds the essential cases")
-    if case["group"] in HERE:
-        pytest.skip(HERE[case["group"]])
-    checks = list(comparisons(case))
-    if not checks:
-        pytest.skip("a table of the data floor: tests/datasets/test_failures.py")
-    for name, got, wanted in checks:
-        assert got == pytest.approx(wanted, rel=case["rtol"]), name
+    if case["group"] == "monte_carlo":
+        pytest.skip("tests/model/test_simulate.py")
+    for name, got, wanted in comparisons(case):
+        tolerance = max(case["rtol"], EXACT_TO.get(case["group"], 0.0))
+        assert got == (wanted if isinstance(wanted, str) else pytest.approx(wanted, rel=tolerance)), name

@@ -10,7 +10,15 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.model.lifetimes import Exponential, Lognormal, Weibull, faults, fit, law, misfit_limit
+from factorykit.model.lifetimes import (
+    Exponential,
+    Lognormal,
+    Weibull,
+    fit,
+    law,
+    misfit_limit,
+    survival_curve,
+)
 
 LAWS = {"exponential": Exponential(5e4), "weibull": Weibull(5e4, 0.65), "lognormal": Lognormal(5e4, 1.8)}
 
@@ -54,7 +62,7 @@ def test_a_wrong_law_shows_its_misfit() -> None:
 
 
 def test_stepfuns_faults_cluster_and_their_repairs_fit_no_simple_law(shared: Path) -> None:
-    trace = faults(str(shared / "public" / "infinitehbd_faults.csv"))
+    trace = fk.fault_traces.stepfun(str(shared / "public" / "infinitehbd_faults.csv"))
     assert trace["cause"].count() == 584
     gaps = trace.filter(pl.col("gap_s") > 0)
     found = fit(gaps["gap_s"], gaps["gap_observed"])
@@ -79,12 +87,40 @@ def test_durations_that_cannot_be_fitted_are_refused(times: list[float], seen: l
         fit(times, seen)
 
 
-def test_a_trace_that_is_none_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(fk.FactorykitError, match="no column node"):
-        faults(str(tmp_path / "x.csv"))
-    with pytest.raises(fk.FactorykitError, match="cannot be read"):
-        faults(str(tmp_path / "absent.csv"))
+def test_limits_of_few_censored_events_stay_positive_and_hold_the_truth() -> None:
+    """Five events in a thousand lives: limits that are symmetric around the scale would reach below zero."""
+    draws = Weibull(1e9, 1.0).ppf(np.random.default_rng(3).random(1000))
+    found = fit(np.minimum(draws, 5e6), draws < 5e6).filter(law="weibull").row(0, named=True)
+    assert found["events"] < 10
+    assert 0.0 < found["scale_low_s"] < 1e9 < found["scale_high_s"]
+    assert 0.0 < found["parameter_low"] < 1.0 < found["parameter_high"]
+
+
+def test_a_survival_curve_is_the_share_that_lasts_longer() -> None:
+    times = Weibull(5e4, 0.65).ppf(np.random.default_rng(2).random(500))
+    curve = survival_curve(times, points=20)
+    shares = [float((times > span).mean()) for span in curve["span_s"][:-1]]
+    assert curve["survival"][:-1].to_list() == pytest.approx(shares)
+    inside = curve.filter(pl.col("survival").is_between(0.05, 0.95))
+    assert (inside["survival_low"] < inside["survival"]).all()
+    assert (inside["survival"] < inside["survival_high"]).all()
+
+
+def test_the_shipped_fits_are_made_again_from_the_record(shared: Path) -> None:
+    from benchmarks import fit_lifetimes
+
+    for sample in fit_lifetimes.stepfun(str(shared / "public" / "infinitehbd_faults.csv")):
+        for table, rows, key in (
+            ("lifetime_fits", fit_lifetimes.fits, "lifetime_fit"),
+            ("lifetime_curves", fit_lifetimes.curve, "lifetime_point"),
+        ):
+            made = rows(sample)
+            kept = fk.table(table).collect().filter(pl.col(key).is_in(made[key].to_list()))
+            assert kept[key].to_list() == made[key].to_list()
+            for name in made.select(pl.selectors.float()).columns:
+                np.testing.assert_allclose(
+                    kept[name].fill_null(0.0), made[name].fill_null(0.0), rtol=2e-4, atol=1e-3, err_msg=name
+                )
 
 
 def test_llama_3s_shares_follow_from_its_counts_and_its_printed_ones_do_not() -> None:

@@ -29,6 +29,7 @@ class Failures(Stated):
     count = number("1", "events counted")
     count_stated = text("what the source adds to the count: about, at least")
     share_printed = share("share of all events as printed")
+    lost_share_printed = share("share of the lost accelerator time as printed")
     failures_per_day = measured("failures_per_day")
     expected_failures = measured("expected_failures")
     cluster_mtbf_s = measured("cluster_mtbf_s")
@@ -84,6 +85,48 @@ class RootCauses(Sourced):
     share_printed = dy.Float64(
         nullable=True, min=0.0, max=1.0, description="share as the study prints it", metadata={"unit": "1"}
     )
+
+
+class LifetimeFits(Sourced):
+    """Laws fitted to records of single failures.
+
+    A row is one law fitted here, by maximum likelihood, to one published record that is not shipped:
+    ``benchmarks/fit_lifetimes.py`` makes the rows again from the publisher's file. Limits are of 95 %.
+    """
+
+    lifetime_fit = key("record, kind of time and law", unique=True, entity=True)
+    record = text("whose failures they are", required=True)
+    time = text("what was timed", required=True, one_of=("between failures", "of repair", "of life"))
+    law = text("law that was fitted", required=True, one_of=("exponential", "weibull", "lognormal"))
+    events = number("1", "times that ended with the event")
+    censored = number("1", "times that were still running when the record ended")
+    left_out = number("1", "times of length zero, which no law of these can have")
+    mean_s = number("s", "mean of the law")
+    scale_s = number("s", "mean of the exponential, scale of Weibull, median of the lognormal law")
+    scale_low_s = number("s", "lower limit of the scale")
+    scale_high_s = number("s", "upper limit of the scale")
+    parameter = number("1", "shape of Weibull, sigma of the lognormal law; empty for the exponential")
+    parameter_low = number("1", "lower limit of the parameter")
+    parameter_high = number("1", "upper limit of the parameter")
+    log_likelihood = dy.Float64(nullable=True, description="of times in seconds", metadata={"unit": "1"})
+    aic_difference = number("1", "Akaike's criterion less that of the best law")
+    largest_misfit = number("1", "how far the survival of the law is at most from that of Kaplan and Meier")
+
+
+class LifetimeCurves(Sourced):
+    """Survival curves of records of single failures.
+
+    A row is one point of the curve of Kaplan and Meier of one published record that is not shipped, with its limits of
+    95 %: ``benchmarks/fit_lifetimes.py`` makes the rows again from the publisher's file.
+    """
+
+    lifetime_point = key("record, kind of time and number of the point", unique=True, entity=True)
+    record = text("whose failures they are", required=True)
+    time = text("what was timed", required=True, one_of=("between failures", "of repair", "of life"))
+    span_s = number("s", "time")
+    survival = share("share that lasts longer")
+    survival_low = share("its lower limit")
+    survival_high = share("its upper limit")
 
 
 class Recovery(Stated):

@@ -1,0 +1,175 @@
+"""Published records of single failures, read from files of the user: how long things ran, and how long repairs took.
+
+The records are not shipped. Each reader checks the publisher's columns and returns durations for
+:func:`factorykit.lifetimes.fit`.
+"""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from factorykit.errors import DatasetError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOMENT = "%m/%d/%Y %H:%M"
+LANL_CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
+
+
+def stepfun(path: str) -> pl.DataFrame:
+    """Read StepFun's trace of faults on 400 servers, or any trace with its columns.
+
+    Parameters
+    ----------
+    path
+        CSV with ``node``, ``start_day``, ``end_day``, ``repair_hours`` and ``fault_class``: the file of the connector
+        ``infinitehbd_faults``.
+
+    Returns
+    -------
+    DataFrame
+        One row per fault in the order of its start, plus one row for the time since the last fault: ``node``;
+        ``cause``; ``gap_s`` [s] since the fault before, anywhere in the fleet; ``gap_observed``, false in the last row;
+        ``repair_s`` [s] and ``repair_observed``, false where the repair was still going on at the end of the trace.
+        Zero gaps and repairs are kept.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read or lacks a column.
+
+    References
+    ----------
+    .. [1] C. Shou et al., "InfiniteHBD," SIGCOMM 2025, arXiv:2502.03885; data at
+       https://github.com/stepfun-ai/InfiniteHBD-Trace (Apache-2.0).
+    """
+    import polars as pl
+
+    rows = _rows(path, ("start_day", "end_day", "repair_hours"), ("node", "fault_class"))
+    rows = rows.sort("start_day", maintain_order=True)
+    end = float(rows.select(pl.max_horizontal(pl.col("start_day").max(), pl.col("end_day").max())).item())
+    faults = rows.select(
+        "node",
+        pl.col("fault_class").alias("cause"),
+        (pl.col("start_day").diff() * SECONDS_PER_DAY).alias("gap_s"),
+        pl.col("start_day").diff().is_not_null().alias("gap_observed"),
+        (pl.col("repair_hours") * SECONDS_PER_HOUR).alias("repair_s"),
+        (pl.col("end_day") < end).alias("repair_observed"),
+    )
+    quiet = rows.select(
+        ((end - pl.col("start_day").max()) * SECONDS_PER_DAY).alias("gap_s"), gap_observed=pl.lit(False)
+    )
+    return pl.concat([faults, quiet], how="diagonal")
+
+
+def lanl(path: str) -> pl.DataFrame:
+    """Read the failures of the large systems at Los Alamos from 1996 to 2005 (LA-UR-05-7318).
+
+    Parameters
+    ----------
+    path
+        ``LA-UR-05-7318-failure-data-1996-2005.csv``, or the same packed as ``.xz``.
+
+    Returns
+    -------
+    DataFrame
+        One row per failure, by system and in the order of its start: ``system`` [1], ``node`` [1], ``cause`` (null
+        where none is marked), ``started``, ``gap_s`` [s] since the failure before in the same system, null for its
+        first, and ``repair_s`` [s], the down time. Zero gaps, failures noted for the same minute, are kept.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read or lacks a column.
+
+    References
+    ----------
+    .. [1] Los Alamos National Laboratory, LA-UR-05-7318, "Raw data on failures and interrupts," with its record layout;
+       they ask to be named.
+    .. [2] B. Schroeder and G. A. Gibson, "A large-scale study of failures in high-performance computing systems," DSN
+       2006.
+    """
+    import polars as pl
+
+    rows = _rows(path, ("System", "nodenumz", "Down Time"), LANL_CAUSES, moments=("Prob Started",))
+    causes = pl.coalesce(pl.when(pl.col(name).is_not_null()).then(pl.lit(name)) for name in LANL_CAUSES)
+    faults = rows.select(
+        pl.col("System").alias("system"),
+        pl.col("nodenumz").alias("node"),
+        causes.alias("cause"),
+        pl.col("Prob Started").alias("started"),
+        (pl.col("Down Time") * SECONDS_PER_MINUTE).alias("repair_s"),
+    ).sort("system", "started", maintain_order=True)
+    gap = pl.col("started").diff().over("system").dt.total_seconds().cast(pl.Float64)
+    return faults.select("system", "node", "cause", "started", gap.alias("gap_s"), "repair_s")
+
+
+def titan(path: str) -> pl.DataFrame:
+    """Read the lives of the 30,207 GPUs of Titan at Oak Ridge.
+
+    Parameters
+    ----------
+    path
+        ``gc_summary_loc.csv``: one row per GPU.
+
+    Returns
+    -------
+    DataFrame
+        One row per GPU: ``gpu`` (serial number), ``batch`` (old, or new after the rework of 2016 and 2017), ``life_s``
+        [s] in service, ``dead``, false for a GPU that was still fine at the end or taken out for another reason,
+        ``dead_memory`` (double-bit error) and ``dead_bus`` (off the bus); one GPU can be both.
+
+    Raises
+    ------
+    DatasetError
+        If the file cannot be read or lacks a column.
+
+    References
+    ----------
+    .. [1] G. Ostrouchov et al., "GPU lifetimes on Titan supercomputer: survival analysis and reliability," SC 2020;
+       data at https://github.com/olcf/TitanGPULife.
+
+    Examples
+    --------
+    The rate of a batch and its exact limits, in failures per GPU and year::
+
+        new = fk.fault_traces.titan("gc_summary_loc.csv").filter(batch="new")
+        years = new["life_s"].sum() / (365 * 86400)
+        new["dead"].sum() / years, fk.reliability.rate_interval(float(new["dead"].sum()), years)
+    """
+    import polars as pl
+
+    rows = _rows(path, ("time",), ("SN", "batch"), flags=("dead", "dead_dbe", "dead_otb"))
+    return rows.select(
+        pl.col("SN").alias("gpu"),
+        "batch",
+        pl.col("time").alias("life_s"),
+        "dead",
+        pl.col("dead_dbe").alias("dead_memory"),
+        pl.col("dead_otb").alias("dead_bus"),
+    )
+
+
+def _rows(
+    path: str,
+    numbers: tuple[str, ...],
+    words: tuple[str, ...],
+    flags: tuple[str, ...] = (),
+    moments: tuple[str, ...] = (),
+) -> pl.DataFrame:
+    import polars as pl
+
+    words += moments
+    kinds = dict.fromkeys(numbers, pl.Float64) | dict.fromkeys(words, pl.String) | dict.fromkeys(flags, pl.Boolean)
+    try:
+        with lzma.open(path) if str(path).endswith(".xz") else Path(path).open("rb") as file:
+            rows = pl.read_csv(file.read(), schema_overrides=kinds, infer_schema=False)
+        if missing := [name for name in kinds if name not in rows.columns]:
+            raise DatasetError(f"{path}: no column {', '.join(missing)}; this record has {', '.join(kinds)}")
+        return rows.with_columns(pl.col(moments).str.to_datetime(MOMENT))
+    except (OSError, lzma.LZMAError, pl.exceptions.PolarsError) as error:
+        raise DatasetError(f"{path}: cannot be read as CSV: {error}; give the file of the publisher") from None
