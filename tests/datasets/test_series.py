@@ -60,13 +60,25 @@ def test_grids_and_prices_are_those_published():
     assert data.sql(germany).item() * 1000 == pytest.approx(mean, abs=1e-3)
 
 
-def test_the_two_tables_of_grids_agree():
-    joined = data.sql(
-        "select g.carbon_kg_per_kwh as a, c.carbon_kg_per_kwh as b from grids g "
-        "join country_grids c on g.name = c.name where g.source = 'grid_mix'"
+def test_no_grid_stands_in_two_tables():
+    regions, countries = data.table("grids").collect(), data.table("country_grids").collect()
+    assert not set(regions["name"]) & set(countries["name"])
+    assert not set(regions["source"]) & set(countries["source"])
+
+
+@here
+def test_prices_follow_from_the_published_prices():
+    published = pl.DataFrame(read("public/gpu_rental_prices.csv")).with_columns(
+        pl.col("usd_per_gpu_hour").cast(pl.Float64)
     )
-    assert joined.height >= 10
-    assert joined["a"].to_list() == pytest.approx(joined["b"].to_list(), rel=1e-5)
+    ends = ("low", "quarter", "median", "three_quarters", "high")
+    for row in data.table("prices").collect().to_dicts():
+        names, kind, _ = row["locator"].split("; ")
+        offers = published.filter(pl.col("gpu").is_in(names.split(", ")), pl.col("kind") == kind)
+        each = offers.group_by("provider").agg(pl.col("usd_per_gpu_hour").median())["usd_per_gpu_hour"]
+        assert row["providers"] == len(each)
+        wanted = [each.quantile(quantile, "linear") for quantile in (0, 0.25, 0.5, 0.75, 1)]
+        assert [row[f"usd_per_accelerator_h_{end}"] for end in ends] == pytest.approx(wanted, abs=1e-4)
 
 
 @here

@@ -147,16 +147,17 @@ class Forecasts(Sourced):
 
 
 class Grids(Sourced):
-    """Grids.
+    """Grids of cloud regions.
 
-    A row is the electricity of one country or cloud region in one year.
+    A row is the electricity of one cloud region in one year as its operator counts it; the average of its country is in
+    country_grids.
     """
 
-    grid = key("name of the grid", unique=True, entity=True)
+    grid = key("operator and region", unique=True, entity=True)
     name = text("name for reading", required=True)
-    carbon_kg_per_kwh = measured("carbon_kg_per_kwh", "average of the grid")
+    country = reference("country_grids.country", "country of the region", required=True)
+    carbon_kg_per_kwh = measured("carbon_kg_per_kwh", "operational, average of the grid")
     carbon_free_share = measured("carbon_free_share")
-    electricity_usd_per_kwh = measured("electricity_usd_per_kwh", "nominal")
 
 
 class ChipPrices(Sourced):
