@@ -7,6 +7,7 @@ drawn on a page without a kernel and in JupyterLab, where widgets set the same p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ from factorykit.charts import encoding
 from factorykit.charts.theme import INK, PALETTE, config
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.formulas.terms import Symbol, as_vega, steps
+from factorykit.model import layout
 from factorykit.model.evaluate import evaluate
 from factorykit.model.graph import available, chain, leaves
 from factorykit.quantities import Quantity, quantity, vocabulary
@@ -33,7 +35,7 @@ class Case:
 
     label: str
     using: Mapping[str, str] = field(default_factory=dict)
-    given: Mapping[str, float] = field(default_factory=dict)
+    given: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,24 +50,28 @@ class Control:
     scale: str
     whole: bool
     value: float
+    doubling: bool = False
 
     @property
     def payload(self) -> dict[str, Any]:
-        """What the script needs to make the slider; a step is a part of the range, of its logarithm on a log scale."""
+        """What the script needs to make the slider: a step is a part of the range, of its logarithm, or a doubling."""
+        doublings = math.floor(math.log2(self.maximum / self.minimum)) if self.doubling else 0
         return {
             "name": self.name,
             "label": self.label,
             "meaning": quantity(self.name).meaning,
             "min": self.minimum,
-            "max": self.maximum,
-            "scale": self.scale,
+            "max": self.minimum * 2.0**doublings if doublings else self.maximum,
+            "scale": "doubling" if doublings else self.scale,
             "whole": self.whole,
-            "steps": SLIDER_STEPS,
+            "steps": doublings or SLIDER_STEPS,
         }
 
 
-def control(name: str, value: float) -> Control:
+def control(name: str, value: float, *, doubling: bool = False) -> Control:
     """Return the control of a quantity that starts at ``value``; its range is widened to hold it.
+
+    With ``doubling`` it moves by factors of two.
 
     Raises
     ------
@@ -89,6 +95,7 @@ def control(name: str, value: float) -> Control:
         row.slider_scale,
         row.unit == "1" and row.slider_max > 10,
         value,
+        doubling,
     )
 
 
@@ -159,8 +166,10 @@ class Live:
         Range of ``x``; that of its slider by default.
     y_domain, log
         Fixed range of an output; outputs drawn on a logarithmic axis.
+    doubling
+        Sliders, and ``x``, that move by factors of two, as degrees of parallelism do.
     only_where
-        A quantity and the value below which nothing is drawn.
+        Quantities and the value of each below which nothing is drawn.
     presets
         Values by name, for a drop-down.
     key
@@ -181,7 +190,8 @@ class Live:
     domain: tuple[float, float] | None = None
     y_domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     log: tuple[str, ...] = ()
-    only_where: tuple[str, float] | None = None
+    doubling: tuple[str, ...] = ()
+    only_where: Mapping[str, float] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     key: str = "chart"
     source: str = ""
@@ -201,12 +211,17 @@ class Live:
         for case in (Case(""), *self.curves, *self.points):
             needed |= self._leaves(case, asked)
         values = {}
-        for name in (name for name in vocabulary() if name in needed):
+        for name in (name for name in vocabulary() if name in needed and not quantity(name).is_text):
             value = self._found(name, self.base)
             if value is None:
                 raise MissingQuantity(f"{self.title}: give {name} ({quantity(name).meaning})", [name])
             values[name] = float(quantity(name).check(value))
         return values
+
+    @property
+    def _words(self) -> dict[str, str]:
+        """Inputs that are words, such as a precision: no slider moves them, a case may replace them."""
+        return {name: value for name, value in self.base.items() if isinstance(value, str)}
 
     def _found(self, name: str, values: Mapping[str, Any]) -> float | None:
         """Return what ``values`` give for a quantity or let compute, else the vocabulary's default."""
@@ -229,18 +244,20 @@ class Live:
                     raise
                 given |= set(error.missing)
             else:
-                return set(leaves(found)) - set(case.given) | (set(outputs) & stops)
+                return (set(leaves(found)) | set(outputs) & given) - set(case.given)
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
         """The sliders, in the order asked for."""
-        return tuple(control(name, self.parameters[name]) for name in self.sliders)
+        return tuple(control(name, self.parameters[name], doubling=name in self.doubling) for name in self.sliders)
 
     @cached_property
     def grid(self) -> tuple[float, ...]:
         """Values of ``x`` at which the curves are computed."""
         row = quantity(self.x)
         low, high = self.domain or (row.slider_min or 1.0, row.slider_max or 1.0)
+        if self.x in self.doubling:
+            return tuple(low * 2.0**i for i in range(math.floor(math.log2(high / low)) + 1))
         parts = [i / (GRID_POINTS - 1) for i in range(GRID_POINTS)]
         values = [low * (high / low) ** p if row.slider_scale == "log" else low + (high - low) * p for p in parts]
         return tuple(float(f"{value:.6g}") for value in values)
@@ -277,15 +294,15 @@ class Live:
     def rows(self, changes: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """Return what the curves show: one row per grid point, ``x`` and one column per output and curve.
 
-        Null means not drawn: see ``only_where``.
+        Null means not drawn: see ``only_where``; or a layout that breaks a rule.
         """
         values = self.values(changes)
         frame = pl.DataFrame({self.x: self.grid})
         for curve in self.curves:
             found = self._evaluated(curve, values)
             if self.only_where:
-                name, least = self.only_where
-                found = found.with_columns(pl.when(pl.col(name) >= least).then(pl.col(*self.outputs)))
+                holds = pl.all_horizontal(pl.col(name) >= least for name, least in self.only_where.items())
+                found = found.with_columns(pl.when(holds).then(pl.col(*self.outputs)))
             shown = (found[name].alias(_named(name, curve.label)) for name in self.outputs)
             frame = frame.with_columns(shown)
         columns = [_named(name, curve.label) for name in self.outputs for curve in self.curves]
@@ -296,7 +313,7 @@ class Live:
         case = case or Case("")
         values = self.values(changes)
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
-        inputs = {name: value for name, value in values.items() if name in self._leaves(case, names)} | dict(case.given)
+        inputs = self._inputs(case, values, self._leaves(case, names))
         if self.x not in case.using:
             inputs[self.x] = values[self.x]
         return evaluate(inputs, names, using=case.using)
@@ -304,14 +321,19 @@ class Live:
     def _evaluated(self, case: Case, values: Mapping[str, float]) -> pl.DataFrame:
         asked = tuple(dict.fromkeys((*self.outputs, *self._asked)))
         needed = self._leaves(case, asked) - {self.x}
-        inputs = {name: value for name, value in values.items() if name in needed} | dict(case.given)
+        inputs = self._inputs(case, values, needed)
         frame = pl.DataFrame({self.x: self.grid})
         frame = frame.with_columns(pl.lit(value).alias(name) for name, value in inputs.items())
-        return evaluate(frame, [name for name in asked if name not in frame.columns], using=case.using)
+        wanted = [name for name in asked if name not in frame.columns]
+        return evaluate(frame.lazy(), wanted, using=case.using).collect()
+
+    def _inputs(self, case: Case, values: Mapping[str, float], needed: set[str]) -> dict[str, Any]:
+        every = {**values, **self._words}
+        return {name: value for name, value in every.items() if name in needed} | dict(case.given)
 
     @property
     def _asked(self) -> tuple[str, ...]:
-        return self.only_where[:1] if self.only_where else ()
+        return tuple(self.only_where)
 
     def summary(self, changes: Mapping[str, Any] | None = None) -> str:
         """Return the chart as lines of numbers, in the units of the vocabulary."""
@@ -374,22 +396,19 @@ class Live:
         asked = (output, *self._asked)
         for n, curve in enumerate(self.curves):
             have = program.compute(self._given(along, curve), asked, curve.using)
-            program.columns.append({"calculate": self._drawn(have, output), "as": f"curve {n}"})
-            program.columns.append({"calculate": _scaled(row, encoding.datum(f"curve {n}")), "as": f"shown {n}"})
+            program.columns.append({"calculate": self._drawn(have, have[output]), "as": f"curve {n}"})
+            program.columns.append({"calculate": self._drawn(have, _scaled(row, have[output])), "as": f"shown {n}"})
         for side in self._sides():
             have = program.compute(self._given(along, self.curves[0]) | side, asked, self.curves[0].using)
             name = f"band {len([c for c in program.columns if c['as'].startswith('band')])}"
-            program.columns.append({"calculate": _scaled(row, self._drawn(have, output)), "as": name})
+            program.columns.append({"calculate": self._drawn(have, _scaled(row, have[output])), "as": name})
         program.columns.append({"calculate": _scaled(x_row, encoding.datum(self.x)), "as": "x"})
         marks = [self._mark(program, case, output) for case in self.points]
-        now = program.compute(present, (*self.shown, *asked), {})
-        marks.append({"label": "now", "x": _scaled(x_row, now[self.x]), "y": _scaled(row, now[output])})
-        marks[-1]["text"] = encoding.text_expression(row, now[output])
-        texts = [
-            {"name": f"{name}_text", "expr": encoding.text_expression(quantity(name), now[name])}
-            for name in dict.fromkeys((*self.parameters, *self.shown))
-            if output == self.outputs[0]
-        ]
+        now = program.compute(self._given(present, Case("")), (*self.shown, *asked), {})
+        y = self._drawn(now, _scaled(row, now[output]))
+        text = encoding.text_expression(row, now[output])
+        marks.append({"label": "now", "x": _scaled(x_row, now[self.x]), "y": y, "text": text})
+        texts = self._texts(now) if output == self.outputs[0] else []
         grid = {"name": "grid", "values": [{self.x: value} for value in self.grid]}
         return {
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -405,9 +424,31 @@ class Live:
             "config": config(),
         }
 
+    def _texts(self, now: Mapping[str, str]) -> list[dict[str, str]]:
+        """Return signals with what is printed: every value, and the rule that the present layout breaks."""
+        rules = self._rules(now)
+        texts = []
+        for name in dict.fromkeys((*self.parameters, *self.shown)):
+            text = encoding.text_expression(quantity(name), now[name])
+            if rules and name not in self.parameters:
+                text = f"({' && '.join(rules.values())} ? {text} : '–')"
+            texts.append({"name": f"{name}_text", "expr": text})
+        verdicts = "".join(f"!({holds}) ? {rule + ', and here not'!r} : " for rule, holds in rules.items())
+        return [*texts, {"name": "broken_rule", "expr": f"{verdicts}''"}]
+
+    def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
+        """Return the rules that a layout has to obey where one is divided, each with its condition."""
+        if not layout.concerns(have.keys() - self.parameters.keys()):
+            return {}
+        known = have.keys() - layout.said(self.parameters)
+        return {
+            rule: as_vega(holds(*[Symbol(name) for name in names]), have)
+            for rule, names, holds, _ in layout.rules(known)
+        }
+
     def _given(self, have: Mapping[str, str], case: Case) -> dict[str, str]:
         kept = {name: value for name, value in have.items() if name not in case.using}
-        return kept | {name: repr(float(value)) for name, value in case.given.items()}
+        return kept | {name: repr(value) for name, value in {**self._words, **case.given}.items()}
 
     def _doubts(self) -> list[str]:
         names = [f"{quantity(name).label} {100 * spread:g} % lower or higher" for name, spread in self.band.items()]
@@ -424,12 +465,12 @@ class Live:
             for factor in (lambda spread: 1.0 / (1.0 + spread), lambda spread: 1.0 + spread)
         ]
 
-    def _drawn(self, have: Mapping[str, str], output: str) -> str:
-        fine = f"isFinite({have[output]})"
-        if self.only_where:
-            name, least = self.only_where
-            fine += f" && {have[name]} >= {least!r}"
-        return f"({fine} ? {have[output]} : null)"
+    def _drawn(self, have: Mapping[str, str], value: str) -> str:
+        """Return the expression of ``value``, null where it is not finite, not wanted, or the layout breaks a rule."""
+        conditions = [f"isFinite({value})"]
+        conditions += [f"{have[name]} >= {least!r}" for name, least in self.only_where.items()]
+        conditions += self._rules(have).values()
+        return f"({' && '.join(conditions)} ? {value} : null)"
 
     def _mark(self, program: Program, case: Case, output: str) -> dict[str, str]:
         present = self._given({name: name for name in self.parameters}, case)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
+from factorykit.charts.live import Case, Live
 from factorykit.charts.theme import PALETTE
+from factorykit.model.hardware import supplied
 from factorykit.quantities import quantity
 
 SOURCE = "Performance model of factorykit; constants in the performance_constants table"
@@ -40,6 +45,51 @@ def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
         for order, (part, (name, passes)) in enumerate(PARTS.items())
     ]
     return pl.concat(parts)
+
+
+def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
+    """Show what becomes of utilization and memory when a model is trained on more accelerators with the same batch.
+
+    ``presets`` are runs by label, each an architecture, an ``accelerator`` and a layout; the first is the one to start
+    from.
+    """
+    runs = {
+        label: {name: value for name, value in supplied(run).items() if name != "accelerator"}
+        for label, run in presets.items()
+    }
+    return Live(
+        title="Utilization and memory of one step, by accelerators",
+        base=next(iter(runs.values())),
+        x="accelerators",
+        outputs=("predicted_mfu", "memory_peak_bytes"),
+        sliders=(
+            "accelerators",
+            "tensor_parallel",
+            "pipeline_parallel",
+            "micro_batch_size",
+            "global_batch_size",
+            "sequence_length",
+            "scale_out_bytes_per_s",
+        ),
+        curves=(
+            Case("Nothing recomputed", given={"recompute": "none"}),
+            Case("Everything recomputed", given={"recompute": "full"}),
+        ),
+        readouts=("step_s", "predicted_mfu", "pipeline_bubble", "memory_peak_bytes", "accelerator_memory_bytes"),
+        doubling=(
+            "accelerators",
+            "tensor_parallel",
+            "pipeline_parallel",
+            "micro_batch_size",
+            "global_batch_size",
+            "sequence_length",
+        ),
+        presets=runs,
+        key="step",
+        source=SOURCE,
+        description="Utilization falls with the number of accelerators, as each has fewer micro-batches; memory "
+        "of the fullest rank falls as the optimizer is spread; one line each with and without recomputation.",
+    )
 
 
 def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:

@@ -20,6 +20,8 @@ const STYLE = `
 .factorykit-chart button:hover{background:color-mix(in srgb,currentColor 9%,transparent)}
 .factorykit-chart :is(button,select,input,summary):focus-visible{outline:2px solid #2f8fd0;outline-offset:2px}
 .factorykit-chart .fk-readouts{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,auto));justify-content:start;gap:.35rem 2rem;margin:0 0 .75rem}
+.factorykit-chart .fk-broken:empty{display:none}
+.factorykit-chart .fk-broken{grid-column:1/-1;border-left:4px solid #d55e00;padding-left:.6rem}
 .factorykit-chart .fk-name{font-size:.82rem;opacity:.8}
 .factorykit-chart .fk-value{font-size:1.3rem;font-weight:600;font-variant-numeric:tabular-nums}
 .factorykit-chart .fk-views{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,17rem),1fr));gap:1rem}
@@ -82,16 +84,17 @@ function backdrop(element) {
   return "#fff";
 }
 
-// Positions of a range input: whole numbers from 0 to steps; values keep three significant digits once moved.
+// Positions of a range input: whole numbers from 0 to steps; values keep three significant digits once moved, or double.
 function position(control, steps, value) {
   const { min, max, scale } = control;
-  const part = scale === "log" ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min);
+  const part = scale !== "linear" ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min);
   return Math.round(Math.min(Math.max(part, 0), 1) * steps);
 }
 function valueAt(control, steps, place) {
   const { min, max, scale, whole } = control;
   if (place <= 0) return min;
   if (place >= steps) return max;
+  if (scale === "doubling") return min * 2 ** place;
   const part = place / steps;
   const value = Number((scale === "log" ? min * (max / min) ** part : min + part * (max - min)).toPrecision(3));
   return whole ? Math.round(value) : value;
@@ -246,6 +249,7 @@ class Chart {
 
   readouts() {
     const list = make("div", { class: "fk-readouts" });
+    list.append((this.broken = make("div", { class: "fk-broken", role: "status" })));
     for (const { name, label } of this.payload.readouts) {
       const text = make("div", { class: "fk-value", "data-quantity": name });
       (this.texts[name] ||= []).push(text);
@@ -295,6 +299,7 @@ class Chart {
     if (!this.payload.parameters) return;
     const text = (name) => this.views[0].signal(`${name}_text`);
     for (const name in this.sliders) this.sliders[name].say(text(name));
+    if (this.broken) this.broken.textContent = this.views[0].signal("broken_rule");
     for (const name in this.texts) for (const place of this.texts[name]) place.textContent = text(name);
     if (this.tableBody && this.tableBody.closest("details").open) this.fillTable();
   }

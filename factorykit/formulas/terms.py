@@ -44,6 +44,9 @@ class Term:
     def __rtruediv__(self, other: Any) -> Term:
         return Binary("/", term(other), self)
 
+    def __mod__(self, other: Any) -> Term:
+        return Binary("%", self, term(other))
+
     def __pow__(self, other: Any) -> Term:
         return Binary("**", self, term(other))
 
@@ -115,7 +118,9 @@ class Binary(Term):
     @property
     def binding(self) -> int:  # type: ignore[override]
         """How tightly the operator holds its operands."""
-        return {"**": POWER, "*": PRODUCT, "/": PRODUCT, "+": SUM, "-": SUM}.get(self.operator, COMPARISON)
+        return {"**": POWER, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}.get(
+            self.operator, COMPARISON
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -231,7 +236,7 @@ def _infix(root: Term, leaf: Callable[[Term], str], call: Callable[[Call], str],
             case Binary(operator="**", left=left, right=right) if power == "pow":
                 return f"pow({render(left)}, {render(right)})"
             case Binary(operator=operator, left=left, right=right):
-                right_outer = node.binding + (operator in "-/" or node.binding == COMPARISON)
+                right_outer = node.binding + (operator in "-/%" or node.binding == COMPARISON)
                 left_outer = node.binding + (operator == "**")
                 text = f"{render(left, left_outer)} {operator} {render(right, right_outer)}"
             case Negative(of=of):
@@ -310,7 +315,17 @@ LATEX_CALLS: dict[str, str] = {
     "log1p": r"\ln\left(1 + {0}\right)",
     "expm1": r"\left(\mathrm{{e}}^{{{0}}} - 1\right)",
 }
-LATEX_OPERATORS = {"+": "+", "-": "-", "*": r"\,", "<": "<", "<=": r"\le", ">": ">", ">=": r"\ge", "==": "="}
+LATEX_OPERATORS = {
+    "+": "+",
+    "-": "-",
+    "*": r"\,",
+    "%": r"\bmod",
+    "<": "<",
+    "<=": r"\le",
+    ">": ">",
+    ">=": r"\ge",
+    "==": "=",
+}
 
 
 def symbol_latex(name: str) -> str:

@@ -20,6 +20,7 @@ OPERATORS: Final = {
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
+    "%": operator.mod,
     "**": operator.pow,
     "<": operator.lt,
     "<=": operator.le,

@@ -124,7 +124,10 @@ def _evaluate_mapping(
     inputs: Mapping[str, Any], outputs: tuple[str, ...] | None, rivals: dict[str, str]
 ) -> dict[str, Any]:
     values, named = checked(inputs)
-    values = _with_accelerator(values)
+    if "accelerator" in values:
+        from factorykit.model.hardware import supplied
+
+        values = supplied(values)
     using = named | rivals
     agree(values, using)
     asked = outputs is not None
@@ -141,16 +144,6 @@ def _evaluate_mapping(
         for sentence in outside:
             warnings.warn(sentence, FactorykitWarning, stacklevel=3)
     return {name: results[name] for name in outputs}
-
-
-def _with_accelerator(values: dict[str, float | str]) -> dict[str, float | str]:
-    """Return the values and what the accelerator named among them brings; a given value is kept."""
-    if "accelerator" not in values:
-        return values
-    from factorykit.model.hardware import specification
-
-    precision = str(values.get("precision", "bf16"))
-    return {**specification(str(values["accelerator"]), precision), "precision": precision, **values}
 
 
 def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside: Sequence[str]) -> None:

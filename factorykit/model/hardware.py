@@ -163,6 +163,16 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
     return values
 
 
+def supplied(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values and what the accelerator named among them brings; a given value is kept.
+
+    >>> supplied({"accelerator": "h100_sxm", "scale_up_domain": 256.0})["scale_up_domain"]
+    256.0
+    """
+    precision = str(values.get("precision", "bf16"))
+    return {**specification(str(values["accelerator"]), precision), "precision": precision, **values}
+
+
 @cache
 def _every() -> pl.DataFrame:
     import polars as pl

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 from factorykit.errors import ScenarioError
 
 COMPUTED: Final = ("data_parallel", "micro_batches", "stage_layers")
 """Quantities whose formulas divide a layout: where one of them is computed, the rules hold."""
-RULES: Final[tuple[tuple[str, tuple[str, ...], Callable[..., Any], str], ...]] = (
+Rule = tuple[str, tuple[str, ...], Callable[..., Any], str]
+RULES: Final[tuple[Rule, ...]] = (
     (
         "tensor, pipeline and context parallel divide the accelerators",
         ("data_parallel",),
-        lambda copies: (copies >= 1.0) & (copies % 1.0 == 0.0),
+        lambda copies: copies % 1.0 == 0.0,
         "choose degrees whose product divides the accelerators",
     ),
     (
@@ -31,17 +32,17 @@ RULES: Final[tuple[tuple[str, tuple[str, ...], Callable[..., Any], str], ...]] =
     (
         "the batch divides into micro-batches",
         ("micro_batches",),
-        lambda count: (count >= 1.0) & (count % 1.0 == 0.0),
+        lambda count: count % 1.0 == 0.0,
         "choose a global_batch_size that micro_batch_size times data_parallel divides",
     ),
     (
         "experts divide over expert parallel",
         ("experts", "expert_parallel"),
-        lambda experts, degree: (degree == 1.0) | (experts % degree == 0.0),
+        lambda experts, degree: experts % degree == 0.0,
         "choose an expert_parallel that divides experts",
     ),
 )
-"""Name, the quantities it is about, the condition on floats or polars expressions, and what to try."""
+"""Name, the quantities it is about, the condition on floats, polars expressions or terms, and what to try."""
 
 
 def concerns(computed: Collection[str]) -> bool:
@@ -54,6 +55,11 @@ def said(given: Collection[str]) -> set[str]:
     return {name for name in COMPUTED if name in given}
 
 
+def rules(known: Collection[str]) -> Iterator[Rule]:
+    """Yield the rules that can be judged from the known quantities."""
+    return (rule for rule in RULES if all(name in known for name in rule[1]))
+
+
 def check(values: Mapping[str, Any]) -> None:
     """Refuse values of a layout that does not work.
 
@@ -62,8 +68,8 @@ def check(values: Mapping[str, Any]) -> None:
     ScenarioError
         With the rule, the values and what to try.
     """
-    for rule, names, holds, remedy in RULES:
-        if all(name in values for name in names) and not holds(*[values[name] for name in names]):
+    for rule, names, holds, remedy in rules(values):
+        if not holds(*[values[name] for name in names]):
             shown = ", ".join(f"{name} = {values[name]:g}" for name in names)
             raise ScenarioError(f"{shown}: {rule}, and here not; {remedy}")
 
@@ -73,7 +79,6 @@ def broken(known: Collection[str]) -> Any:
     import polars as pl
 
     verdict = pl.lit(None, dtype=pl.String)
-    for rule, names, holds, _ in reversed(RULES):
-        if all(name in known for name in names):
-            verdict = pl.when(~holds(*map(pl.col, names))).then(pl.lit(rule)).otherwise(verdict)
+    for rule, names, holds, _ in reversed(list(rules(known))):
+        verdict = pl.when(~holds(*map(pl.col, names))).then(pl.lit(rule)).otherwise(verdict)
     return verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from factorykit.charts import checkpoint, compute, cost
+from factorykit.charts import checkpoint, compute, cost, performance
 from factorykit.charts.live import Live
 
 LARGE = {
@@ -19,9 +19,28 @@ LARGE = {
 }
 SMALL = LARGE | {"parameters": 7e9, "active_parameters": 7e9, "tokens": 1e12, "accelerators": 512.0}
 PRESETS = {"Large": LARGE, "Small": SMALL}
+STEPS = {
+    "Dense": {
+        "accelerator": "h100_sxm",
+        "layers": 80.0,
+        "hidden_size": 8192.0,
+        "attention_heads": 64.0,
+        "kv_heads": 8.0,
+        "ffn_size": 28672.0,
+        "gated_ffn": 1.0,
+        "vocabulary_size": 128256.0,
+        "sequence_length": 8192.0,
+        "accelerators": 512.0,
+        "global_batch_size": 512.0,
+        "micro_batch_size": 1.0,
+        "tensor_parallel": 8.0,
+        "pipeline_parallel": 4.0,
+    }
+}
 MAKERS: dict[str, Callable[[Any], Live]] = {
     "checkpoint": checkpoint.goodput_by_interval,
     "interval": checkpoint.interval_by_accelerators,
     "run": cost.time_and_cost,
     "cluster": compute.rate_and_power,
+    "step": lambda _: performance.utilization_and_memory(STEPS),
 }

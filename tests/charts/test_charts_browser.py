@@ -51,6 +51,9 @@ def positions(live: Live) -> list[dict[str, float]]:
     for made in live.controls:
         for part in (1 / 3, 2 / 3):
             low, high = made.minimum, made.maximum
+            if made.doubling:
+                moved.append({made.name: low * 2.0 ** round(part * math.log2(high / low))})
+                continue
             value = low * (high / low) ** part if made.scale == "log" else low + part * (high - low)
             moved.append({made.name: float(f"{value:.3g}")})
     return moved
@@ -79,6 +82,23 @@ def points(page: Any) -> list[tuple[float, float]]:
         const single = vgSpec.data.map(({ name }) => view.data(name)).filter((rows) => rows.length === 1);
         return single.filter(([row]) => "x" in row).map(([row]) => [row.x, row.y]);
     }""")
+
+
+def test_a_layout_that_does_not_divide_is_named_and_nothing_is_printed(page: Any, address: str) -> None:
+    look(page, address, "step.html")
+    assert page.inner_text(".fk-broken") == ""
+    slider = page.locator('input[name="accelerators"]')
+    slider.focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    page.wait_for_function("document.querySelector('.fk-broken').textContent")
+    assert slider.get_attribute("aria-valuetext") == "8"
+    assert (
+        page.inner_text(".fk-broken") == "tensor, pipeline and context parallel divide the accelerators, and here not"
+    )
+    assert page.inner_text('[data-quantity="step_s"]') == "–"
+    assert rows(page)[0][1] is None
+    assert rows(page)[2][1] is not None
 
 
 def test_numbers_read_as_the_vocabulary_prints_them(page: Any, address: str) -> None:
