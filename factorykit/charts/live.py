@@ -18,7 +18,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.theme import INK, PALETTE, config
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
-from factorykit.formulas.terms import Symbol, as_vega, steps
+from factorykit.formulas.terms import Number, Symbol, as_vega, steps
 from factorykit.model import layout
 from factorykit.model.evaluate import evaluate
 from factorykit.model.graph import available, chain, leaves
@@ -106,36 +106,35 @@ class Program:
         self.signals: list[dict[str, str]] = []
         self.columns: list[dict[str, str]] = []
         self._taken = set(taken)
-        self._known: dict[tuple[Any, ...], str] = {}
+        self._known: dict[str, str] = {}
 
     def compute(self, have: Mapping[str, str], outputs: Sequence[str], using: Mapping[str, str]) -> dict[str, str]:
         """Return an expression for every quantity between ``have`` and ``outputs``."""
         have = dict(have)
         for step in chain(have.keys(), outputs, using):
-            operands = tuple(have[name] for name in step.arguments)
-            key = (step.formula, operands)
-            if isinstance(step.term, Symbol):
-                self._known[key] = operands[0]
-            if key not in self._known:
-                local = dict(have)
-                for name, term in steps(step.term, step.quantity, REPEATING):
-                    local[name] = self.emit(name, as_vega(term, local))
-                self._known[key] = local[step.quantity]
-            have[step.quantity] = self._known[key]
+            local = dict(have)
+            for name, part in steps(step.term, step.quantity, REPEATING):
+                local[name] = as_vega(part, local)
+                if not isinstance(part, (Symbol, Number)):
+                    local[name] = self.emit(name, local[name])
+            have[step.quantity] = local[step.quantity]
         return have
 
     def emit(self, name: str, expression: str) -> str:
-        """Give the expression a name, and return what it is called from there."""
-        unique, n = name, 1
-        while unique in self._taken:
-            n += 1
-            unique = f"{name}_case{n}"
-        self._taken.add(unique)
-        if "datum[" in expression:
-            self.columns.append({"calculate": expression, "as": unique})
-            return encoding.datum(unique)
-        self.signals.append({"name": unique, "expr": expression})
-        return unique
+        """Give the expression a name, unless it has one, and return what it is called from there."""
+        if expression not in self._known:
+            unique, n = name, 1
+            while unique in self._taken:
+                n += 1
+                unique = f"{name}_case{n}"
+            self._taken.add(unique)
+            if "datum[" in expression:
+                self.columns.append({"calculate": expression, "as": unique})
+                self._known[expression] = encoding.datum(unique)
+            else:
+                self.signals.append({"name": unique, "expr": expression})
+                self._known[expression] = unique
+        return self._known[expression]
 
 
 @dataclass(frozen=True)
