@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from factorykit.model.hf_config import read_hf_config
     from factorykit.model.presets import preset, presets
     from factorykit.model.recipe_check import check_recipe
+    from factorykit.model.rent import rent
     from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
     from factorykit.model.schedule import Plant, Policy, schedule, workload
@@ -89,6 +90,7 @@ _HOME = {
     "price_performance": "model.trend",
     "read_hf_config": "model.hf_config",
     "reliability": "model.reliability",
+    "rent": "model.rent",
     "sample": "model.sample",
     "schedule": "model.schedule",
     "search": "model.search",
@@ -149,6 +151,7 @@ __all__ = [
     "quantity",
     "read_hf_config",
     "reliability",
+    "rent",
     "sample",
     "schedule",
     "search",

@@ -131,6 +131,28 @@ def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, s
     )
 
 
+def offers(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
+    """Show what one run costs at each provider: rows of ``fk.rent`` that take it, cheapest first."""
+    shown = frame.drop_nulls("offer_cost_usd")
+    bars = (
+        encoding.chart(shown)
+        .mark_bar(height={"band": 0.7})
+        .encode(
+            x=encoding.x("offer_cost_usd"),
+            y=alt.Y("provider:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False)),
+            color=alt.Color("kind:N", title=None, sort=None, scale=alt.Scale(range=list(PALETTE))),
+            tooltip=encoding.tooltip(["provider", "kind", "rental_usd_per_accelerator_h", "offer_cost_usd"]),
+        )
+        .properties(height=alt.Step(19))
+    )
+    return finish(
+        bars,
+        title,
+        source=source,
+        description=f"{encoding.title('offer_cost_usd')} of one run at {shown.height} offers, cheapest first.",
+    )
+
+
 def price_trend(chips: pl.DataFrame, lines: pl.DataFrame, by: str, *, title: str, source: str) -> alt.LayerChart:
     """Show what a FLOP/s cost at release, with fitted lines.
 

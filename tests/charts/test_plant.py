@@ -40,6 +40,8 @@ def pictures():
     chips = fk.price_performance().with_columns(market=pl.lit("all"))
     line = fk.trend(chips, "accelerator_usd_per_flop_per_s").line.with_columns(market=pl.lit("all"))
     yield "prices", charts.cost.price_trend(chips, line, "market", **told)
+    run = fk.preset("llama_3_1_405b").replace(accelerators=1024)
+    yield "offers", charts.cost.offers(fk.rent(run), **told)
     paces = fk.table("halving_times").collect().with_columns(way=pl.lit("published"))
     yield "paces", charts.cost.halving_times(paces, **told)
 
@@ -50,7 +52,7 @@ def drawn():
 
 
 NAMES = ["tornado", "exceedance", "band", "waterfall", "cooling", "energy", "timeline", "sizes", "surface"]
-NAMES += ["prices", "paces"]
+NAMES += ["prices", "offers", "paces"]
 
 
 @pytest.mark.parametrize("name", NAMES)

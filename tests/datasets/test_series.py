@@ -134,3 +134,21 @@ def test_prices_of_chips_agree_with_the_table_of_accelerators():
     )
     assert joined.height >= 10
     assert joined["a"].to_list() == pytest.approx(joined["b"].to_list(), rel=0.005)
+
+
+@here
+def test_offers_of_providers_follow_from_the_published_prices():
+    prices = pl.DataFrame(read("public/gpu_rental_prices.csv")).with_columns(
+        pl.col("usd_per_gpu_hour").cast(pl.Float64)
+    )
+    wanted = prices.group_by("provider", "gpu", "kind").agg(pl.col("usd_per_gpu_hour").median())
+    ours = {(r["provider"], r["rental_id"], r["kind"]): r for r in data.table("rental_offers").collect().to_dicts()}
+    assert len(ours) == wanted.height
+    for provider, gpu, kind, median in wanted.iter_rows():
+        row = ours[provider, gpu, kind.replace("on-demand", "on demand")]
+        assert row["rental_usd_per_accelerator_h"] == pytest.approx(median, rel=1e-5)
+
+
+def test_prices_of_egress_belong_to_providers_that_rent():
+    providers = data.table("rental_offers").collect()["provider"]
+    assert data.table("egress_prices").collect()["provider"].is_in(providers.to_list()).all()

@@ -160,6 +160,41 @@ class Grids(Sourced):
     carbon_free_share = measured("carbon_free_share")
 
 
+class RentalOffers(Sourced):
+    """Rental offers by provider.
+
+    A row is what one provider asks for one chip in one kind of offer: the median of its list prices over seven weeks.
+    Nominal US dollars. How many chips it has, and how often it takes them away, providers do not publish. GPU rental
+    price data by gpurentalprices.com (https://gpurentalprices.com), licensed under CC BY 4.0, summarised here.
+    """
+
+    rental_offer = key("provider, chip and kind of offer", unique=True, entity=True)
+    provider = text("provider as the publisher names it", required=True)
+    accelerator = reference("accelerators.accelerator", "chip of the accelerators table, where it is one")
+    rental_id = text("chip as the publisher names it; h100 and h200 leave the form factor open", required=True)
+    kind = text(
+        "kind of offer", required=True, one_of=("on demand", "secure", "community", "spot", "serverless", "reserved")
+    )
+    rental_usd_per_accelerator_h = measured("rental_usd_per_accelerator_h", "median of the rows")
+    rental_usd_per_accelerator_h_min = measured("rental_usd_per_accelerator_h", "lowest of the rows")
+    rental_usd_per_accelerator_h_max = measured("rental_usd_per_accelerator_h", "highest of the rows")
+    least_accelerators = number("1", "fewest chips that can be rented at once")
+    days = number("1", "days on which the provider was asked")
+    offers = number("1", "rows of the publisher that went in")
+
+
+class EgressPrices(Sourced):
+    """Egress prices.
+
+    A row is what one provider asks for a byte that leaves it for the internet. Zero where it asks nothing.
+    """
+
+    egress_price = key("provider", unique=True, entity=True)
+    provider = text("provider, as in the table of rental offers", required=True)
+    egress_usd_per_byte = measured("egress_usd_per_byte", "first bytes of a month, as listed")
+    egress_usd_per_byte_bulk = measured("egress_usd_per_byte", "lowest listed step, for large volumes")
+
+
 class ChipPrices(Sourced):
     """Prices of chips at release.
 

@@ -1,0 +1,909 @@
+"""What a cluster costs whose machines and building are one's own, and whether that pays against rent."""
+
+from __future__ import annotations
+
+from factorykit.constants import HOURS_PER_YEAR
+from factorykit.formulas.functions import exp, expm1, log, log1p, maximum
+from factorykit.typing import Numeric
+
+LOWEST = 1e-12
+"""Stands for a rate of zero, by which nothing can be divided; moves an annuity by less than 1e-10. [1]"""
+
+
+def server_capital_usd(nodes: Numeric, server_usd: Numeric) -> Numeric:
+    r"""Price of all servers.
+
+    .. math:: C_s = n_s c_s
+
+    Parameters
+    ----------
+    nodes : numeric
+        Nodes, :math:`n_s`. [1]
+    server_usd : numeric
+        Price of one server with its accelerators and adapters, :math:`c_s`. [USD]
+
+    Returns
+    -------
+    server_capital_usd : numeric
+        Price of all servers, :math:`C_s`. [USD]
+
+    Notes
+    -----
+    With accelerators and adapters, without switches, storage and building.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
+
+    Examples
+    --------
+    2,048 systems at 300,000 USD:
+
+    >>> server_capital_usd(2048.0, 300_000.0)
+    614400000.0
+    """
+    return nodes * server_usd
+
+
+def network_capital_usd(switches: Numeric, switch_usd: Numeric, switch_links: Numeric, link_usd: Numeric) -> Numeric:
+    r"""Price of the training fabric from its bill of materials.
+
+    .. math:: C_n = n_{sw} c_{sw} + n_l c_l
+
+    Parameters
+    ----------
+    switches : numeric
+        Switches of a non-blocking fat tree over all endpoints, :math:`n_{sw}`. [1]
+    switch_usd : numeric
+        Price of one switch with its share of optics and management, :math:`c_{sw}`. [USD]
+    switch_links : numeric
+        Links between switches, :math:`n_l`. [1]
+    link_usd : numeric
+        Price of one link between switches: cable and both transceivers, :math:`c_l`. [USD]
+
+    Returns
+    -------
+    network_capital_usd : numeric
+        Price of all switches and of the links between them, :math:`C_n`. [USD]
+
+    Notes
+    -----
+    Adapters are in the price of the server; cables to them in the price of the switch. The default prices are those
+    that the published totals of five topologies imply, each within 3 %.
+
+    References
+    ----------
+    .. [1] C. Zhao et al., "Insights into DeepSeek-V3," ISCA 2025, arXiv:2505.09343, table 3: 9, 72 and 491 million USD.
+
+    Examples
+    --------
+    Two layers for 2,048 endpoints; the paper prints 9 million USD:
+
+    >>> round(network_capital_usd(96.0, 81_920.0, 2048.0, 550.0) / 1e6, 1)
+    9.0
+    """
+    return switches * switch_usd + switch_links * link_usd
+
+
+def storage_capital_usd(storage_bytes: Numeric, storage_usd_per_byte: Numeric) -> Numeric:
+    r"""Price of the parallel file system.
+
+    .. math:: C_d = S_d c_b
+
+    Parameters
+    ----------
+    storage_bytes : numeric
+        Capacity of the parallel file system, :math:`S_d`. [byte]
+    storage_usd_per_byte : numeric
+        Price of flash in a parallel file system per usable byte, :math:`c_b`. [USD/byte]
+
+    Returns
+    -------
+    storage_capital_usd : numeric
+        Storage capital, :math:`C_d`. [USD]
+
+    Notes
+    -----
+    Usable bytes; servers of the file system are in the price per byte.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
+
+    Examples
+    --------
+    Ten petabytes at 200 USD per terabyte:
+
+    >>> round(storage_capital_usd(1e16, 2e-10))
+    2000000
+    """
+    return storage_bytes * storage_usd_per_byte
+
+
+def it_capital_usd(server_capital_usd: Numeric, network_capital_usd: Numeric, storage_capital_usd: Numeric) -> Numeric:
+    r"""Price of everything that is replaced with the accelerators.
+
+    .. math:: C_{IT} = C_s + C_n + C_d
+
+    Parameters
+    ----------
+    server_capital_usd : numeric
+        Price of all servers, :math:`C_s`. [USD]
+    network_capital_usd : numeric
+        Price of all switches and of the links between them, :math:`C_n`. [USD]
+    storage_capital_usd : numeric
+        Storage capital, :math:`C_d`. [USD]
+
+    Returns
+    -------
+    it_capital_usd : numeric
+        IT capital, :math:`C_{IT}`. [USD]
+
+    Notes
+    -----
+    Every component is in exactly one of the three.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
+
+    Examples
+    --------
+    >>> it_capital_usd(6e8, 7e7, 3e7)
+    700000000.0
+    """
+    return server_capital_usd + network_capital_usd + storage_capital_usd
+
+
+def network_capital_share(network_capital_usd: Numeric, it_capital_usd: Numeric) -> Numeric:
+    r"""Share of the network in the IT capital.
+
+    .. math:: s_n = C_n / C_{IT}
+
+    Parameters
+    ----------
+    network_capital_usd : numeric
+        Price of all switches and of the links between them, :math:`C_n`. [USD]
+    it_capital_usd : numeric
+        IT capital, :math:`C_{IT}`. [USD]
+
+    Returns
+    -------
+    network_capital_share : numeric
+        Network share of IT capital, :math:`s_n`. [1]
+
+    Notes
+    -----
+    A result, not an input: two documents give 15-25 % and 30-40 % for it.
+
+    References
+    ----------
+    .. [1] C. Zhao et al., "Insights into DeepSeek-V3," ISCA 2025, arXiv:2505.09343, table 3: 4,390 to 7,500 USD per
+       endpoint.
+
+    Examples
+    --------
+    >>> network_capital_share(7e7, 7e8)
+    0.1
+    """
+    return network_capital_usd / it_capital_usd
+
+
+def facility_capital_usd(it_power_w: Numeric, facility_usd_per_w: Numeric) -> Numeric:
+    r"""Price of building, power and cooling.
+
+    .. math:: C_f = P_{IT} c_f
+
+    Parameters
+    ----------
+    it_power_w : numeric
+        IT power, :math:`P_{IT}`. [W]
+    facility_usd_per_w : numeric
+        Price of building, power and cooling per watt of IT power, :math:`c_f`. [USD/W]
+
+    Returns
+    -------
+    facility_capital_usd : numeric
+        Facility capital, :math:`C_f`. [USD]
+
+    Notes
+    -----
+    Per watt of IT power, as builders quote it.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.1: 9 to 13 USD per watt.
+
+    Examples
+    --------
+    >>> facility_capital_usd(20e6, 12.0)
+    240000000.0
+    """
+    return it_power_w * facility_usd_per_w
+
+
+def capital_usd(it_capital_usd: Numeric, facility_capital_usd: Numeric) -> Numeric:
+    r"""All that has to be paid before the first step.
+
+    .. math:: C_K = C_{IT} + C_f
+
+    Parameters
+    ----------
+    it_capital_usd : numeric
+        IT capital, :math:`C_{IT}`. [USD]
+    facility_capital_usd : numeric
+        Facility capital, :math:`C_f`. [USD]
+
+    Returns
+    -------
+    capital_usd : numeric
+        Price of servers, network, storage and facility together, :math:`C_K`. [USD]
+
+    Notes
+    -----
+    Land and the connection to the grid are in the price of the facility.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.2.
+
+    Examples
+    --------
+    >>> capital_usd(7e8, 2.4e8)
+    940000000.0
+    """
+    return it_capital_usd + facility_capital_usd
+
+
+def capital_recovery_per_year(discount_rate: Numeric, hardware_life_years: Numeric) -> Numeric:
+    r"""Yearly payment for one dollar of IT capital.
+
+    .. math:: f_h = \frac{i}{1 - (1 + i)^{-n_h}}
+
+    Parameters
+    ----------
+    discount_rate : numeric
+        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
+    hardware_life_years : numeric
+        Years until servers and network are replaced, :math:`n_h`. [a]
+
+    Returns
+    -------
+    capital_recovery_per_year : numeric
+        Capital recovery factor, :math:`f_h`. [1/a]
+
+    Notes
+    -----
+    Payments at the end of each year. At a rate of zero it is one over the life, the straight line.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2.
+
+    Examples
+    --------
+    Five years at 8 %:
+
+    >>> round(capital_recovery_per_year(0.08, 5.0), 5)
+    0.25046
+    """
+    rate = maximum(discount_rate, LOWEST)
+    return rate / -expm1(-hardware_life_years * log1p(rate))
+
+
+def facility_capital_recovery_per_year(discount_rate: Numeric, facility_life_years: Numeric) -> Numeric:
+    r"""Yearly payment for one dollar of facility capital.
+
+    .. math:: f_f = \frac{i}{1 - (1 + i)^{-n_f}}
+
+    Parameters
+    ----------
+    discount_rate : numeric
+        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
+    facility_life_years : numeric
+        Years until building, power and cooling are replaced, :math:`n_f`. [a]
+
+    Returns
+    -------
+    facility_capital_recovery_per_year : numeric
+        Capital recovery factor of the facility, :math:`f_f`. [1/a]
+
+    Notes
+    -----
+    Payments at the end of each year.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2.
+
+    Examples
+    --------
+    Twenty years at 8 %:
+
+    >>> round(facility_capital_recovery_per_year(0.08, 20.0), 5)
+    0.10185
+    """
+    rate = maximum(discount_rate, LOWEST)
+    return rate / -expm1(-facility_life_years * log1p(rate))
+
+
+def it_capital_usd_per_year(
+    it_capital_usd: Numeric,
+    residual_share: Numeric,
+    discount_rate: Numeric,
+    hardware_life_years: Numeric,
+    capital_recovery_per_year: Numeric,
+) -> Numeric:
+    r"""Yearly cost of the IT capital as an annuity.
+
+    .. math:: A_h = C_{IT} \left(1 - s_r (1 + i)^{-n_h}\right) f_h
+
+    Parameters
+    ----------
+    it_capital_usd : numeric
+        IT capital, :math:`C_{IT}`. [USD]
+    residual_share : numeric
+        Share of the IT capital that is left at the end of its life, :math:`s_r`. [1]
+    discount_rate : numeric
+        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
+    hardware_life_years : numeric
+        Years until servers and network are replaced, :math:`n_h`. [a]
+    capital_recovery_per_year : numeric
+        Capital recovery factor, :math:`f_h`. [1/a]
+
+    Returns
+    -------
+    it_capital_usd_per_year : numeric
+        IT capital per year, :math:`A_h`. [USD/a]
+
+    Notes
+    -----
+    What the hardware still fetches at the end of its life is discounted and taken off.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2.
+
+    Examples
+    --------
+    >>> round(it_capital_usd_per_year(1000.0, 0.0, 0.08, 5.0, 0.25046), 2)
+    250.46
+    """
+    left = residual_share * exp(-hardware_life_years * log1p(discount_rate))
+    return it_capital_usd * (1.0 - left) * capital_recovery_per_year
+
+
+def it_capital_straight_usd_per_year(
+    it_capital_usd: Numeric, residual_share: Numeric, hardware_life_years: Numeric
+) -> Numeric:
+    r"""Yearly cost of the IT capital in a straight line.
+
+    .. math:: A_{h,\mathrm{lin}} = C_{IT} (1 - s_r) / n_h
+
+    Parameters
+    ----------
+    it_capital_usd : numeric
+        IT capital, :math:`C_{IT}`. [USD]
+    residual_share : numeric
+        Share of the IT capital that is left at the end of its life, :math:`s_r`. [1]
+    hardware_life_years : numeric
+        Years until servers and network are replaced, :math:`n_h`. [a]
+
+    Returns
+    -------
+    it_capital_straight_usd_per_year : numeric
+        IT capital per year (straight line), :math:`A_{h,lin}`. [USD/a]
+
+    Notes
+    -----
+    Without the cost of capital; equals the annuity at a rate of zero.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
+
+    Examples
+    --------
+    >>> it_capital_straight_usd_per_year(1000.0, 0.0, 5.0)
+    200.0
+    """
+    return it_capital_usd * (1.0 - residual_share) / hardware_life_years
+
+
+def facility_capital_usd_per_year(
+    facility_capital_usd: Numeric, facility_capital_recovery_per_year: Numeric
+) -> Numeric:
+    r"""Yearly cost of the facility as an annuity.
+
+    .. math:: A_f = C_f f_f
+
+    Parameters
+    ----------
+    facility_capital_usd : numeric
+        Facility capital, :math:`C_f`. [USD]
+    facility_capital_recovery_per_year : numeric
+        Capital recovery factor of the facility, :math:`f_f`. [1/a]
+
+    Returns
+    -------
+    facility_capital_usd_per_year : numeric
+        Facility capital per year, :math:`A_f`. [USD/a]
+
+    Notes
+    -----
+    Nothing is left at the end of its life.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.3.
+
+    Examples
+    --------
+    >>> round(facility_capital_usd_per_year(2.4e8, 0.10185))
+    24444000
+    """
+    return facility_capital_usd * facility_capital_recovery_per_year
+
+
+def maintenance_usd_per_year(it_capital_usd: Numeric, maintenance_share: Numeric) -> Numeric:
+    r"""Yearly cost of repair and support.
+
+    .. math:: A_m = C_{IT} s_m
+
+    Parameters
+    ----------
+    it_capital_usd : numeric
+        IT capital, :math:`C_{IT}`. [USD]
+    maintenance_share : numeric
+        Share of the IT capital spent on repair and support a year, :math:`s_m`. [1/a]
+
+    Returns
+    -------
+    maintenance_usd_per_year : numeric
+        Maintenance per year, :math:`A_m`. [USD/a]
+
+    Notes
+    -----
+    Staff is counted apart.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.3: 5 % of capital a year.
+
+    Examples
+    --------
+    >>> maintenance_usd_per_year(7e8, 0.04)
+    28000000.0
+    """
+    return it_capital_usd * maintenance_share
+
+
+def staff_usd_per_year(staff: Numeric, staff_usd_per_person_year: Numeric) -> Numeric:
+    r"""Yearly cost of the people who run the cluster.
+
+    .. math:: A_w = n_w c_w
+
+    Parameters
+    ----------
+    staff : numeric
+        People who run the cluster, :math:`n_w`. [1]
+    staff_usd_per_person_year : numeric
+        Yearly salary of one person with everything that comes on top, :math:`c_w`. [USD/a]
+
+    Returns
+    -------
+    staff_usd_per_year : numeric
+        Staff per year, :math:`A_w`. [USD/a]
+
+    Notes
+    -----
+    Researchers whose work is the model are counted only if they are in ``staff``.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.4.
+
+    Examples
+    --------
+    >>> staff_usd_per_year(35.0, 285_000.0)
+    9975000.0
+    """
+    return staff * staff_usd_per_person_year
+
+
+def operating_usd_per_year(
+    annual_electricity_cost_usd: Numeric, maintenance_usd_per_year: Numeric, staff_usd_per_year: Numeric
+) -> Numeric:
+    r"""Yearly cost of running what is owned.
+
+    .. math:: A_o = K_{e,y} + A_m + A_w
+
+    Parameters
+    ----------
+    annual_electricity_cost_usd : numeric
+        Annual electricity cost, :math:`K_{e,y}`. [USD]
+    maintenance_usd_per_year : numeric
+        Maintenance per year, :math:`A_m`. [USD/a]
+    staff_usd_per_year : numeric
+        Staff per year, :math:`A_w`. [USD/a]
+
+    Returns
+    -------
+    operating_usd_per_year : numeric
+        Operation per year, :math:`A_o`. [USD/a]
+
+    Notes
+    -----
+    Electricity at full power all year: idle hours cost a little less.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.3.
+
+    Examples
+    --------
+    >>> operating_usd_per_year(1e7, 2.8e7, 1e7)
+    48000000.0
+    """
+    return annual_electricity_cost_usd + maintenance_usd_per_year + staff_usd_per_year
+
+
+def ownership_usd_per_year(
+    it_capital_usd_per_year: Numeric, facility_capital_usd_per_year: Numeric, operating_usd_per_year: Numeric
+) -> Numeric:
+    r"""Yearly cost of an owned cluster.
+
+    .. math:: A = A_h + A_f + A_o
+
+    Parameters
+    ----------
+    it_capital_usd_per_year : numeric
+        IT capital per year, :math:`A_h`. [USD/a]
+    facility_capital_usd_per_year : numeric
+        Facility capital per year, :math:`A_f`. [USD/a]
+    operating_usd_per_year : numeric
+        Operation per year, :math:`A_o`. [USD/a]
+
+    Returns
+    -------
+    ownership_usd_per_year : numeric
+        Ownership per year, :math:`A`. [USD/a]
+
+    Notes
+    -----
+    Everything a rental price contains except the owner's margin; each part once.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.3.
+
+    Examples
+    --------
+    >>> ownership_usd_per_year(1.7e8, 2.4e7, 4.8e7)
+    242000000.0
+    """
+    return it_capital_usd_per_year + facility_capital_usd_per_year + operating_usd_per_year
+
+
+def ownership_usd_per_accelerator_h(
+    ownership_usd_per_year: Numeric, accelerators: Numeric, utilization: Numeric
+) -> Numeric:
+    r"""Cost of one used accelerator-hour of an owned cluster.
+
+    .. math:: p_o = \frac{A}{8760\, n\, u}
+
+    Parameters
+    ----------
+    ownership_usd_per_year : numeric
+        Ownership per year, :math:`A`. [USD/a]
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+    utilization : numeric
+        Share of the year in which the accelerators are in use, :math:`u`. [1]
+
+    Returns
+    -------
+    ownership_usd_per_accelerator_h : numeric
+        Ownership per used accelerator-hour, :math:`p_o`. [USD/h]
+
+    Notes
+    -----
+    Idle hours are spread over used ones, so it is comparable with a rental price.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.3.
+
+    Examples
+    --------
+    >>> round(ownership_usd_per_accelerator_h(2.42e8, 16384.0, 0.85), 2)
+    1.98
+    """
+    return ownership_usd_per_year / (accelerators * HOURS_PER_YEAR * utilization)
+
+
+def ownership_cost_usd(accelerator_hours: Numeric, ownership_usd_per_accelerator_h: Numeric) -> Numeric:
+    r"""Cost of the run on an owned cluster.
+
+    .. math:: K_o = H p_o
+
+    Parameters
+    ----------
+    accelerator_hours : numeric
+        Accelerator-hours, :math:`H`. [h]
+    ownership_usd_per_accelerator_h : numeric
+        Ownership per used accelerator-hour, :math:`p_o`. [USD/h]
+
+    Returns
+    -------
+    ownership_cost_usd : numeric
+        Cost of the run when owned, :math:`K_o`. [USD]
+
+    Notes
+    -----
+    The run carries its share of capital, power, staff and idle hours; none comes on top.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
+
+    Examples
+    --------
+    >>> ownership_cost_usd(30.84e6, 2.0)
+    61680000.0
+    """
+    return accelerator_hours * ownership_usd_per_accelerator_h
+
+
+def ownership_usd_per_token(ownership_cost_usd: Numeric, tokens: Numeric) -> Numeric:
+    r"""Cost per training token on an owned cluster.
+
+    .. math:: k_o = K_o / D
+
+    Parameters
+    ----------
+    ownership_cost_usd : numeric
+        Cost of the run when owned, :math:`K_o`. [USD]
+    tokens : numeric
+        Tokens seen in the run, :math:`D`. [1]
+
+    Returns
+    -------
+    ownership_usd_per_token : numeric
+        Ownership cost per token, :math:`k_o`. [USD]
+
+    Notes
+    -----
+    Of one model; larger models cost more per token.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
+
+    Examples
+    --------
+    >>> round(ownership_usd_per_token(61.7e6, 15.6e12) * 1e6, 2)
+    3.96
+    """
+    return ownership_cost_usd / tokens
+
+
+def rental_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_per_accelerator_h: Numeric) -> Numeric:
+    r"""Yearly rent for the hours in use.
+
+    .. math:: A_r = 8760\, n\, u\, p
+
+    Parameters
+    ----------
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+    utilization : numeric
+        Share of the year in which the accelerators are in use, :math:`u`. [1]
+    rental_usd_per_accelerator_h : numeric
+        Price of one accelerator for one hour, :math:`p`. [USD/h]
+
+    Returns
+    -------
+    rental_usd_per_year : numeric
+        Rent per year, :math:`A_r`. [USD/a]
+
+    Notes
+    -----
+    Rented by the hour: what is not used is not paid.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.3.
+
+    Examples
+    --------
+    >>> rental_usd_per_year(1000.0, 1.0, 1.0)
+    8760000.0
+    """
+    return accelerators * HOURS_PER_YEAR * utilization * rental_usd_per_accelerator_h
+
+
+def break_even_utilization(
+    ownership_usd_per_year: Numeric, accelerators: Numeric, rental_usd_per_accelerator_h: Numeric
+) -> Numeric:
+    r"""Utilization above which owning costs less than renting by the hour.
+
+    .. math:: u_* = \frac{A}{8760\, n\, p}
+
+    Parameters
+    ----------
+    ownership_usd_per_year : numeric
+        Ownership per year, :math:`A`. [USD/a]
+    accelerators : numeric
+        Chips that work on the run, :math:`n`. [1]
+    rental_usd_per_accelerator_h : numeric
+        Price of one accelerator for one hour, :math:`p`. [USD/h]
+
+    Returns
+    -------
+    break_even_utilization : numeric
+        Break-even utilization, :math:`u_*`. [1]
+
+    Notes
+    -----
+    At today's price for the whole life of the hardware; above 1 owning never pays. Falling prices raise it.
+
+    References
+    ----------
+    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
+       2018, chapter 6, section 6.3.
+
+    Examples
+    --------
+    >>> round(break_even_utilization(2.42e8, 16384.0, 2.5), 3)
+    0.674
+    """
+    return ownership_usd_per_year / (accelerators * HOURS_PER_YEAR * rental_usd_per_accelerator_h)
+
+
+def rental_present_usd(
+    rental_usd_per_year: Numeric, horizon_years: Numeric, discount_rate: Numeric, rental_decline_per_year: Numeric
+) -> Numeric:
+    r"""Present value of renting over the horizon, prices falling.
+
+    .. math:: V_r = A_r \frac{1 - \mathrm{e}^{-\kappa n_y}}{\kappa}, \qquad \kappa = \ln(1 + i) - \ln(1 - d_p)
+
+    Parameters
+    ----------
+    rental_usd_per_year : numeric
+        Rent per year, :math:`A_r`. [USD/a]
+    horizon_years : numeric
+        Years over which building and renting are compared, :math:`n_y`. [a]
+    discount_rate : numeric
+        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
+    rental_decline_per_year : numeric
+        Share by which the price of an accelerator-hour falls each year, :math:`d_p`. [1/a]
+
+    Returns
+    -------
+    rental_present_usd : numeric
+        Present value of renting, :math:`V_r`. [USD]
+
+    Notes
+    -----
+    Rent flows continuously. Prices fall by the same share each year, which lists of July and August 2026 cannot tell.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2 and section 4.8.
+
+    Examples
+    --------
+    Neither discount nor decline:
+
+    >>> round(rental_present_usd(100.0, 4.0, 0.0, 0.0), 6)
+    400.0
+    """
+    rate = maximum(log1p(discount_rate) - log1p(-rental_decline_per_year), LOWEST)
+    return rental_usd_per_year * -expm1(-rate * horizon_years) / rate
+
+
+def ownership_present_usd(
+    it_capital_usd: Numeric,
+    facility_capital_usd: Numeric,
+    operating_usd_per_year: Numeric,
+    residual_share: Numeric,
+    hardware_life_years: Numeric,
+    facility_life_years: Numeric,
+    horizon_years: Numeric,
+    discount_rate: Numeric,
+) -> Numeric:
+    r"""Present value of building and running over the horizon, less what is left.
+
+    .. math::
+       V_o = C_{IT} \left(1 - s_r^{n_y/n_h} v\right) + C_f \left(1 - (1 - n_y/n_f)^+ v\right)
+       + A_o \frac{1 - v}{\rho}, \quad \rho = \ln(1+i),\ v = \mathrm{e}^{-\rho n_y}
+
+    Parameters
+    ----------
+    it_capital_usd : numeric
+        IT capital, :math:`C_{IT}`. [USD]
+    facility_capital_usd : numeric
+        Facility capital, :math:`C_f`. [USD]
+    operating_usd_per_year : numeric
+        Operation per year, :math:`A_o`. [USD/a]
+    residual_share : numeric
+        Share of the IT capital that is left at the end of its life, :math:`s_r`. [1]
+    hardware_life_years : numeric
+        Years until servers and network are replaced, :math:`n_h`. [a]
+    facility_life_years : numeric
+        Years until building, power and cooling are replaced, :math:`n_f`. [a]
+    horizon_years : numeric
+        Years over which building and renting are compared, :math:`n_y`. [a]
+    discount_rate : numeric
+        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
+
+    Returns
+    -------
+    ownership_present_usd : numeric
+        Present value of building, :math:`V_o`. [USD]
+
+    Notes
+    -----
+    Hardware loses the same share of its value each year and reaches ``residual_share`` at the end of its life; a share
+    of zero is gone at once. The building loses value in a straight line. One generation of hardware: a horizon beyond
+    its life needs a second purchase, which is not in it.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2 and section 16.1.
+
+    Examples
+    --------
+    Nothing left, no discount, no operation:
+
+    >>> round(ownership_present_usd(100.0, 0.0, 0.0, 0.0, 5.0, 20.0, 4.0, 0.0), 6)
+    100.0
+    """
+    rate = maximum(log1p(discount_rate), LOWEST)
+    later = exp(-rate * horizon_years)
+    hardware = it_capital_usd * (
+        1.0 - exp(horizon_years / hardware_life_years * log(maximum(residual_share, LOWEST))) * later
+    )
+    building = facility_capital_usd * (1.0 - maximum(1.0 - horizon_years / facility_life_years, 0.0) * later)
+    return hardware + building + operating_usd_per_year * -expm1(-rate * horizon_years) / rate
+
+
+def build_saving_usd(rental_present_usd: Numeric, ownership_present_usd: Numeric) -> Numeric:
+    r"""Present value of what building saves against renting over the horizon.
+
+    .. math:: \Delta V = V_r - V_o
+
+    Parameters
+    ----------
+    rental_present_usd : numeric
+        Present value of renting, :math:`V_r`. [USD]
+    ownership_present_usd : numeric
+        Present value of building, :math:`V_o`. [USD]
+
+    Returns
+    -------
+    build_saving_usd : numeric
+        Saving by building, :math:`\Delta V`. [USD]
+
+    Notes
+    -----
+    Negative where renting is cheaper. Risk, time to build and access to power have no price here.
+
+    References
+    ----------
+    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2 and section 5.1.
+
+    Examples
+    --------
+    >>> build_saving_usd(400.0, 300.0)
+    100.0
+    """
+    return rental_present_usd - ownership_present_usd

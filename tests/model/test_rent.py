@@ -1,0 +1,69 @@
+import polars as pl
+import pytest
+
+import factorykit as fk
+
+RUN = {"accelerators": 1024.0, "training_s": 1e6, "accelerator_mtbf_s": 1.8e8, "checkpoint_write_s": 60.0}
+RUN |= {"restart_s": 600.0, "downtime_s": 0.0, "transfer_bytes": 7e13}
+PRICE = "rental_usd_per_accelerator_h"
+
+
+def offers(**columns):
+    return pl.DataFrame({"provider": ["dear", "cheap", "small"], PRICE: [3.0, 2.0, 1.0]}).with_columns(
+        pl.Series(name, values, pl.Float64) for name, values in columns.items()
+    )
+
+
+def test_the_cheapest_that_has_the_chips_comes_first():
+    found = fk.rent(RUN, offers(offered_accelerators=[None, 2048.0, 512.0]))
+    assert found["provider"].to_list() == ["cheap", "dear", "small"]
+    assert found["over_cheapest"][:2].to_list() == pytest.approx([0.0, 0.5])
+    assert found["reason"].to_list() == [None, None, "has 512 accelerators, the run needs 1024"]
+    assert found["offer_cost_usd"][2] is None
+
+
+def test_small_jobs_fill_the_cheapest_first():
+    found = fk.rent(RUN, offers(offered_accelerators=[None, 300.0, 512.0]), whole=False)
+    assert dict(found.select("provider", "taken").iter_rows()) == {"small": 512.0, "cheap": 300.0, "dear": 212.0}
+    alone = fk.rent(RUN, offers().filter(provider="dear"))["offer_cost_usd"].item()
+    mixed = (512 * 1.0 + 300 * 2.0 + 212 * 3.0) / (1024 * 3.0)
+    assert found["offer_cost_usd"].sum() == pytest.approx(alone * mixed, rel=1e-12)
+
+
+def test_an_offer_that_is_taken_away_pays_for_it():
+    found = fk.rent(RUN, offers(spot_reclaim_mtbf_s=[None, None, 900.0]))
+    assert found["provider"].to_list() == ["cheap", "small", "dear"]
+    goodput = dict(found.select("provider", "spot_goodput").iter_rows())
+    assert goodput["small"] < 0.5 < 0.95 < goodput["cheap"] == goodput["dear"]
+
+
+def test_the_move_is_paid_once():
+    without, with_ = (fk.rent(RUN, offers(egress_usd_per_byte=[price] * 3)) for price in (0.0, 9e-11))
+    assert (with_["offer_cost_usd"] - without["offer_cost_usd"]).to_list() == pytest.approx([6300.0] * 3)
+
+
+def test_an_offers_own_quantity_takes_the_place_of_the_runs():
+    slow = fk.rent(RUN, offers(training_s=[1e6, 2e6, 1e6]).filter(pl.col("provider") != "small"))
+    assert slow["provider"].to_list() == ["dear", "cheap"]
+
+
+def test_prices_of_providers_span_a_factor_of_six():
+    """gpurentalprices.com, July and August 2026: H100 SXM on demand from 1.99 to 12.29 USD."""
+    listed = fk.rent(RUN)
+    assert (listed[PRICE].min(), listed[PRICE].max()) == (1.99, 12.29)
+    assert listed.height == listed["provider"].n_unique() > 15
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fk.rent(RUN, offers().drop("provider")), "no column provider"),
+        (lambda: fk.rent(RUN, offers().head(0)), "no rows"),
+        (lambda: fk.rent(RUN | {"accelerator": "tpu_v4"}), "no provider of the table"),
+        (lambda: fk.rent({name: value for name, value in RUN.items() if name != "accelerators"}), "no accelerators"),
+        (lambda: fk.rent(RUN, offers(training_s=[1e6, -1.0, 1e6])), "training_s"),
+    ],
+)
+def test_offers_that_cannot_be_priced_are_refused(call, message):
+    with pytest.raises(fk.FactorykitError, match=message):
+        call()
