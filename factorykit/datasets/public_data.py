@@ -1,7 +1,8 @@
 """Public data sets that are too large or too alive to ship: checked at the border, renamed, kept in the user's cache.
 
-``public_data.csv`` maps each publisher's columns to ours, with the factor that turns their unit into ours. Nothing is
-fetched unless an address is given.
+``public_data.csv`` maps the columns of each data set to ours, with the factor that turns their unit into ours;
+``publisher_columns.csv`` says what the publisher's own file calls them and how its cells are read. Nothing is fetched
+unless an address is given.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAPPING: Final = Path(__file__).with_name("public_data.csv")
+PUBLISHED: Final = Path(__file__).with_name("publisher_columns.csv")
+HEADER_WITHIN: Final = 5
+"""Lines of a file among which its header is looked for: some publishers put a title above it."""
 TIMEOUT_S: Final = 60.0
 LARGEST_BYTES: Final = 500_000_000
 SHOWN: Final = 10
@@ -175,6 +179,37 @@ class Column:
     identifies: str
 
 
+@dataclass(frozen=True)
+class Header:
+    """What a file may call a column, and how its cells are read.
+
+    Without ``theirs`` the column is known and left out; if it has ``read``, only rows that match it are kept. ``read``
+    is an expression whose groups are taken, joined by "; ", or the form of a date. ``value`` stands for the cells where
+    the name of the column says it.
+    """
+
+    theirs: str
+    published: str
+    factor: str = ""
+    read: str = ""
+    value: str = ""
+    optional: str = ""
+
+    @property
+    def column(self) -> str:
+        """Name of the column among those of the data set, or in the file where it is not one of them."""
+        return self.theirs or self.published
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as a file has it: what becomes of it, its name there, and its cells."""
+
+    column: Column
+    header: str
+    values: list[str | None]
+
+
 def connectors() -> pl.DataFrame:
     """Return the public data sets that can be connected.
 
@@ -216,7 +251,8 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
     name : str
         A data set of `connectors`, such as ``"epoch_gpu_clusters"``.
     path_or_url : path or str, optional
-        A CSV file, or an ``https://`` address of one; by default the copy in the cache.
+        A CSV file as its publisher gives it out or with tidied columns, or an ``https://`` address of one; by default
+        the copy in the cache.
 
     Returns
     -------
@@ -283,8 +319,18 @@ def _columns(name: str) -> tuple[Column, ...]:
     return _mapping()[name]
 
 
+def _layouts(name: str) -> list[list[Header]]:
+    """Return the headers a file of the data set may have: tidied, and the publisher's own where it is another."""
+    published: dict[str, list[Header]] = {}
+    with PUBLISHED.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            published.setdefault(row.pop("dataset"), []).append(Header(**row))
+    tidied = [Header(column.theirs, column.theirs) for column in _columns(name)]
+    return [tidied, published[name]] if name in published else [tidied]
+
+
 def _mapping_hash(name: str) -> str:
-    return hashlib.sha256(repr(_columns(name)).encode()).hexdigest()
+    return hashlib.sha256(repr((_columns(name), _layouts(name))).encode()).hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -314,7 +360,7 @@ def _content(name: str, path_or_url: str | os.PathLike[str]) -> tuple[bytes, str
 
 def _keep(name: str, content: bytes, origin: str) -> None:
     """Check, convert and write a data set into the cache, whole or not at all."""
-    frame = _tidy(name, _rows(name, content))
+    frame = _tidy(name, *_rows(name, content))
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=True)
     resource = _resource(name, frame, buffer.getvalue(), content, origin)
@@ -335,19 +381,72 @@ def _keep(name: str, content: bytes, origin: str) -> None:
         ) from None
 
 
-def _rows(name: str, content: bytes) -> dict[str, list[str | None]]:
-    """Return the cells of a CSV file by the publisher's column, after a check of its header."""
+def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
+    """Return the columns of a CSV file and the number of each row, after a check of its header."""
+    if content.lstrip()[:1] in (b"{", b"["):
+        told = ", ".join(column.theirs for column in _columns(name))
+        raise DatasetError(f"{name}: the file is JSON; give a CSV file with the columns {told}")
     try:
-        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
-        header = next(reader, [])
-        rows = [row for row in reader if row]
+        lines = [row for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise DatasetError(f"{name}: the file is no CSV in UTF-8 ({error})") from None
-    expected = [column.theirs for column in _columns(name)]
-    gone = [column for column in expected if column not in header]
-    new = [column for column in header if column not in expected]
+    above, layout = max(
+        ((at, layout) for at in range(min(len(lines), HEADER_WITHIN)) for layout in _layouts(name)),
+        key=lambda found: _likeness(lines[found[0]], found[1]),
+        default=(0, _layouts(name)[0]),
+    )
+    header, rows = (lines[above], lines[above + 1 :]) if lines else ([], [])
+    taken = _taken(name, header, layout)
+    if not rows:
+        raise DatasetError(f"{name}: the file has no rows")
+    for number, row in enumerate(rows, above + 2):
+        if len(row) != len(header):
+            raise DatasetError(f"{name}: row {number} has {len(row)} cells where the header has {len(header)}")
+    places = _places(header)
+    wanted = [(places[each.published.casefold()], each.read) for each in layout if each.read and not each.theirs]
+    kept = [
+        (number, row)
+        for number, row in enumerate(rows, above + 2)
+        if all(re.search(pattern, row[place].strip()) for place, pattern in wanted)
+    ]
+    columns: list[Cells] = []
+    for column in _columns(name):
+        found = taken.get(column.theirs)
+        if found is None:
+            columns.append(Cells(column, column.theirs, [None] * len(kept)))
+            continue
+        place = places[found.published.casefold()]
+        values = [_cell(row[place].strip(), found) for _, row in kept]
+        scaled = replace(column, factor=float(found.factor)) if found.factor else column
+        columns.append(Cells(scaled, header[place], values))
+    return [number for number, _ in kept], columns
+
+
+def _likeness(header: list[str], layout: list[Header]) -> tuple[int, int]:
+    """Return how many columns of a header a layout knows, and how many of them letter for letter."""
+    known = {each.published for each in layout}
+    return len(_places(header).keys() & {each.casefold() for each in known}), len(known & set(header))
+
+
+def _places(header: list[str]) -> dict[str, int]:
+    return {column.strip().casefold(): place for place, column in enumerate(header)}
+
+
+def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Header]:
+    """Return which header each column is read from; one that is missing is an error that names the nearest."""
+    places = _places(header)
+    known = {each.published.casefold() for each in layout}
+    taken: dict[str, Header] = {}
+    for each in layout:
+        if each.published.casefold() in places:
+            taken.setdefault(each.column, each)
+    gone: dict[str, str] = {}
+    for each in layout:
+        if not each.optional and each.column not in taken:
+            gone.setdefault(each.column, each.published)
+    new = [column for column in header if column.strip().casefold() not in known]
     if gone:
-        changes = [f"{column!r} is gone{_renamed(column, new)}" for column in gone]
+        changes = [f"{column!r} is gone{_renamed(column, new)}" for column in gone.values()]
         left = [column for column in new if not any(repr(column) in change for change in changes)]
         changes += [f"new is {', '.join(map(repr, left))}"] if left else []
         raise DatasetError(f"{name}: its publisher changed the columns: {'; '.join(changes)}")
@@ -355,13 +454,20 @@ def _rows(name: str, content: bytes) -> dict[str, list[str | None]]:
         raise DatasetError(f"{name}: the column {twice[0]!r} occurs twice")
     if new:
         said = f"{name}: {', '.join(map(repr, new))} {'is' if len(new) == 1 else 'are'} new and left out"
-        warnings.warn(said, FactorykitWarning, stacklevel=4)
-    if not rows:
-        raise DatasetError(f"{name}: the file has no rows")
-    for number, row in enumerate(rows, 2):
-        if len(row) != len(header):
-            raise DatasetError(f"{name}: row {number} has {len(row)} cells where the header has {len(header)}")
-    return {column: [row[header.index(column)].strip() or None for row in rows] for column in expected}
+        warnings.warn(said, FactorykitWarning, stacklevel=5)
+    return taken
+
+
+def _cell(text: str, header: Header) -> str | None:
+    """Return a cell as its column is read; empty where the publisher says nothing."""
+    if header.value:
+        return header.value
+    if header.read.startswith("%"):
+        try:
+            return datetime.strptime(text, header.read).date().isoformat()
+        except ValueError:
+            return text or None
+    return "; ".join(re.findall(header.read, text)) or None if header.read else text or None
 
 
 def _renamed(gone: str, new: list[str]) -> str:
@@ -369,7 +475,7 @@ def _renamed(gone: str, new: list[str]) -> str:
     return f", perhaps renamed to {nearest[1]}" if nearest else ""
 
 
-def _tidy(name: str, cells: dict[str, list[str | None]]) -> pl.DataFrame:
+def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
     """Return a data set under our names and units, or raise with every cell that is not of its column's type."""
     import polars as pl
 
@@ -377,18 +483,19 @@ def _tidy(name: str, cells: dict[str, list[str | None]]) -> pl.DataFrame:
     types = {"number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date, "text": pl.String}
     series: list[pl.Series] = []
     broken: list[tuple[int, str, str, str]] = []
-    for column in _columns(name):
+    for cells in columns:
+        column = cells.column
         values: list[Any] = []
-        for row, cell in enumerate(cells[column.theirs], 2):
+        for row, cell in zip(numbers, cells.values, strict=True):
             value = None if cell is None else read[column.type](cell)
             if value is None and cell is not None:
-                broken.append((row, column.theirs, cell, f"must be a {column.type}"))
+                broken.append((row, cells.header, cell, f"must be a {column.type}"))
             values.append(value * column.factor if column.type == "number" and value is not None else value)
         series.append(pl.Series(column.ours, values, types[column.type]))
         if column.identifies:
             key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies
-            keys = {cell: _key(column.identifies, cell) for cell in set(cells[column.theirs])}
-            series.append(pl.Series(key, [keys[cell] for cell in cells[column.theirs]], pl.String))
+            keys = {cell: _key(column.identifies, cell) for cell in set(cells.values)}
+            series.append(pl.Series(key, [keys[cell] for cell in cells.values], pl.String))
     if broken:
         schema = {"row": pl.Int64, "column": pl.String, "value": pl.String, "rule": pl.String}
         lines = [f"  row {row}: {column} = {value!r}: {rule}" for row, column, value, rule in broken[:SHOWN]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import urllib.request
 from pathlib import Path
 
@@ -63,6 +64,79 @@ def test_a_file_of_the_publishers_columns_becomes_a_table(name, made_up):
         assert value is not None
     assert data.table(name).collect().equals(frame)
     assert data.sql(f"select * from {name}").equals(frame)
+
+
+PUBLISHED = {
+    "epoch_ml_hardware": (
+        "Hardware name,Manufacturer,Type,Notes,Release date,Release price (USD),Tensor-FP16/BF16 performance (FLOP/s),"
+        "FP8 performance (FLOP/s),FP4 performance (FLOP/s),Memory (bytes),Memory bandwidth (byte/s),"
+        "Intranode bandwidth (byte/s),Internode bandwidth (bit/s),TDP (W),FP64 (double precision) performance (FLOP/s),"
+        "FP32 (single precision) performance (FLOP/s),TF32 (TensorFloat-32) performance (FLOP/s),"
+        "FP16 (half precision) performance (FLOP/s),INT8 performance (OP/s),Foundry,Die Size (mm^2),Process size (nm),"
+        "Transistors (millions),Link to datasheet,Source for the price,Last modified\n"
+        "Chip 1,Maker,GPU,,2026-01-02,,1e15,2e15,,192000000000.0,8e12,1.8e12,4e11,1000.0,,,,,,TSMC,,4,208000,,,"
+        "2026-06-04 01:24:20+00:00\n",
+        {"peak_bf16_flop_per_s": 1e15, "memory_bytes": 1.92e11, "scale_out_bytes_per_s": 5e10, "transistors": 2.08e11},
+    ),
+    "epoch_data_center_chips": (
+        "Data center,Date,Chip type,Number of Units,Chip type source,Number of Units source,Owner,User,Notes,Handle\n"
+        'Site 1,2026-05-01,B200,1000,Estimate,Estimate,Owner A #confident,"User A #likely, User B #speculative",,x\n',
+        {
+            "owner": "Owner A",
+            "user": "User A; User B",
+            "user_confidence": "likely; speculative",
+            "accelerators": 1000.0,
+        },
+    ),
+    "epoch_chip_counts": (
+        "Name,Chip manufacturer,Owner,Start date,End date,Chip type,Compute estimate in H100e (median),"
+        "H100e (5th percentile),H100e (95th percentile),Number of Units,Number of Units (5th percentile),"
+        "Number of Units (95th percentile),Total TDP (W),Total TDP (W) (5th percentile),Total TDP (W) (95th percentile)"
+        "\na,Nvidia,Meta,10/1/2025,12/31/2025,B200,25,20,30,10,8,12,10000,8000,12000\n",
+        {"accelerators_median": 10.0, "h100_equivalents_p95": 30.0, "power_w_median": 1e4, "series": None},
+    ),
+    "gcp_region_carbon": (
+        "Google Cloud Region,Location,Google CFE,Grid carbon intensity (gCO2eq / kWh)\nplace1,Place,0.5,400\n",
+        {"carbon_kg_per_kwh": 0.4, "intensity_basis": "operational", "year": None},
+    ),
+    "ember_eu_wholesale_price_monthly": (
+        "Country,ISO3 Code,Date,Price (EUR/MWhe)\nAustria,AUT,2026-01-01,100\n",
+        {"month": "2026-01", "wholesale_eur_per_kwh": 0.1},
+    ),
+    "eia_state_electricity_price": (
+        '"Average Price (Cents/kilowatthour) by State by Provider, 1990-2019",,,,,,,,\n'
+        "Year,State,Industry Sector Category,Residential,Commercial,Industrial,Transportation,Other,Total\n"
+        "2026,AK,Full-Service Providers,9,9,9,9,9,9\n2026,AK,Total Electric Industry,20,15,NA,0,NA,18\n",
+        {"commercial_usd_per_kwh": 0.15, "industrial_usd_per_kwh": None, "all_sectors_usd_per_kwh": 0.18},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_file_as_its_publisher_gives_it_out_becomes_the_same_table(name, tmp_path, made_up):
+    text, wanted = PUBLISHED[name]
+    path = tmp_path / "downloaded.csv"
+    path.write_text(text, encoding="utf-8")
+    row = data.connect(name, path).collect().row(0, named=True)
+    assert {column: row[column] for column in wanted} == pytest.approx(wanted)
+    assert list(row) == data.connect(name, made_up(name)).collect_schema().names()
+
+
+def test_every_header_leads_to_a_column_of_its_data_set():
+    for name in NAMES:
+        known = {column.theirs for column in module._columns(name)}
+        for layout in module._layouts(name):
+            assert {each.theirs for each in layout} <= known | {""}
+            for each in layout:
+                assert each.read.startswith("%") or re.compile(each.read).groups == bool(each.read)
+
+
+def test_a_missing_column_of_a_publisher_is_named_with_the_nearest(tmp_path):
+    path = tmp_path / "downloaded.csv"
+    path.write_text("Country,ISO3 Code,Month,Price (EUR/MWh)\nAustria,AUT,2026-01,100\n")
+    said = r"'Date' is gone.*'Price \(EUR/MWhe\)' is gone, perhaps renamed to 'Price \(EUR/MWh\)'"
+    with pytest.raises(DatasetError, match=said):
+        data.connect("ember_eu_wholesale_price_monthly", path)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -165,6 +239,15 @@ def test_a_file_that_is_no_such_table_is_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(DatasetError, match="gcp_region_carbon: "):
         data.connect("gcp_region_carbon", path)
+
+
+def test_json_is_answered_with_the_columns_of_a_csv_file(tmp_path):
+    path = tmp_path / "fault_trace.json"
+    path.write_text('[{"node_id": "a", "event_time": 0.0}]')
+    with pytest.raises(
+        DatasetError, match=r"infinitehbd_faults: the file is JSON; .* columns node, start_day, end_day"
+    ):
+        data.connect("infinitehbd_faults", path)
 
 
 def test_a_row_of_another_width_and_an_empty_table_are_refused(made_up):
