@@ -16,33 +16,27 @@ from factorykit.model.hardware import supplied
 from factorykit.quantities import quantity
 
 SOURCE = "Performance model of factorykit; constants in the performance_constants table"
-# Each part of a step: its quantity, and how often a layer of a micro-batch takes that time, forward and backward; None
-# where the quantity is already the step's.
-PARTS: dict[str, tuple[str, float | None]] = {
-    "Matrix products": ("layer_gemm_s", 3.0),
-    "Attention": ("layer_attention_s", 3.5),
-    "Element-wise": ("layer_elementwise_s", 2.2),
-    "Tensor-parallel communication": ("tensor_parallel_s", 1.0),
-    "Waiting for other stages": ("pipeline_wait_s", None),
-    "Gradients": ("gradient_exposed_s", None),
+PARTS: dict[str, tuple[str, ...]] = {
+    "Matrix products, vocabulary": ("step_gemm_s", "step_logits_s"),
+    "Attention": ("step_attention_s",),
+    "Element-wise": ("step_elementwise_s",),
+    "Collectives, transfers": ("step_collective_s", "step_transfer_s"),
+    "Waiting for other stages": ("pipeline_wait_s",),
+    "Gradients, optimizer": ("gradient_exposed_s", "optimizer_s"),
+    "Launches, gathers, lag": ("step_launch_s", "step_lag_s"),
 }
-ASKED = (*[name for name, _ in PARTS.values()], "stage_layers", "micro_batches", "step_s")
+"""What a bar of a step is made of: each part and the quantities it sums. Together they are the step time."""
+ASKED = (*[name for names in PARTS.values() for name in names], "step_s")
 
 
 def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     """Return the seconds of each part of a step, as :func:`step_parts` draws them.
 
-    ``frame`` has one row per layout, without recomputation: the column ``by`` and the quantities ``ASKED``.
+    ``frame`` has one row per layout: the column ``by`` and the quantities ``ASKED``.
     """
-    layers = pl.col("stage_layers") * pl.col("micro_batches")
     parts = [
-        frame.select(
-            by,
-            part=pl.lit(part),
-            seconds=pl.col(name) if passes is None else passes * layers * pl.col(name),
-            order=pl.lit(order),
-        )
-        for order, (part, (name, passes)) in enumerate(PARTS.items())
+        frame.select(by, part=pl.lit(part), seconds=pl.sum_horizontal(names), order=pl.lit(order))
+        for order, (part, names) in enumerate(PARTS.items())
     ]
     return pl.concat(parts)
 
@@ -103,7 +97,7 @@ def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
         .encode(
             x=alt.X("seconds:Q", title="Time in one step [s]"),
             y=alt.Y(f"{by}:N", title=encoding.title(by), sort=None),
-            color=alt.Color("part:N", title=None, sort=None),
+            color=alt.Color("part:N", title=None, sort=list(PARTS)),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip(f"{by}:N"), alt.Tooltip("part:N"), alt.Tooltip("seconds:Q", format=".3~r")],
         )

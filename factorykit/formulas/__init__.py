@@ -27,6 +27,7 @@ from factorykit.formulas import (
     rental,
     resilience,
     scaling,
+    step_parts,
     topology,
 )
 
@@ -52,6 +53,7 @@ __all__ = [
     "rental",
     "resilience",
     "scaling",
+    "step_parts",
     "topology",
 ]
 
@@ -61,6 +63,7 @@ TOPICS = (
     memory,
     network,
     performance,
+    step_parts,
     compute,
     topology,
     energy,

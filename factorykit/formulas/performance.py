@@ -576,26 +576,85 @@ def layer_elementwise_s(
     return elementwise_factor * era / gain * micro_batch_tokens * moved / sustained_memory_bytes_per_s
 
 
-def layer_compute_s(
-    layer_gemm_s: Numeric,
-    layer_elementwise_s: Numeric,
-    layer_attention_s: Numeric,
+def gemm_passes(
+    recompute_share: Numeric,
+) -> Numeric:
+    r"""Matrix products of a forward and backward, in forwards.
+
+    .. math:: q_g = 3 + \rho
+
+    Parameters
+    ----------
+    recompute_share : numeric
+        Share of layers whose forward runs again in the backward. [1]
+
+    Returns
+    -------
+    gemm_passes : numeric
+        Forwards' worth of matrix products in one forward and backward of a layer; recomputation included. [1]
+
+    Notes
+    -----
+    The backward multiplies twice, for the gradient of the input and of the weight; recomputation runs the forward
+    again.
+
+    References
+    ----------
+    .. [1] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B: one forward and two for the backward.
+    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5: recomputation.
+
+    Examples
+    --------
+    >>> gemm_passes(1.0)
+    4.0
+    """
+    return 3.0 + recompute_share
+
+
+def elementwise_passes(
+    recompute_share: Numeric,
+) -> Numeric:
+    r"""Element-wise work of a forward and backward, in forwards.
+
+    .. math:: q_e = 2.2 + \rho
+
+    Parameters
+    ----------
+    recompute_share : numeric
+        Share of layers whose forward runs again in the backward. [1]
+
+    Returns
+    -------
+    elementwise_passes : numeric
+        Forwards' worth of element-wise work in one forward and backward of a layer; recomputation included. [1]
+
+    Notes
+    -----
+    The backward reads masks and inputs again and writes gradients: 1.2 times the traffic of the forward.
+
+    References
+    ----------
+    .. [1] A. Ivanov et al., "Data movement is all you need," MLSys 2021, arXiv:2007.00072, table III.
+
+    Examples
+    --------
+    >>> elementwise_passes(0.0)
+    2.2
+    """
+    return 1.0 + BACKWARD_ELEMENTWISE + recompute_share
+
+
+def attention_passes(
     recompute_share: Numeric,
     recompute: Numeric,
     flash_attention: Numeric,
 ) -> Numeric:
-    r"""Compute time of one micro-batch in a mean layer, forward and backward.
+    r"""Attention core of a forward and backward, in forwards.
 
-    .. math:: (3 + \rho)\, T_g + (2.2 + \rho)\, T_e + (3 + \tfrac12 \phi + \max(\rho, \sigma))\, T_a
+    .. math:: q_a = 3 + \tfrac12 \phi + \max(\rho, \sigma)
 
     Parameters
     ----------
-    layer_gemm_s : numeric
-        Time of one forward of one micro-batch through the weights of a mean layer. [s]
-    layer_elementwise_s : numeric
-        Time of one fused forward of one micro-batch through all of a layer that is no matrix product. [s]
-    layer_attention_s : numeric
-        Time of one forward of one micro-batch through scores and values of one layer. [s]
     recompute_share : numeric
         Share of layers whose forward runs again in the backward. [1]
     recompute : text
@@ -605,8 +664,8 @@ def layer_compute_s(
 
     Returns
     -------
-    layer_compute_s : numeric
-        Time of forward and backward of one micro-batch through a mean layer; recomputation included. [s]
+    attention_passes : numeric
+        Forwards' worth of attention core in one forward and backward of a layer; recomputation included. [1]
 
     Notes
     -----
@@ -620,14 +679,59 @@ def layer_compute_s(
 
     Examples
     --------
-    >>> layer_compute_s(1.0, 0.0, 0.0, 1.0, "full", 1.0)
-    4.0
+    >>> attention_passes(0.0, "selective", 1.0)
+    4.5
     """
     selective = where(equal(recompute, "selective"), 1.0, 0.0)
-    core_passes = 3.0 + 0.5 * flash_attention + maximum(recompute_share, selective)
-    products = (3.0 + recompute_share) * layer_gemm_s
-    elementwise = (1.0 + BACKWARD_ELEMENTWISE + recompute_share) * layer_elementwise_s
-    return products + elementwise + core_passes * layer_attention_s
+    return 3.0 + 0.5 * flash_attention + maximum(recompute_share, selective)
+
+
+def layer_compute_s(
+    layer_gemm_s: Numeric,
+    layer_elementwise_s: Numeric,
+    layer_attention_s: Numeric,
+    gemm_passes: Numeric,
+    elementwise_passes: Numeric,
+    attention_passes: Numeric,
+) -> Numeric:
+    r"""Compute time of one micro-batch in a mean layer, forward and backward.
+
+    .. math:: q_g T_g + q_e T_e + q_a T_a
+
+    Parameters
+    ----------
+    layer_gemm_s : numeric
+        Time of one forward of one micro-batch through the weights of a mean layer. [s]
+    layer_elementwise_s : numeric
+        Time of one fused forward of one micro-batch through all of a layer that is no matrix product. [s]
+    layer_attention_s : numeric
+        Time of one forward of one micro-batch through scores and values of one layer. [s]
+    gemm_passes : numeric
+        Forwards' worth of matrix products in one forward and backward of a layer; recomputation included. [1]
+    elementwise_passes : numeric
+        Forwards' worth of element-wise work in one forward and backward of a layer; recomputation included. [1]
+    attention_passes : numeric
+        Forwards' worth of attention core in one forward and backward of a layer; recomputation included. [1]
+
+    Returns
+    -------
+    layer_compute_s : numeric
+        Time of forward and backward of one micro-batch through a mean layer; recomputation included. [s]
+
+    Notes
+    -----
+    Products, element-wise traffic and attention follow one another on a chip; what overlaps is in their rates.
+
+    References
+    ----------
+    .. [1] M. Isaev et al., "Calculon," SC 2023, doi 10.1145/3581784.3607102, section 3: their times are summed.
+
+    Examples
+    --------
+    >>> layer_compute_s(1.0, 0.5, 0.1, 4.0, 3.0, 4.0)
+    5.9
+    """
+    return gemm_passes * layer_gemm_s + elementwise_passes * layer_elementwise_s + attention_passes * layer_attention_s
 
 
 def tensor_parallel_s(
@@ -1136,6 +1240,53 @@ def logits_s(
     return (1.0 + mtp_layers) * (product + loss) / tensor_parallel
 
 
+def logits_exposed_s(
+    logits_s: Numeric,
+    layer_s: Numeric,
+    layers: Numeric,
+    stage_layers: Numeric,
+    pipeline_parallel: Numeric,
+) -> Numeric:
+    r"""Time of the logits that adds to the pace of the pipeline.
+
+    .. math:: T_v = \max\left[T_{voc} - (p L_s - L)\, T_l,\, 0\right]
+
+    Parameters
+    ----------
+    logits_s : numeric
+        Time of forward and backward of one micro-batch through the vocabulary. [s]
+    layer_s : numeric
+        Time of forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
+    layers : numeric
+        Transformer blocks. [1]
+    stage_layers : numeric
+        Layers on the pipeline rank that has most of them. [1]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+
+    Returns
+    -------
+    logits_exposed_s : numeric
+        Time of one micro-batch through the vocabulary that a lighter last stage does not make up for. [s]
+
+    Notes
+    -----
+    With one stage the logits weigh on every micro-batch. With more, layers missing from a lighter last stage make up
+    for them.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> round(logits_exposed_s(0.05, 0.01, 126.0, 8.0, 16.0), 2)
+    0.03
+    """
+    lighter = (stage_layers * pipeline_parallel - layers) * layer_s
+    return where(pipeline_parallel > 1.0, maximum(logits_s - lighter, 0.0), logits_s)
+
+
 def stage_transfer_s(
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
@@ -1487,11 +1638,8 @@ def optimizer_s(
 def step_s(
     micro_batches: Numeric,
     stage_s: Numeric,
-    logits_s: Numeric,
-    layer_s: Numeric,
-    layers: Numeric,
+    logits_exposed_s: Numeric,
     stage_layers: Numeric,
-    pipeline_parallel: Numeric,
     pipeline_wait_s: Numeric,
     gradient_exposed_s: Numeric,
     optimizer_s: Numeric,
@@ -1510,16 +1658,10 @@ def step_s(
         Micro-batches of one data-parallel rank in a step. [1]
     stage_s : numeric
         Time of forward and backward of one micro-batch through the layers of the fullest stage. [s]
-    logits_s : numeric
-        Time of forward and backward of one micro-batch through the vocabulary. [s]
-    layer_s : numeric
-        Time of forward and backward of one micro-batch through a mean layer with all that is exposed. [s]
-    layers : numeric
-        Transformer blocks. [1]
+    logits_exposed_s : numeric
+        Time of one micro-batch through the vocabulary that a lighter last stage does not make up for. [s]
     stage_layers : numeric
         Layers on the pipeline rank that has most of them. [1]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
     pipeline_wait_s : numeric
         Idle time of a pipeline rank in a step. [s]
     gradient_exposed_s : numeric
@@ -1542,8 +1684,8 @@ def step_s(
 
     Notes
     -----
-    The logits weigh on every micro-batch with one stage. With more, layers missing from a lighter last stage make up
-    for them: :math:`\max(T_v - (p L_s - L)\, T_l, 0)` is left.
+    The slowest of many chips sets the pace of all, hence the logarithm. Parts that sum to the step are in
+    `factorykit.formulas.step_parts`.
 
     References
     ----------
@@ -1551,12 +1693,10 @@ def step_s(
 
     Examples
     --------
-    >>> step_s(10.0, 0.1, 0.0, 0.01, 80.0, 80.0, 1.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.0)
+    >>> step_s(10.0, 0.1, 0.0, 80.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.0)
     1.0
     """
-    lighter = (stage_layers * pipeline_parallel - layers) * layer_s
-    loss = where(pipeline_parallel > 1.0, maximum(logits_s - lighter, 0.0), logits_s)
-    working = micro_batches * (stage_s + loss) + pipeline_wait_s + gradient_exposed_s + optimizer_s
+    working = micro_batches * (stage_s + logits_exposed_s) + pipeline_wait_s + gradient_exposed_s + optimizer_s
     slowed = working * (1.0 + straggler_share * log(accelerators) / LN2)
     return slowed + stage_layers * layer_update_s + step_fixed_s
 

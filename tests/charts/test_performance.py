@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from made_charts import STEPS
 
 import factorykit as fk
 from factorykit.charts import performance
@@ -18,6 +19,11 @@ def layouts():
 @pytest.fixture(scope="module")
 def validated():
     return fk.validate().filter(pl.col("error").is_not_null())
+
+
+@pytest.fixture
+def run():
+    return STEPS["Dense"]
 
 
 def fields(spec):
@@ -50,10 +56,9 @@ def test_parts_of_a_step_are_stacked():
     assert set(fields(spec)) <= set(parts.columns)
 
 
-def test_parts_of_a_step_follow_from_its_layers():
-    asked = dict.fromkeys(performance.ASKED, 1.0) | {"layout": "a", "stage_layers": 10.0, "micro_batches": 4.0}
-    parts = performance.parts_of_step(pl.DataFrame([asked]), "layout")
-    seconds = dict(parts.select("part", "seconds").iter_rows())
-    assert seconds["Matrix products"] == 3 * seconds["Tensor-parallel communication"] == 120.0
-    assert seconds["Waiting for other stages"] == 1.0
+def test_every_part_of_a_step_is_drawn(run):
+    found = fk.evaluate(pl.DataFrame([run]), performance.ASKED).with_columns(layout=pl.lit("a"))
+    parts = performance.parts_of_step(found, "layout")
+    assert parts["seconds"].sum() == pytest.approx(found["step_s"].item(), rel=1e-12)
+    assert parts["part"].to_list() == list(performance.PARTS)
     assert performance.step_parts(parts, "layout", "Parts").to_dict()
