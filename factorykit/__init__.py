@@ -41,12 +41,13 @@ if TYPE_CHECKING:
     from factorykit.model.rent import rent
     from factorykit.model.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.scenario import Scenario
-    from factorykit.model.schedule import Plant, Policy, schedule, workload
+    from factorykit.model.schedule import Plant, Policy, schedule
     from factorykit.model.search import search
     from factorykit.model.simulate import Cause, Maintenance, Tier, simulate, timeline
     from factorykit.model.sweep import sweep
     from factorykit.model.trend import price_performance, trend
     from factorykit.model.validate import validate
+    from factorykit.model.workload import workload
 
 __version__ = "0.1.0"
 
@@ -106,7 +107,7 @@ _HOME = {
     "validate": "model.validate",
     "validate_energy": "model.energy",
     "widgets": "",
-    "workload": "model.schedule",
+    "workload": "model.workload",
 }
 
 __all__ = [

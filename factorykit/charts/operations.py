@@ -75,6 +75,33 @@ def timeline(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
+def bill(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
+    """Show what a cluster's rent went into.
+
+    ``frame`` has one row per policy and part, in order: ``policy``, ``part``, ``rental_cost_usd``.
+    """
+    order = frame["part"].unique(maintain_order=True).to_list()
+    place = pl.DataFrame({"part": order, "place": range(len(order))})
+    bars = (
+        encoding.chart(frame.join(place, on="part", how="left", maintain_order="left"))
+        .mark_bar(height={"band": 0.65})
+        .encode(
+            x=encoding.x("rental_cost_usd", title="Rent [USD]", stack="zero"),
+            y=alt.Y("policy:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False)),
+            color=alt.Color("part:N", title=None, sort=order, scale=alt.Scale(domain=order, range=list(PALETTE))),
+            order=alt.Order("place:Q"),
+            tooltip=encoding.tooltip(["policy", "part", "rental_cost_usd"]),
+        )
+        .properties(height=alt.Step(38))
+    )
+    return finish(
+        bars,
+        title,
+        source=source,
+        description=f"Rent of a cluster under {frame['policy'].n_unique()} policies, split into {', '.join(order)}.",
+    )
+
+
 def stated_and_computed(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.Chart:
     """Show a quantity at each size as a document states it and as it follows from formulas.
 

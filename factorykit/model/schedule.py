@@ -12,13 +12,13 @@ import heapq
 import math
 import random
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit import datasets
-from factorykit.constants import SECONDS_PER_DAY
-from factorykit.errors import FactorykitError, ScenarioError, UnknownName, unknown
+from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.model.placement import Nodes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,10 +30,15 @@ MOST_FAILURES: Final = 1000
 """Failures after which a job counts as one that never ends."""
 LONGEST_WAIT_S: Final = 365.0 * SECONDS_PER_DAY
 """Time after which the first job of the queue counts as one that never starts. [s]"""
-SINGLE_SHARE: Final = 0.55
-"""Share of jobs on one accelerator in a synthetic workload; published medians are 1, so it is at least a half."""
-PRIORITY_SHARES: Final = (0.3, 0.6, 0.1)
-"""Shares of experimental, normal and critical jobs in a synthetic workload: an assumption, no trace publishes them."""
+FROM_SCENARIO: Final = (
+    "accelerators",
+    "accelerators_per_node",
+    "checkpoint_interval_s",
+    "checkpoint_write_s",
+    "restart_s",
+    "rental_usd_per_accelerator_h",
+)
+"""Quantities of a scenario that say something of the cluster under the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,9 @@ class Plant:
 
     ``nodes_per_pod`` nodes share a switch. A job that spans more pods than it needs takes ``spread_penalty`` longer.
     Node failures arrive at a constant rate; repairs are lognormal, since published ones have a heavy tail: half of
-    them end within ``repair_median_s`` and their mean is ``repair_mean_s`` (InfiniteHBD trace: 20.4 h and 133 h).
+    them end within ``repair_median_s`` and their mean is ``repair_mean_s`` (InfiniteHBD trace: 20.4 h and 133 h). Every
+    accelerator costs ``rental_usd_per_accelerator_h``, busy or not: by default the median list price of an H100 in July
+    and August 2026.
     """
 
     accelerators: int = 16384
@@ -69,6 +76,7 @@ class Plant:
     checkpoint_write_s: float = 30.0
     restart_s: float = 300.0
     spread_penalty: float = 0.05
+    rental_usd_per_accelerator_h: float = 3.31
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -85,6 +93,12 @@ class Plant:
             raise ScenarioError(
                 f"repair_median_s = {self.repair_median_s!r} is outside (0, repair_mean_s = {self.repair_mean_s!r}]"
             )
+
+    @classmethod
+    def of(cls, scenario: Mapping[str, Any], **changes: Any) -> Plant:
+        """Return the plant of a scenario: what it says of the cluster, the rest by default or as given."""
+        named = {name: scenario[name] for name in FROM_SCENARIO if name in scenario}
+        return cls(**named | changes)
 
     def replace(self, **changes: Any) -> Plant:
         """Return a plant with these values changed."""
@@ -124,11 +138,16 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     -------
     Schedule
         ``jobs``: the rows given, in order of arrival, with ``start_s``, ``end_s``, ``queue_s`` (all waiting, requeues
-        included), ``preemptions``, ``failures``, ``lost_s`` (work done again), ``pods`` (of its last start) and
-        ``spread`` (whether more pods than needed). ``timeline``: per hour of simulated time the share of accelerators
-        that is busy and the share that is down. ``summary``: ``utilization`` (busy over all, from the first to the
-        last arrival), ``useful_share`` (work over busy time), ``queue_s_mean``, ``queue_s_median``, ``queue_s_p95``,
-        ``preemptions``, ``failures``, ``lost_accelerator_h``, ``spread_share``, ``makespan_s``.
+        included), ``preemptions``, ``failures``, ``lost_s`` (work done again), ``pods`` (of its last start), ``spread``
+        (whether more pods than needed), ``accelerator_hours`` (held), ``rental_cost_usd`` (of these) and
+        ``wasted_cost_usd`` (of that, what preemptions and failures cost). ``timeline``: per hour of simulated time the
+        share of accelerators that is busy and the share that is down. ``summary``: ``utilization`` (busy over all, from
+        the first to the last arrival), ``useful_share`` (work over busy time), ``queue_s_mean``, ``queue_s_median``,
+        ``queue_s_p95``, ``preemptions``, ``failures``, ``lost_accelerator_h``, ``spread_share``, ``makespan_s``,
+        ``accelerator_hours``, and ``rental_cost_usd`` with its parts: ``useful_cost_usd`` (work), ``saves_cost_usd``
+        (periodic checkpoints), ``preemption_cost_usd`` (saves and restarts they force), ``failures_cost_usd`` (restarts
+        and work done again), ``spread_cost_usd`` (slower in too many pods). ``idle_cost_usd`` stands beside them: what
+        was not busy between the first and the last arrival, broken or unused.
 
     Raises
     ------
@@ -175,127 +194,12 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
     return jobs.sort("arrival_s", maintain_order=True)
 
 
-class _Nodes:
-    """Which accelerators are free. Small jobs share nodes, larger ones take whole nodes."""
-
-    def __init__(self, plant: Plant, packed: bool, draw: random.Random) -> None:
-        self.size = int(plant.accelerators_per_node)
-        self.pods_of = [node // int(plant.nodes_per_pod) for node in range(plant.nodes)]
-        self.per_pod = int(plant.nodes_per_pod)
-        self.free = [self.size] * plant.nodes
-        self.up = [True] * plant.nodes
-        self.whole: list[set[int]] = [set() for _ in range(self.pods_of[-1] + 1)]
-        for node, pod in enumerate(self.pods_of):
-            self.whole[pod].add(node)
-        self.partly: list[set[int]] = [set() for _ in range(self.size)]
-        self.whole_nodes = plant.nodes
-        self.free_total = plant.nodes * self.size
-        self.packed, self.draw = packed, draw
-
-    def take(self, accelerators: int) -> list[tuple[int, int]] | None:
-        """Return nodes and accelerators for a job, or None if it does not fit now."""
-        if accelerators > self.free_total:
-            return None
-        if accelerators < self.size:
-            return self._share(accelerators)
-        nodes = -(-accelerators // self.size)
-        if nodes > self.whole_nodes:
-            return None
-        chosen = self._pack(nodes) if self.packed else self._scatter(nodes)
-        for node in chosen:
-            self.whole[self.pods_of[node]].discard(node)
-            self.free[node] = 0
-        self.whole_nodes -= nodes
-        self.free_total -= nodes * self.size
-        return [(node, self.size) for node in chosen]
-
-    def _share(self, accelerators: int) -> list[tuple[int, int]] | None:
-        for left in range(accelerators, self.size):
-            if self.partly[left]:
-                node = self.partly[left].pop()
-                break
-        else:
-            if not self.whole_nodes:
-                return None
-            pod = min((pod for pod in range(len(self.whole)) if self.whole[pod]), key=lambda pod: len(self.whole[pod]))
-            node = self.whole[pod].pop()
-            self.whole_nodes -= 1
-        self.free[node] -= accelerators
-        self.free_total -= accelerators
-        if self.free[node]:
-            self.partly[self.free[node]].add(node)
-        return [(node, accelerators)]
-
-    def _pack(self, nodes: int) -> list[int]:
-        """Fill the pod that is just large enough, or else as few pods as possible."""
-        sizes = [len(pod) for pod in self.whole]
-        fitting = [pod for pod, size in enumerate(sizes) if size >= nodes]
-        if fitting:
-            pod = min(fitting, key=sizes.__getitem__)
-            return self._first(pod, nodes)
-        chosen: list[int] = []
-        for pod in sorted(range(len(sizes)), key=lambda pod: -sizes[pod]):
-            chosen += self._first(pod, min(nodes - len(chosen), sizes[pod]))
-            if len(chosen) == nodes:
-                break
-        return chosen
-
-    def _first(self, pod: int, nodes: int) -> list[int]:
-        members = iter(self.whole[pod])
-        return [next(members) for _ in range(nodes)]
-
-    def _scatter(self, nodes: int) -> list[int]:
-        return self.draw.sample([node for pod in self.whole for node in pod], nodes)
-
-    def give(self, held: list[tuple[int, int]]) -> None:
-        """Take back what a job held; what is down stays out."""
-        for node, accelerators in held:
-            if not self.up[node]:
-                self.free[node] += accelerators
-                continue
-            before = self.free[node]
-            if before:
-                self.partly[before].discard(node)
-            self.free[node] = now = before + accelerators
-            self.free_total += accelerators
-            self._offer(node, now)
-
-    def _offer(self, node: int, free: int) -> None:
-        if free == self.size:
-            self.whole[self.pods_of[node]].add(node)
-            self.whole_nodes += 1
-        elif free:
-            self.partly[free].add(node)
-
-    def fail(self, node: int) -> None:
-        """Take a node out."""
-        self.up[node] = False
-        free = self.free[node]
-        self.free_total -= free
-        if free == self.size:
-            self.whole[self.pods_of[node]].discard(node)
-            self.whole_nodes -= 1
-        elif free:
-            self.partly[free].discard(node)
-
-    def repair(self, node: int) -> None:
-        """Put a node back."""
-        self.up[node] = True
-        self.free_total += self.free[node]
-        self._offer(node, self.free[node])
-
-    def spread(self, held: list[tuple[int, int]]) -> tuple[int, bool]:
-        """Return how many pods a job spans and whether it could do with fewer."""
-        pods = len({self.pods_of[node] for node, _ in held})
-        return pods, pods > -(-len(held) // self.per_pod)
-
-
 class _Run:
     """One pass through the events."""
 
     def __init__(self, rows: pl.DataFrame, plant: Plant, policy: Policy, draw: random.Random) -> None:
         self.plant, self.policy, self.draw = plant, policy, draw
-        self.nodes = _Nodes(plant, policy.packed, draw)
+        self.nodes = Nodes(plant.nodes, int(plant.accelerators_per_node), int(plant.nodes_per_pod), policy.packed, draw)
         self.arrival: list[float] = rows["arrival_s"].to_list()
         self.need = [math.ceil(value) for value in rows["accelerators"].to_list()]
         self.work: list[float] = rows["run_s"].to_list()
@@ -304,6 +208,11 @@ class _Run:
         count = len(self.need)
         self.saved = [0.0] * count
         self.overhead = [0.0] * count
+        self.preempted = [False] * count
+        self.busy_s = [0.0] * count
+        self.spread_s = [0.0] * count
+        self.preemption_s = [0.0] * count
+        self.restarts_s = [0.0] * count
         self.slow = [1.0] * count
         self.began = [0.0] * count
         self.ends = [0.0] * count
@@ -318,6 +227,7 @@ class _Run:
         self.spread = [False] * count
         self.version = [0] * count
         self.held: dict[int, list[tuple[int, int]]] = {}
+        self.priorities = dict.fromkeys(self.priority, 0)
         self.on_node: list[set[int]] = [set() for _ in range(plant.nodes)]
         self.queue: list[tuple[float, int]] = []
         self.running: list[tuple[float, int]] = []
@@ -361,7 +271,8 @@ class _Run:
         self.queued[job] = now
         key = (-self.priority[job], job)
         if self.queue and key > self.queue[0]:
-            if not (self.policy.backfill and self.may_pass(now, job) and self.start(now, job)):
+            fits = self.policy.backfill and self.need[job] <= self.nodes.free_total
+            if not (fits and self.may_pass(now, job) and self.start(now, job)):
                 insort(self.queue, key)
             return
         insort(self.queue, key)
@@ -376,11 +287,21 @@ class _Run:
     def release(self, now: float, job: int) -> None:
         self.version[job] += 1
         held = self.held.pop(job)
+        self.priorities[self.priority[job]] -= 1
         self.segments.append((self.began[job], now, self.need[job]))
+        self.account(job, now - self.began[job])
         for node, _ in held:
             self.on_node[node].discard(job)
         self.nodes.give(held)
         self.running.remove((self.ends[job], job))
+
+    def account(self, job: int, busy_s: float) -> None:
+        """Book the time of a start that has ended: what a restart took, and what a poor placement added."""
+        at_full_speed = busy_s / self.slow[job]
+        stop = min(at_full_speed, self.overhead[job])
+        (self.preemption_s if self.preempted[job] else self.restarts_s)[job] += stop
+        self.spread_s[job] += busy_s - at_full_speed
+        self.busy_s[job] += busy_s
 
     def fill(self, now: float) -> None:
         """Start what fits, in order of priority and arrival; then look behind the first that does not."""
@@ -397,14 +318,11 @@ class _Run:
         if not self.policy.backfill:
             return
         self.reserve(now, head)
-        place, seen = 1, 0
-        while place < len(queue) and seen < BACKFILL_DEPTH and self.nodes.free_total:
-            job = queue[place][1]
-            if self.may_pass(now, job) and self.start(now, job):
-                queue.pop(place)
-            else:
-                place += 1
-            seen += 1
+        need, nodes = self.need, self.nodes
+        for entry in queue[1 : BACKFILL_DEPTH + 1]:
+            job = entry[1]
+            if need[job] <= nodes.free_total and self.may_pass(now, job) and self.start(now, job):
+                queue.remove(entry)
 
     def reserve(self, now: float, head: int) -> None:
         """Find when the first job can start, and how many accelerators are left over then."""
@@ -418,8 +336,6 @@ class _Run:
                 self.reserved, self.spare = time, -missing
 
     def may_pass(self, now: float, job: int) -> bool:
-        if self.need[job] > self.nodes.free_total:
-            return False
         if now + self.remaining(job, self.estimate[job]) <= self.reserved:
             return True
         if self.need[job] <= self.spare:
@@ -437,6 +353,7 @@ class _Run:
         self.pods[job], self.spread[job] = self.nodes.spread(held)
         self.slow[job] = 1.0 + self.plant.spread_penalty * self.spread[job]
         self.held[job] = held
+        self.priorities[self.priority[job]] += 1
         for node, _ in held:
             self.on_node[node].add(job)
         self.began[job] = now
@@ -455,6 +372,8 @@ class _Run:
 
     def make_room(self, now: float, head: int) -> bool:
         """Preempt jobs of lower priority, the lowest and youngest first, if that makes room for ``head``."""
+        if not any(held and priority < self.priority[head] for priority, held in self.priorities.items()):
+            return False
         whole = self.need[head] >= self.nodes.size
         missing = -(-self.need[head] // self.nodes.size) - self.nodes.whole_nodes if whole else 1
         victims: list[int] = []
@@ -472,13 +391,13 @@ class _Run:
             return False
         for job in victims:
             self.saved[job] += self.progress(now, job)
-            self.overhead[job] = self.plant.checkpoint_write_s + self.plant.restart_s
             self.preemptions[job] += 1
-            self.again(now, job)
+            self.again(now, job, self.plant.checkpoint_write_s + self.plant.restart_s, preempted=True)
         return True
 
-    def again(self, now: float, job: int) -> None:
+    def again(self, now: float, job: int, overhead_s: float, *, preempted: bool) -> None:
         self.release(now, job)
+        self.overhead[job], self.preempted[job] = overhead_s, preempted
         self.queued[job] = now
         insort(self.queue, (-self.priority[job], job))
 
@@ -500,14 +419,13 @@ class _Run:
             kept = done // interval * interval
             self.saved[job] += kept
             self.lost[job] += done - kept
-            self.overhead[job] = self.plant.restart_s
             self.failures[job] += 1
             if self.failures[job] == MOST_FAILURES:
                 raise FactorykitError(
                     f"job {job} of {self.need[job]} accelerators failed {MOST_FAILURES} times without an end; "
                     f"shorten checkpoint_interval_s = {interval:g} or lower node_failures_per_node_day"
                 )
-            self.again(now, job)
+            self.again(now, job, self.plant.restart_s, preempted=False)
         sigma = math.sqrt(2.0 * math.log(self.plant.repair_mean_s / self.plant.repair_median_s))
         until = now + self.plant.repair_median_s * math.exp(sigma * self.draw.gauss(0.0, 1.0))
         self.down.append((now, until))
@@ -526,6 +444,7 @@ class _Run:
             pl.Series("lost_s", self.lost, pl.Float64),
             pl.Series("pods", self.pods, pl.Float64),
             pl.Series("spread", self.spread),
+            *self.costs(),
         )
         start, stop = self.arrival[0], max(self.arrival[-1], self.arrival[0] + 1.0)
         total = float(self.plant.accelerators)
@@ -541,11 +460,50 @@ class _Run:
             "queue_s_p95": _number(jobs["queue_s"].quantile(0.95, "linear")),
             "preemptions": float(sum(self.preemptions)),
             "failures": float(sum(self.failures)),
-            "lost_accelerator_h": math.fsum(a * b for a, b in zip(self.lost, self.need, strict=True)) / 3600.0,
+            "lost_accelerator_h": self.hours(self.lost),
             "spread_share": _number(wide["spread"].mean()) if wide.height else 0.0,
             "makespan_s": _number(jobs["end_s"].max()) - start,
+            "accelerator_hours": self.hours(self.busy_s),
+            **self.bill(),
+            "idle_cost_usd": self.plant.rental_usd_per_accelerator_h
+            * (1.0 - window)
+            * total
+            * (stop - start)
+            / SECONDS_PER_HOUR,
         }
         return Schedule(jobs, self.timeline(), summary)
+
+    def hours(self, seconds: Sequence[float]) -> float:
+        """Return accelerator-hours of the seconds that each job spent."""
+        return math.fsum(a * b for a, b in zip(seconds, self.need, strict=True)) / SECONDS_PER_HOUR
+
+    def failures_s(self) -> list[float]:
+        """Return what failures took from each job: restarts, and work and saves done again."""
+        return [restart + lost * self.pace for restart, lost in zip(self.restarts_s, self.lost, strict=True)]
+
+    def costs(self) -> list[pl.Series]:
+        """Return what each job held and what that cost."""
+        import polars as pl
+
+        per_s = [need * self.plant.rental_usd_per_accelerator_h / SECONDS_PER_HOUR for need in self.need]
+        wasted = [a + b for a, b in zip(self.preemption_s, self.failures_s(), strict=True)]
+        return [
+            pl.Series("accelerator_hours", self.busy_s) * pl.Series(self.need) / SECONDS_PER_HOUR,
+            pl.Series("rental_cost_usd", self.busy_s) * pl.Series(per_s),
+            pl.Series("wasted_cost_usd", wasted) * pl.Series(per_s),
+        ]
+
+    def bill(self) -> dict[str, float]:
+        """Return the rent of all jobs and its parts."""
+        parts = {
+            "rental_cost_usd": self.busy_s,
+            "useful_cost_usd": self.work,
+            "saves_cost_usd": [work * (self.pace - 1.0) for work in self.work],
+            "preemption_cost_usd": self.preemption_s,
+            "failures_cost_usd": self.failures_s(),
+            "spread_cost_usd": self.spread_s,
+        }
+        return {name: self.plant.rental_usd_per_accelerator_h * self.hours(seconds) for name, seconds in parts.items()}
 
     def timeline(self) -> pl.DataFrame:
         """Return one row an hour: ``hour``, ``busy_share`` and ``down_share`` of all accelerators."""
@@ -586,131 +544,3 @@ def _hourly(segments: Sequence[tuple[float, float, int]], start: float, hours: i
         result.append(level * 3600.0 + areas[hour])
         level += steps[hour]
     return result
-
-
-def workload(
-    name: str,
-    jobs: int = 10_000,
-    load: float = 0.9,
-    accelerators: int = 16384,
-    seed: int = 0,
-    *,
-    estimate_factor: float = 2.0,
-) -> pl.DataFrame:
-    """Return synthetic jobs that follow the published summary of a cluster.
-
-    Sizes are powers of two: ``SINGLE_SHARE`` of the jobs take one accelerator, the others fall off geometrically, with
-    the published mean. Run times are lognormal about a median that grows with size and end at the longest one seen;
-    mean run time, median run time and mean accelerator time of a job are the published ones. Arrivals are Poisson.
-
-    Parameters
-    ----------
-    name
-        A row of the ``workloads`` table: seren, kalos, philly or helios.
-    jobs
-        Rows.
-    load
-        Accelerator time asked for over accelerator time there is.
-    accelerators
-        Size of the cluster for which the load is meant.
-    seed
-        The same seed gives the same rows.
-    estimate_factor
-        Mean ratio of the time a user asks for to the time the job takes.
-
-    Returns
-    -------
-    DataFrame
-        One row per job as :func:`schedule` takes them, in order of arrival. ``priority`` is 0, 1 or 2.
-
-    Raises
-    ------
-    FactorykitError
-        If the name is unknown, a number is out of range, or SciPy is missing.
-
-    Examples
-    --------
-    >>> workload("kalos", 1000)["accelerators"].median()
-    1.0
-    """
-    import polars as pl
-
-    try:
-        import numpy as np
-        from scipy import optimize, special
-    except ImportError:
-        raise FactorykitError("workload needs NumPy and SciPy: pip install 'factorykit[uncertainty]'") from None
-    for what, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-            raise ScenarioError(f"{what} = {value!r} is not above zero; give a finite number above zero")
-    if not estimate_factor >= 1.0:
-        raise ScenarioError(
-            f"estimate_factor = {estimate_factor!r} is below 1; a job that outruns its estimate is killed"
-        )
-    row = _published(name)
-    sizes, shares = _sizes(row, optimize)
-    medians, sigma = _run_times(row, sizes, shares, optimize, special)
-    rng = np.random.default_rng(seed)
-    kind = rng.choice(len(sizes), size=int(jobs), p=shares)
-    run = np.minimum(medians[kind] * np.exp(sigma * rng.standard_normal(int(jobs))), row["run_s_max"])
-    asked = np.minimum(sizes[kind], accelerators)
-    gaps = rng.exponential(row["accelerator_s_mean"] / (load * accelerators), size=int(jobs))
-    return pl.DataFrame(
-        {
-            "arrival_s": np.cumsum(gaps),
-            "accelerators": asked,
-            "run_s": run,
-            "estimate_s": run * (1.0 + rng.exponential(estimate_factor - 1.0, size=int(jobs))),
-            "priority": rng.choice(3, size=int(jobs), p=PRIORITY_SHARES).astype(float),
-        }
-    )
-
-
-def _published(name: str) -> dict[str, Any]:
-    import polars as pl
-
-    table = datasets.table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
-    if name not in table["workload"]:
-        raise UnknownName(unknown("workload", name, table["workload"]))
-    return table.row(by_predicate=pl.col("workload") == name, named=True)
-
-
-def _sizes(row: dict[str, Any], optimize: Any) -> tuple[Any, Any]:
-    """Return powers of two and their shares, with the published mean."""
-    import numpy as np
-
-    sizes = 2.0 ** np.arange(int(math.log2(row["accelerators_max"])) + 1)
-
-    def shares(decay: float) -> Any:
-        tail = decay ** np.arange(1, len(sizes))
-        return np.append(SINGLE_SHARE, (1.0 - SINGLE_SHARE) * tail / tail.sum())
-
-    decay = optimize.brentq(lambda decay: sizes @ shares(decay) - row["accelerators_mean"], 1e-6, 4.0)
-    return sizes, shares(decay)
-
-
-def _run_times(row: dict[str, Any], sizes: Any, shares: Any, optimize: Any, special: Any) -> tuple[Any, float]:
-    """Return the median run time per size and the sigma of its logarithm.
-
-    Three unknowns, the median on one accelerator, its growth with every doubling and sigma, meet three published
-    numbers: mean and median run time and mean accelerator time. Run times end at the longest that was seen.
-    """
-    import numpy as np
-
-    longest, doublings = math.log(row["run_s_max"]), np.arange(len(sizes))
-
-    def off(guess: Any) -> list[float]:
-        mu, sigma = guess[0] + guess[1] * doublings, math.exp(guess[2])
-        short = np.exp(mu + sigma**2 / 2.0) * special.ndtr((longest - mu - sigma**2) / sigma)
-        means = short + row["run_s_max"] * special.ndtr((mu - longest) / sigma)
-        below = shares @ special.ndtr((math.log(row["run_s_median"]) - mu) / sigma)
-        return [
-            math.log(shares @ means / row["run_s_mean"]),
-            math.log(shares @ (sizes * means) / row["accelerator_s_mean"]),
-            special.ndtri(below),
-        ]
-
-    found = optimize.root(off, [math.log(row["run_s_median"]), 0.3, math.log(2.0)])
-    if not found.success:
-        raise FactorykitError(f"{row['workload']}: no lognormal meets the published summary ({found.message})")
-    return np.exp(found.x[0] + found.x[1] * doublings), math.exp(found.x[2])

@@ -33,6 +33,8 @@ def pictures():
     yield "energy", charts.energy.stated_and_computed(fk.validate_energy(), **told)
     hours = pl.DataFrame({"hour": [0.0, 1.0], "busy_share": [0.5, 0.6], "policy": ["a", "a"]})
     yield "timeline", charts.operations.timeline(hours, **told)
+    parts = pl.DataFrame({"policy": ["a", "a"], "part": ["work", "idle"], "rental_cost_usd": [3e6, 1e6]})
+    yield "bill", charts.operations.bill(parts, **told)
     sizes = pl.DataFrame({"accelerators": [8.0, 64.0], "failures_per_day": [0.1, 1.0], "way": ["stated", "computed"]})
     yield "sizes", charts.operations.stated_and_computed(sizes, "failures_per_day", **told)
     saving = pl.DataFrame({"utilization": [0.5, 1.0], "horizon_years": [4.0, 4.0], "build_saving_usd": [-1e6, 1e6]})
@@ -52,7 +54,7 @@ def drawn():
 
 
 NAMES = ["tornado", "exceedance", "band", "waterfall", "cooling", "energy", "timeline", "sizes", "surface"]
-NAMES += ["prices", "offers", "paces"]
+NAMES += ["prices", "offers", "paces", "bill"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,5 @@
 import math
+import time
 
 import numpy as np
 import polars as pl
@@ -119,23 +120,52 @@ def test_the_seed_decides_the_run():
     assert fk.schedule(queue, plant, seed=1).jobs.equals(fk.schedule(queue, plant, seed=1).jobs)
 
 
-@pytest.mark.parametrize("name", ["seren", "kalos", "philly", "helios"])
-def test_synthetic_jobs_have_the_published_summary(name):
-    """Acme trace summary, arXiv:2403.07648, and Philly and Helios as printed beside it."""
-    seen = fk.workload(name, 400_000, seed=1)
-    told = fk.table("workloads").filter(pl.col("workload") == name).collect().row(0, named=True)
-    assert seen["run_s"].median() == pytest.approx(told["run_s_median"], rel=0.03)
-    assert seen["run_s"].mean() == pytest.approx(told["run_s_mean"], rel=0.05)
-    assert seen["accelerators"].mean() == pytest.approx(told["accelerators_mean"], rel=0.03)
-    assert seen["accelerators"].median() == 1.0
-    assert (seen["run_s"] * seen["accelerators"]).mean() == pytest.approx(told["accelerator_s_mean"], rel=0.2)
-    assert seen["run_s"].max() <= told["run_s_max"]
+PARTS = [f"{part}_cost_usd" for part in ("useful", "saves", "preemption", "failures", "spread")]
 
 
-def test_the_load_is_what_was_asked_for():
-    seen = fk.workload("helios", 200_000, 0.8, 4096)
-    asked = (seen["run_s"] * seen["accelerators"]).sum() / (seen["arrival_s"].max() * 4096)
-    assert asked == pytest.approx(0.8, rel=0.1)
+@pytest.mark.parametrize("policy", [Policy(), Policy(packed=False, preempt=False)])
+def test_the_parts_of_the_bill_sum_to_the_rent(policy):
+    plant = Plant(accelerators=2048, node_failures_per_node_day=0.05, rental_usd_per_accelerator_h=2.5)
+    found = fk.schedule(fk.workload("kalos", 2000, 1.0, 2048, seed=4), plant, policy)
+    bill, jobs = found.summary, found.jobs
+    assert bill["rental_cost_usd"] == pytest.approx(2.5 * bill["accelerator_hours"], rel=1e-12)
+    assert math.fsum(bill[part] for part in PARTS) == pytest.approx(bill["rental_cost_usd"], rel=1e-9)
+    assert jobs["rental_cost_usd"].sum() == pytest.approx(bill["rental_cost_usd"], rel=1e-9)
+    wasted = bill["preemption_cost_usd"] + bill["failures_cost_usd"]
+    assert jobs["wasted_cost_usd"].sum() == pytest.approx(wasted, rel=1e-9)
+    assert bill["useful_cost_usd"] / bill["rental_cost_usd"] == pytest.approx(bill["useful_share"], rel=1e-9)
+    assert all(bill[part] > 0.0 for part in PARTS if policy.preempt or part != "preemption_cost_usd")
+
+
+def test_a_preemption_costs_one_save_and_one_restart():
+    plant = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), plant.replace(rental_usd_per_accelerator_h=3600.0))
+    assert found.summary["preemption_cost_usd"] == pytest.approx(30.0 * 64)
+    assert found.jobs["wasted_cost_usd"].to_list() == pytest.approx([30.0 * 64, 0.0])
+    assert found.summary["saves_cost_usd"] == pytest.approx(550.0 * 0.01 * 64)
+
+
+def test_what_nobody_uses_is_paid_as_well():
+    found = fk.schedule(
+        jobs((0, 32, 100, 0), (200, 1, 1, 0)), CALM.replace(rental_usd_per_accelerator_h=3600.0)
+    ).summary
+    assert found["idle_cost_usd"] == pytest.approx(200 * 64 - 100 * 32)
+
+
+def test_a_scenario_says_what_it_knows_of_the_cluster():
+    run = fk.preset("deepseek_v3")
+    plant = Plant.of(run, spread_penalty=0.0)
+    assert (plant.accelerators, plant.rental_usd_per_accelerator_h) == (2048, 2.0)
+    assert plant.restart_s == run["restart_s"]
+    assert plant.spread_penalty == 0.0
+
+
+def test_a_hundred_thousand_jobs_take_seconds():
+    """Ten seconds for 100,000 jobs on 16,384 accelerators; here a tenth of the jobs in a tenth of the time."""
+    queue = fk.workload("kalos", 10_000, 1.2, 16384, seed=1)
+    start = time.process_time()
+    fk.schedule(queue, seed=1)
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize(
@@ -149,8 +179,6 @@ def test_the_load_is_what_was_asked_for():
         (lambda: Plant(repair_median_s=10.0, repair_mean_s=1.0), "repair_median_s"),
         (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), NEVER), "failed 1000 times without an end"),
         (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), BROKEN), "waits for more than a year"),
-        (lambda: fk.workload("kalo"), "nearest is 'kalos'"),
-        (lambda: fk.workload("kalos", load=0.0), "load = 0.0"),
     ],
 )
 def test_impossible_jobs_and_plants_are_refused(call, message):
