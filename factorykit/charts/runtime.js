@@ -152,6 +152,25 @@ function hush(spec, above = {}) {
   if (spec.mark && !named) spec.mark = { ...(spec.mark.type ? spec.mark : { type: spec.mark }), aria: false };
 }
 
+// On a narrow place no chart keeps wider row labels than that, whatever it asked for.
+function limitLabels(spec, labelLimit) {
+  for (const layer of spec.layer || []) limitLabels(layer, labelLimit);
+  const axis = spec.encoding?.y?.axis;
+  if (axis?.labelLimit > labelLimit) axis.labelLimit = labelLimit;
+}
+
+// In how many columns a legend that leaves its place on the right has to stand; 0 if it fits or stands in one.
+function fewerColumns(place, columns) {
+  const edge = place.getBoundingClientRect().right;
+  let fewer = 0;
+  for (const legend of place.querySelectorAll(".role-legend")) {
+    const { left, right, width } = legend.getBoundingClientRect();
+    const now = columns ?? legend.querySelectorAll(".role-legend-label text").length;
+    if (right > edge + 1 && now > 1) fewer = Math.max(1, Math.min(fewer || now - 1, Math.floor((now * (edge - left)) / width)));
+  }
+  return fewer;
+}
+
 class Chart {
   constructor(root, payload, options) {
     Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], apis: [], busy: false, again: false });
@@ -198,15 +217,26 @@ class Chart {
     const room = await width(place);
     wrapTitle(spec, room);
     hush(spec);
-    if (room < 480) spec.config.axis = { ...spec.config.axis, labelLimit: Math.round(room * 0.34) };
-    const api = await vegaEmbed(place, spec, {
+    if (room < 480) {
+      const labelLimit = Math.round(room * 0.4);
+      spec.config.axis = { ...spec.config.axis, labelLimit };
+      limitLabels(spec, labelLimit);
+      spec.config.axisX = { ...spec.config.axisX, titleAnchor: "end" };
+    }
+    const options = {
       mode: "vega-lite",
       renderer: "svg",
       actions: false,
       logLevel: 1, // errors; Vega-Lite warns of every chart with a step for its height
       tooltip: (handler, event, item, value) => this.tip(place, event, value, index),
       loader: { http: { mode: "same-origin" } },
-    });
+    };
+    let api = await vegaEmbed(place, spec, options);
+    for (let columns; (columns = fewerColumns(place, columns)); ) {
+      api.finalize();
+      spec.config.legend = { ...spec.config.legend, columns };
+      api = await vegaEmbed(place, spec, options);
+    }
     this.apis[index] = api;
     this.views[index] = api.view;
     place.style.minHeight = "";
