@@ -221,6 +221,7 @@ class Chart {
       const labelLimit = Math.round(room * 0.4);
       spec.config.axis = { ...spec.config.axis, labelLimit };
       limitLabels(spec, labelLimit);
+      spec.config.legend = { ...spec.config.legend, labelLimit: Math.round(room * 0.45) };
       spec.config.axisX = { ...spec.config.axisX, titleAnchor: "end" };
     }
     const options = {

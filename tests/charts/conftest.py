@@ -13,10 +13,10 @@ import pytest
 
 pytest.importorskip("altair", reason="the notebook extra is not installed; no chart was drawn")
 
-from made_charts import MAKERS, PRESETS
+from made_charts import MAKERS, PRESETS, wide
 
 from factorykit.charts.bundle import page_script
-from factorykit.charts.embed import html
+from factorykit.charts.embed import chart_payload, html
 from factorykit.charts.live import Live
 
 
@@ -37,7 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.joinpath("factorykit.js").write_text(page_script(), encoding="utf-8")
     charts = {name: html(make(PRESETS).payload) for name, make in MAKERS.items()}
     broken = '<div class="factorykit-chart"></div><script type="application/json">{"specs": [{"mark": 3}]}</script>'
-    for name, body in {**charts, "all": "".join(charts.values()), "broken": broken}.items():
+    pages = {**charts, "all": "".join(charts.values()), "broken": broken, "wide": html(chart_payload(wide()))}
+    for name, body in pages.items():
         folder.joinpath(f"{name}.html").write_text(
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Charts</title>'
             '<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">'

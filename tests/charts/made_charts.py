@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import altair as alt
+import polars as pl
+
 from factorykit.charts import checkpoint, compute, cost, performance
+from factorykit.charts.finish import finish
 from factorykit.charts.live import Live
 
 LARGE = {
@@ -44,3 +48,12 @@ MAKERS: dict[str, Callable[[Any], Live]] = {
     "cluster": compute.rate_and_power,
     "step": lambda _: performance.utilization_and_memory(STEPS),
 }
+
+
+def wide() -> dict[str, Any]:
+    """A chart whose legend and row labels are wider than a phone."""
+    names = [f"one of many long names, number {n}" for n in range(8)]
+    frame = pl.DataFrame({"name": names, "accelerators": [float(n + 1) for n in range(8)]})
+    axis = alt.Axis(labelLimit=400)
+    chart = alt.Chart(frame).mark_bar().encode(x="accelerators:Q", y=alt.Y("name:N", axis=axis), color="name:N")
+    return finish(chart, "Names", source="made up", description="Eight bars.").to_dict()

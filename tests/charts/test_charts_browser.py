@@ -181,6 +181,19 @@ def test_the_table_shows_the_curve(page: Any, address: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_legend_and_labels_stay_in_their_place(page: Any, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    look(page, address, "wide.html")
+    outside = page.evaluate("""() => {
+        const place = document.querySelector(".fk-view").getBoundingClientRect();
+        const texts = [...document.querySelectorAll(".fk-view svg text")].map((text) => text.getBoundingClientRect());
+        return texts.filter(({ left, right }) => left < place.left - 1 || right > place.right + 1).length;
+    }""")
+    assert outside == 0
+    assert page.locator(".fk-view .role-legend-label text").count() == 8
+
+
 def test_a_phone_shows_all_of_it(page: Any, address: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     look(page, address, "all.html")
