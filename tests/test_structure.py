@@ -98,6 +98,13 @@ def test_the_core_vocabulary_keeps_its_names_and_units(shared: Path) -> None:
         assert vocabulary()[name].unit == unit
 
 
+def test_every_default_has_a_row_that_says_where_it_comes_from() -> None:
+    told = {row["quantity"]: row["value"] for row in fk.table("defaults").collect().to_dicts()}
+    assert told == {row.name: row.default for row in vocabulary().values() if row.default is not None}, (
+        "data/sources/defaults.csv has one row for each default of factorykit/quantities.csv"
+    )
+
+
 def test_a_meaning_beyond_the_core_stands_alone(shared: Path) -> None:
     import polars as pl
 

@@ -43,7 +43,7 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
     fields = {field["name"]: field for field in resource["schema"]["fields"]}
     about = next(name for name, field in fields.items() if field.get("entity"))
     rows = table(table_name).with_row_index("row").collect()
-    own = [name for name in ("statement", "quantity") if name in fields]
+    own = [name for name in ("statement", "quantity") if name in fields and name != about]
     named = [about, *(name for name in own if name == "statement")]
     if key is not None:
         known = pl.concat([rows[name].rename("key") for name in named]).unique(maintain_order=True).to_list()

@@ -159,14 +159,41 @@ class Presets(Sourced):
     @dy.rule()
     def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
         """Compare each value with the bounds that the vocabulary gives its quantity."""
-        inside = pl.lit(value=False)
-        for name, this in vocabulary().items():
-            if not this.is_text:
-                value = pl.col("value")
-                above = value >= this.lower if this.bounds[0] == "[" else value > this.lower
-                below = value <= this.upper if this.bounds[-1] == "]" else value < this.upper
-                inside = pl.when(pl.col("quantity") == name).then(above & below).otherwise(inside)
-        return inside
+        return _within_bounds()
+
+
+class Defaults(Sourced):
+    """Defaults.
+
+    A row is the value at which a quantity of the vocabulary starts, and where that value comes from: stated by the
+    source, computed from its numbers, neutral because it leaves the part out, or chosen here, which says nothing about
+    the world.
+    """
+
+    quantity = dy.String(
+        primary_key=True,
+        regex=KEY,
+        description="quantity of the vocabulary",
+        metadata={"vocabulary": True, "entity": True},
+    )
+    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+    basis = text("where it comes from", required=True, one_of=("stated", "computed", "neutral", "chosen"))
+
+    @dy.rule()
+    def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
+        """Compare each value with the bounds that the vocabulary gives its quantity."""
+        return _within_bounds()
+
+
+def _within_bounds() -> pl.Expr:
+    inside = pl.lit(value=False)
+    for name, this in vocabulary().items():
+        if not this.is_text:
+            value = pl.col("value")
+            above = value >= this.lower if this.bounds[0] == "[" else value > this.lower
+            below = value <= this.upper if this.bounds[-1] == "]" else value < this.upper
+            inside = pl.when(pl.col("quantity") == name).then(above & below).otherwise(inside)
+    return inside
 
 
 class Architectures(Sourced):
