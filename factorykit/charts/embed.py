@@ -17,7 +17,6 @@ import polars as pl
 
 from factorykit.charts.bundle import VEGA_LITE
 from factorykit.charts.encoding import title
-from factorykit.charts.live import Live, summary_lines
 from factorykit.charts.theme import INK, STILL_INK, config
 from factorykit.quantities import vocabulary
 
@@ -119,16 +118,24 @@ def summary(spec: Mapping[str, Any]) -> str:
     return "\n".join([_words(spec), *summary_lines(drawn(spec))])
 
 
-def mimebundle(chart: Live | Mapping[str, Any]) -> dict[str, str]:
-    """Return text/html and text/plain of a live chart or of a Vega-Lite specification."""
-    if isinstance(chart, Live):
-        return {"text/html": html(chart.payload), "text/plain": chart.summary()}
-    return {"text/html": html(chart_payload(chart)), "text/plain": summary(chart)}
+def mimebundle(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Return text/html and text/plain of a Vega-Lite specification."""
+    return {"text/html": html(chart_payload(spec)), "text/plain": summary(spec)}
 
 
 def renderer(spec: dict[str, Any], **_: Any) -> dict[str, str]:
     """Render an Altair chart; registered with Altair as ``factorykit``."""
     return mimebundle(spec)
+
+
+def summary_lines(frame: pl.DataFrame) -> list[str]:
+    """Return rows and, per column of numbers, minimum, median and maximum, aligned."""
+    numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric() and column.count()]
+    values = [(column.name, column.min(), column.median(), column.max()) for column in numbers]
+    table = [(f"{frame.height} rows", "min", "median", "max")]
+    table += [(name, *(f"{value:.6g}" for value in three)) for name, *three in values]  # type: ignore[misc]
+    width = max(len(row[0]) for row in table)
+    return [f"{name:<{width}}{low:>13}{middle:>13}{high:>13}" for name, low, middle, high in table]
 
 
 def _scale(name: str) -> float:

@@ -8,7 +8,7 @@ drawn on a page without a kernel and in JupyterLab, where widgets set the same p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,17 +16,18 @@ from typing import Any
 import polars as pl
 
 from factorykit.charts import encoding
+from factorykit.charts.control import Control, control
+from factorykit.charts.embed import html, summary_lines
+from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
-from factorykit.formulas.terms import Number, Symbol, as_vega, steps
+from factorykit.errors import MissingQuantity, UnknownName, unknown
+from factorykit.formulas.terms import Symbol, as_vega
 from factorykit.model import layout
 from factorykit.model.evaluate import evaluate
 from factorykit.model.graph import available, chain, leaves
 from factorykit.quantities import Quantity, quantity, vocabulary
 
 GRID_POINTS = 121
-SLIDER_STEPS = 200
-REPEATING = frozenset({"log1p", "expm1"})
 
 
 @dataclass(frozen=True)
@@ -36,105 +37,6 @@ class Case:
     label: str
     using: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, float | str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Control:
-    """What a slider has to know, read from the vocabulary."""
-
-    name: str
-    label: str
-    unit: str
-    minimum: float
-    maximum: float
-    scale: str
-    whole: bool
-    value: float
-    doubling: bool = False
-
-    @property
-    def payload(self) -> dict[str, Any]:
-        """What the script needs to make the slider: a step is a part of the range, of its logarithm, or a doubling."""
-        doublings = math.floor(math.log2(self.maximum / self.minimum)) if self.doubling else 0
-        return {
-            "name": self.name,
-            "label": self.label,
-            "meaning": quantity(self.name).meaning,
-            "min": self.minimum,
-            "max": self.minimum * 2.0**doublings if doublings else self.maximum,
-            "scale": "doubling" if doublings else self.scale,
-            "whole": self.whole,
-            "steps": doublings or SLIDER_STEPS,
-        }
-
-
-def control(name: str, value: float, *, doubling: bool = False) -> Control:
-    """Return the control of a quantity that starts at ``value``; its range is widened to hold it.
-
-    With ``doubling`` it moves by factors of two.
-
-    Raises
-    ------
-    ScenarioError
-        If the vocabulary has no slider for it, or the value is refused.
-
-    >>> control("mfu", 0.4).unit, control("mfu", 0.4).maximum
-    ('%', 0.7)
-    """
-    row = quantity(name)
-    if row.slider_min is None or row.slider_max is None:
-        raise ScenarioError(f"{name} has no slider; give slider_min and slider_max in the vocabulary")
-    value = float(row.check(value))
-    unit = row.display_unit or ("" if row.unit == "1" else row.unit)
-    return Control(
-        name,
-        row.label,
-        unit,
-        min(row.slider_min, value),
-        max(row.slider_max, value),
-        row.slider_scale,
-        row.unit == "1" and row.slider_max > 10,
-        value,
-        doubling,
-    )
-
-
-class Program:
-    """Vega expressions for a chain of formulas, each written once."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self.signals: list[dict[str, str]] = []
-        self.columns: list[dict[str, str]] = []
-        self._taken = set(taken)
-        self._known: dict[str, str] = {}
-
-    def compute(self, have: Mapping[str, str], outputs: Sequence[str], using: Mapping[str, str]) -> dict[str, str]:
-        """Return an expression for every quantity between ``have`` and ``outputs``."""
-        have = dict(have)
-        for step in chain(have.keys(), outputs, using):
-            local = dict(have)
-            for name, part in steps(step.term, step.quantity, REPEATING):
-                local[name] = as_vega(part, local)
-                if not isinstance(part, (Symbol, Number)):
-                    local[name] = self.emit(name, local[name])
-            have[step.quantity] = local[step.quantity]
-        return have
-
-    def emit(self, name: str, expression: str) -> str:
-        """Give the expression a name, unless it has one, and return what it is called from there."""
-        if expression not in self._known:
-            unique, n = name, 1
-            while unique in self._taken:
-                n += 1
-                unique = f"{name}_case{n}"
-            self._taken.add(unique)
-            if "datum[" in expression:
-                self.columns.append({"calculate": expression, "as": unique})
-                self._known[expression] = encoding.datum(unique)
-            else:
-                self.signals.append({"name": unique, "expr": expression})
-                self._known[expression] = unique
-        return self._known[expression]
 
 
 @dataclass(frozen=True)
@@ -343,9 +245,7 @@ class Live:
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
-        from factorykit.charts.embed import mimebundle
-
-        return mimebundle(self)
+        return {"text/html": html(self.payload), "text/plain": self.summary()}
 
     # What the chart is, as a payload for the script.
 
@@ -612,13 +512,3 @@ def _described(name: str, label: str) -> dict[str, Any]:
 def _pairs(values: Mapping[str, float]) -> list[str]:
     width = max(map(len, values))
     return [f"  {name:<{width}}  {value:.6g}" for name, value in values.items()]
-
-
-def summary_lines(frame: pl.DataFrame) -> list[str]:
-    """Return rows and, per column of numbers, minimum, median and maximum, aligned."""
-    numbers = [column for column in frame.iter_columns() if column.dtype.is_numeric() and column.count()]
-    values = [(column.name, column.min(), column.median(), column.max()) for column in numbers]
-    table = [(f"{frame.height} rows", "min", "median", "max")]
-    table += [(name, *(f"{value:.6g}" for value in three)) for name, *three in values]  # type: ignore[misc]
-    width = max(len(row[0]) for row in table)
-    return [f"{name:<{width}}{low:>13}{middle:>13}{high:>13}" for name, low, middle, high in table]

@@ -11,7 +11,7 @@ import ipywidgets
 import traitlets
 
 from factorykit.charts.bundle import page_script
-from factorykit.charts.live import Control, control
+from factorykit.charts.control import Control, control
 from factorykit.quantities import quantity
 
 

@@ -9,8 +9,8 @@ import polars as pl
 import traitlets
 from ipywidgets import widget_serialization
 
-from factorykit.charts.embed import chart_payload, html, summary
-from factorykit.charts.live import Live, summary_lines
+from factorykit.charts.embed import chart_payload, html, summary, summary_lines
+from factorykit.charts.live import Live
 from factorykit.errors import ScenarioError, UnknownName, unknown
 from factorykit.widgets.controls import Scripted
 

@@ -99,9 +99,9 @@ def test_preset_and_reset_reach_the_chart(lab: tuple[Any, str, Path]) -> None:
 
 def test_stored_outputs_show_a_picture_before_anything_is_run(lab: tuple[Any, str, Path]) -> None:
     page, address, folder = lab
-    from factorykit.charts import checkpoint, mimebundle
+    from factorykit.charts import checkpoint
 
-    data = mimebundle(checkpoint.goodput_by_interval())
+    data = checkpoint.goodput_by_interval()._repr_mimebundle_()
     output = {"output_type": "display_data", "metadata": {}, "data": data}
     write(folder, "stored.ipynb", ["1"])
     notebook = json.loads((folder / "stored.ipynb").read_text())

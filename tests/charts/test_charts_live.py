@@ -11,7 +11,8 @@ import vl_convert
 from conftest_values import encoded_fields, known_fields
 
 from factorykit.charts.checkpoint import MODELS, goodput_by_interval
-from factorykit.charts.live import Case, Live, control
+from factorykit.charts.control import control
+from factorykit.charts.live import Case, Live
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
 from factorykit.model.evaluate import evaluate
 from factorykit.quantities import quantity

@@ -14,7 +14,7 @@ pytest.importorskip("anywidget", reason="the notebook extra is not installed; no
 import altair as alt
 
 from factorykit.charts import checkpoint, compute, cost
-from factorykit.charts.live import control
+from factorykit.charts.control import control
 from factorykit.errors import FactorykitError, ScenarioError, UnknownName, UnknownQuantity
 from factorykit.quantities import quantity
 from factorykit.widgets import Explorer, LiveChart, Slider, explore, slider

@@ -1,0 +1,51 @@
+"""Formulas as Vega expressions: what depends on no column becomes a signal, the rest a column of the chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from factorykit.charts import encoding
+from factorykit.formulas.terms import Number, Symbol, as_vega, steps
+from factorykit.model.graph import chain
+
+REPEATING: Final = frozenset({"log1p", "expm1"})
+"""Functions whose Vega form repeats its argument."""
+
+
+class Program:
+    """Vega expressions for a chain of formulas, each written once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.signals: list[dict[str, str]] = []
+        self.columns: list[dict[str, str]] = []
+        self._taken = set(taken)
+        self._known: dict[str, str] = {}
+
+    def compute(self, have: Mapping[str, str], outputs: Sequence[str], using: Mapping[str, str]) -> dict[str, str]:
+        """Return an expression for every quantity between ``have`` and ``outputs``."""
+        have = dict(have)
+        for step in chain(have.keys(), outputs, using):
+            local = dict(have)
+            for name, part in steps(step.term, step.quantity, REPEATING):
+                local[name] = as_vega(part, local)
+                if not isinstance(part, (Symbol, Number)):
+                    local[name] = self.emit(name, local[name])
+            have[step.quantity] = local[step.quantity]
+        return have
+
+    def emit(self, name: str, expression: str) -> str:
+        """Give the expression a name, unless it has one, and return what it is called from there."""
+        if expression not in self._known:
+            unique, n = name, 1
+            while unique in self._taken:
+                n += 1
+                unique = f"{name}_case{n}"
+            self._taken.add(unique)
+            if "datum[" in expression:
+                self.columns.append({"calculate": expression, "as": unique})
+                self._known[expression] = encoding.datum(unique)
+            else:
+                self.signals.append({"name": unique, "expr": expression})
+                self._known[expression] = unique
+        return self._known[expression]
