@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from factorykit import datasets
 from factorykit.model.calibrate import Measured, fit
@@ -50,15 +51,21 @@ def main() -> None:
 
 
 def necessary_spread(measured: Measured, values: dict[str, dict[str, float]]) -> float:
-    """Return the spread of the model with which 90 % of rows lie in the interval found without their family."""
+    """Return the spread of the model with which 90 % of rows lie in the interval found without their family.
+
+    Rows count as in the fit: those of one group, near-copies of each other, as the root of their number.
+    """
     frame = measured.frame
-    misses, others = [], []
+    misses, others, weights = [], [], []
+    sizes = frame.group_by("group").agg(pl.col("row").n_unique().alias("size"))
+    size = frame.join(sizes, on="group", how="left", maintain_order="left")["size"].to_numpy()
     given = constants()
     for family in sorted(set(frame["family"])):
         at = measured.chosen(values[family])
         mine = at[(frame["family"].to_numpy() == family)[at]]
         predicted = measured.results(values[family])["step_s"][mine]
         misses.extend(np.abs(np.log(frame["measured_s"].to_numpy()[mine] / predicted)))
+        weights.extend(size[mine] ** -0.5)
         seen = frame["evidence_families"].to_numpy()[mine] - 1.0
         beyond = np.log2(np.maximum(frame["accelerators"].to_numpy()[mine] / given["scale_seen"], 1.0))
         others.extend(
@@ -66,11 +73,11 @@ def necessary_spread(measured: Measured, values: dict[str, dict[str, float]]) ->
             + frame["assumed_inputs"].to_numpy()[mine] * given["spread_assumed"] ** 2
             + (given["spread_scale"] * beyond) ** 2
         )
-    misses_, others_ = np.array(misses), np.array(others)
+    misses_, others_, weights_ = np.array(misses), np.array(others), np.array(weights)
     low, high = 1e-3, 1.0
     for _ in range(60):
         middle = math.sqrt(low * high)
-        covered = np.mean(misses_ <= NORMAL_95 * np.sqrt(middle**2 + others_))
+        covered = np.average(misses_ <= NORMAL_95 * np.sqrt(middle**2 + others_), weights=weights_)
         low, high = (middle, high) if covered < 0.90 else (low, middle)
     return high
 

@@ -15,6 +15,14 @@ NORMAL_95 = 1.6448536269514722
 """Quantile of the normal distribution: 90 % lie between minus and plus this many standard deviations."""
 BACKWARD_ELEMENTWISE = 1.2
 """Traffic of the element-wise backward over its forward: masks and inputs read again, gradients written."""
+FUSED_ATTENTION_YEAR = 2022.4
+"""Year and part of a year in which fused attention was published (FlashAttention, May 2022)."""
+CAST_BYTES = 4.0
+"""Bytes per element of an 8-bit matrix product's input: 16 bits read, 8 written, and 8 once more transposed."""
+FLOP_PER_EXPONENTIAL = 256.0
+"""Dense 16-bit FLOP in the time of one exponential on H100."""
+ROUTED_BYTES = 24.0
+"""Bytes per routed element: permuted, exchanged and sorted to experts, and all three back, each read and written."""
 
 
 def tuned() -> Numeric:
@@ -95,19 +103,79 @@ def assumed_inputs() -> Numeric:
     return 0.0
 
 
-def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric) -> Numeric:
+def generation() -> Numeric:
+    r"""No generation that was measured, where nobody names the chip.
+
+    .. math:: \text{other}
+
+    Returns
+    -------
+    generation : numeric
+        Volta | ampere | ada | hopper | blackwell | rubin | cdna2 | cdna3 | cdna4 | tpu | gaudi | trainium | other.
+        [text]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] S. Bekman, "Machine learning engineering," 744d01e, 2026, chapter on accelerators.
+
+    Examples
+    --------
+    >>> generation()
+    'other'
+    """
+    return "other"
+
+
+def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
+    r"""Exponentials per second where nobody states the chip's special function units: as many per FLOP as on H100.
+
+    .. math:: F_{16} / 256
+
+    Parameters
+    ----------
+    peak_16bit_flop_per_s : numeric
+        Dense peak of one chip in bf16 or fp16. [FLOP/s]
+
+    Returns
+    -------
+    exponentials_per_s : numeric
+        Exponentials that the special function units of one chip compute. [1/s]
+
+    Notes
+    -----
+    989 TFLOP/s beside 3.9 billion exponentials in a millisecond on H100; 128 FLOP on A100, 450 on B200, 234 on GB300.
+
+    References
+    ----------
+    .. [1] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 3.2.
+
+    Examples
+    --------
+    >>> exponentials_per_s(1.024e15) / 1e12
+    4.0
+    """
+    return peak_16bit_flop_per_s / FLOP_PER_EXPONENTIAL
+
+
+def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric, tuned: Numeric) -> Numeric:
     r"""How far the software of a run has come on its chip.
 
-    .. math:: 1 - \mathrm{e}^{-\max(y + \frac12 - y_c,\, 0) / \tau}
+    .. math:: 1 - (1 - u)\, \mathrm{e}^{-\max(y + \frac12 - y_c,\, 0) / \tau}
 
     Parameters
     ----------
     software_year : numeric
         Calendar year of the software a run used. [1]
     chip_year : numeric
-        Year and part of a year in which the chip was released. [1]
+        Year and part of a year in which the first chip of the generation was released. [1]
     maturity_years : numeric
         Time in which the lag of software behind a new chip falls by e. [1]
+    tuned : numeric
+        1 if the chip's maker tuned the run and published it; such rows are best cases. [1]
 
     Returns
     -------
@@ -117,7 +185,8 @@ def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric
     Notes
     -----
     The middle of the calendar year counts. New chips run old kernels at first: FlashAttention 2 ran on H100 without its
-    new instructions for a year.
+    new instructions for a year. Who makes the chip has its kernels ready when it appears. A second chip of a generation
+    runs the kernels of the first.
 
     References
     ----------
@@ -125,16 +194,61 @@ def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric
 
     Examples
     --------
-    >>> round(maturity(2025.0, 2022.75, 1.5), 2)
+    >>> round(maturity(2025.0, 2022.75, 1.5, 0.0), 2)
     0.84
     """
-    return 1.0 - exp(-maximum(software_year + 0.5 - chip_year, 0.0) / maturity_years)
+    return 1.0 - (1.0 - tuned) * exp(-maximum(software_year + 0.5 - chip_year, 0.0) / maturity_years)
+
+
+def generation_share(
+    generation: Numeric, ampere_share: Numeric, blackwell_share: Numeric, tpu_share: Numeric
+) -> Numeric:
+    r"""Sustained share of the ceiling on one generation of chips over that on Hopper.
+
+    .. math:: \eta_g
+
+    Parameters
+    ----------
+    generation : text
+        Volta | ampere | ada | hopper | blackwell | rubin | cdna2 | cdna3 | cdna4 | tpu | gaudi | trainium | other.
+        [text]
+    ampere_share : numeric
+        Share of the matrix-product ceiling that Ampere sustains over that of Hopper. [1]
+    blackwell_share : numeric
+        Share of the matrix-product ceiling that Blackwell sustains over that of Hopper. [1]
+    tpu_share : numeric
+        Share of the matrix-product ceiling that TPUs sustain over that of Hopper. [1]
+
+    Returns
+    -------
+    generation_share : numeric
+        Share of the matrix-product ceiling that a generation of chips sustains over that of Hopper. [1]
+
+    Notes
+    -----
+    A ceiling is one product, cold; a run holds its rate as long as power and heat allow. A100 holds its clock at design
+    power, B200 half of its peak. Generations that nobody measured are taken as Hopper.
+
+    References
+    ----------
+    .. [1] MooreThreads, "SimuMax," 2026, configs/system: 697 matrix products measured on A100 and B200.
+
+    Examples
+    --------
+    >>> generation_share("blackwell", 1.02, 0.84, 1.15), generation_share("cdna3", 1.02, 0.84, 1.15)
+    (0.84, 1.0)
+    """
+    not_blackwell = where(equal(generation, "tpu"), tpu_share, 1.0)
+    return where(
+        equal(generation, "ampere"), ampere_share, where(equal(generation, "blackwell"), blackwell_share, not_blackwell)
+    )
 
 
 def gemm_16bit_flop_per_s(
     peak_16bit_flop_per_s: Numeric,
     gemm_ceiling_16bit: Numeric,
     gemm_share_16bit: Numeric,
+    generation_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
     tuned: Numeric,
@@ -145,8 +259,8 @@ def gemm_16bit_flop_per_s(
     r"""Rate that large matrix products sustain in 16 bits.
 
     .. math::
-        F_{16}\, \kappa_{16}\, \eta_{16} \left[1 - (1 - \mu)(1 - \eta_{young})\right] \left[1 + u (\eta_u - 1)\right]
-        \pi^{x}
+        F_{16}\, \kappa_{16}\, \eta_{16}\, \eta_g \left[1 - (1 - \mu)(1 - \eta_{young})\right]
+        \left[1 + u (\eta_u - 1)\right] \pi^{x}
 
     Parameters
     ----------
@@ -156,6 +270,8 @@ def gemm_16bit_flop_per_s(
         Best rate that any matrix product reached on the chip in 16 bits, over the dense peak. [1]
     gemm_share_16bit : numeric
         Share of the ceiling that long runs sustain over all matrix products in 16 bits. [1]
+    generation_share : numeric
+        Share of the matrix-product ceiling that a generation of chips sustains over that of Hopper. [1]
     maturity : numeric
         1 for software as good as it gets on a chip; less for a chip that is new. [1]
     young_gemm_share : numeric
@@ -184,14 +300,13 @@ def gemm_16bit_flop_per_s(
 
     Examples
     --------
-    >>> gemm_16bit_flop_per_s(1e15, 0.8, 0.85, 1.0, 0.8, 0.0, 1.2, 1.0, 0.4) / 1e12
+    >>> gemm_16bit_flop_per_s(1e15, 0.8, 0.85, 1.0, 1.0, 0.8, 0.0, 1.2, 1.0, 0.4) / 1e12
     680.0
     """
     grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
     gain = 1.0 + tuned * (tuning_gain - 1.0)
-    return (
-        peak_16bit_flop_per_s * gemm_ceiling_16bit * gemm_share_16bit * grown * gain * power_limit_share**power_exponent
-    )
+    sustained = gemm_ceiling_16bit * gemm_share_16bit * generation_share
+    return peak_16bit_flop_per_s * sustained * grown * gain * power_limit_share**power_exponent
 
 
 def gemm_flop_per_s(
@@ -201,6 +316,7 @@ def gemm_flop_per_s(
     gemm_share_16bit: Numeric,
     gemm_share_8bit: Numeric,
     gemm_share_block: Numeric,
+    generation_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
     tuned: Numeric,
@@ -211,7 +327,8 @@ def gemm_flop_per_s(
     r"""Rate that large matrix products sustain at the precision of the run.
 
     .. math::
-        F\, \kappa\, \eta_{prec} \left[1 - (1 - \mu)(1 - \eta_{young})\right] \left[1 + u (\eta_u - 1)\right] \pi^{x}
+        F\, \kappa\, \eta_{prec}\, \eta_g \left[1 - (1 - \mu)(1 - \eta_{young})\right]
+        \left[1 + u (\eta_u - 1)\right] \pi^{x}
 
     Parameters
     ----------
@@ -228,6 +345,8 @@ def gemm_flop_per_s(
     gemm_share_block : numeric
         Share of the ceiling that long runs sustain over all matrix products in block-scaled formats (mxfp8 and nvfp4).
         [1]
+    generation_share : numeric
+        Share of the matrix-product ceiling that a generation of chips sustains over that of Hopper. [1]
     maturity : numeric
         1 for software as good as it gets on a chip; less for a chip that is new. [1]
     young_gemm_share : numeric
@@ -248,7 +367,7 @@ def gemm_flop_per_s(
 
     Notes
     -----
-    Casting and scaling are in the share.
+    The casts that feed narrow products are counted as element-wise work.
 
     References
     ----------
@@ -256,7 +375,7 @@ def gemm_flop_per_s(
 
     Examples
     --------
-    >>> gemm_flop_per_s(2e15, 0.7, "fp8", 0.85, 1.0, 0.9, 1.0, 0.8, 0.0, 1.2, 1.0, 0.4) / 1e12
+    >>> gemm_flop_per_s(2e15, 0.7, "fp8", 0.85, 1.0, 0.9, 1.0, 1.0, 0.8, 0.0, 1.2, 1.0, 0.4) / 1e12
     1400.0
     """
     narrow = where(equal(precision, "fp8"), gemm_share_8bit, gemm_share_block)
@@ -264,7 +383,8 @@ def gemm_flop_per_s(
     sustained = where(equal(precision, "bf16"), gemm_share_16bit, not_bf16)
     grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
     gain = 1.0 + tuned * (tuning_gain - 1.0)
-    return peak_flop_per_s * gemm_ceiling * sustained * grown * gain * power_limit_share**power_exponent
+    share = gemm_ceiling * sustained * generation_share
+    return peak_flop_per_s * share * grown * gain * power_limit_share**power_exponent
 
 
 def sustained_memory_bytes_per_s(memory_bytes_per_s: Numeric, memory_rate_share: Numeric) -> Numeric:
@@ -317,12 +437,13 @@ def layer_gemm_s(
     tensor_parallel: Numeric,
     gemm_flop_per_s: Numeric,
     gemm_traffic_factor: Numeric,
+    gradient_bytes_per_parameter: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
     r"""Time of one forward of one micro-batch through the weights of a mean layer.
 
     .. math::
-        \frac{w}{F_g} + k_t \frac{w}{B_s} \left(\frac{1}{T_x} + \frac{1}{h} + \frac{t}{f_x}\right), \qquad
+        \frac{w}{F_g} + k_t \frac{w}{B_s} \left(\frac{2 + b_g}{3 T_x} + \frac{1}{h} + \frac{t}{f_x}\right), \qquad
         w = \frac{2 T}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} (\tfrac{k}{E} N_{re} + N_{sh})\right]
 
     Parameters
@@ -359,6 +480,8 @@ def layer_gemm_s(
         Rate that large matrix products sustain in a long run at the precision of the run. [FLOP/s]
     gemm_traffic_factor : numeric
         Time of a matrix product beyond its arithmetic, in units of reading and writing each matrix once. [1]
+    gradient_bytes_per_parameter : numeric
+        Bytes of one gradient: 2 or 4, or 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
     sustained_memory_bytes_per_s : numeric
         Rate of the memory on the package that kernels sustain. [byte/s]
 
@@ -370,7 +493,9 @@ def layer_gemm_s(
     Notes
     -----
     The second term is the traffic of a product: its inverse intensity is the sum of the inverse sizes. It makes small
-    products slow without a fitted curve. An expert sees :math:`T_x = T k e / E` tokens of a micro-batch.
+    products slow without a fitted curve. The weights are read forward and backward, and their gradient is read and
+    written as it accumulates: two plus :math:`b_g` bytes in the mean of three products, where 2 bytes are usual. An
+    expert sees :math:`T_x = T k e / E` tokens of a micro-batch.
 
     References
     ----------
@@ -379,8 +504,8 @@ def layer_gemm_s(
     Examples
     --------
     >>> args = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0, 0.0, 0.0, 1.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0)
-    >>> round(layer_gemm_s(*args, 7e14, 1.2, 2.7e12), 4)
-    0.0217
+    >>> round(layer_gemm_s(*args, 7e14, 1.2, 4.0, 2.7e12), 4)
+    0.0225
     """
     moe = moe_layers / layers
     share = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0)
@@ -388,7 +513,8 @@ def layer_gemm_s(
     work = 2.0 * micro_batch_tokens * (attention_parameters + mixed) / tensor_parallel
     rows = where(moe_layers > 0.0, micro_batch_tokens * maximum(share, 1e-9) * expert_parallel, micro_batch_tokens)
     width = where(moe_layers > 0.0, expert_ffn_size, ffn_size)
-    inverse_intensity = 1.0 / rows + 1.0 / hidden_size + tensor_parallel / maximum(width, 1.0)
+    weights = (2.0 + gradient_bytes_per_parameter) / 3.0
+    inverse_intensity = weights / rows + 1.0 / hidden_size + tensor_parallel / maximum(width, 1.0)
     traffic = gemm_traffic_factor * work * inverse_intensity / sustained_memory_bytes_per_s
     return work / gemm_flop_per_s + traffic
 
@@ -402,8 +528,14 @@ def layer_attention_s(
     value_head_size: Numeric,
     tensor_parallel: Numeric,
     flash_attention: Numeric,
+    peak_16bit_flop_per_s: Numeric,
+    exponentials_per_s: Numeric,
     gemm_16bit_flop_per_s: Numeric,
     attention_share: Numeric,
+    power_limit_share: Numeric,
+    power_exponent: Numeric,
+    software_year: Numeric,
+    maturity_years: Numeric,
     maturity: Numeric,
     young_attention_share: Numeric,
     score_bytes: Numeric,
@@ -412,8 +544,9 @@ def layer_attention_s(
     r"""Time of one forward of one micro-batch through the attention core of one layer.
 
     .. math::
-        \frac{T s a (d + d_r + d_v)}{t F_{16} \eta_a} \quad \text{fused}, \qquad
-        \frac{2 T s a (d + d_r + d_v)}{t F_{16}} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
+        \frac{T s a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a} + \frac{1}{2 E}\right)
+        \quad \text{fused}, \qquad
+        \frac{2 T s a (d + d_r + d_v)}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
 
     Parameters
     ----------
@@ -433,10 +566,22 @@ def layer_attention_s(
         Ways one layer is split. [1]
     flash_attention : numeric
         1 if attention scores never reach memory. [1]
+    peak_16bit_flop_per_s : numeric
+        Dense peak of one chip in bf16 or fp16. [FLOP/s]
+    exponentials_per_s : numeric
+        Exponentials that the special function units of one chip compute. [1/s]
     gemm_16bit_flop_per_s : numeric
         Rate that large matrix products sustain in a long run in 16 bits. [FLOP/s]
     attention_share : numeric
-        Rate of fused attention over the sustained matrix-product rate. [1]
+        Rate of the products within fused attention over the dense 16-bit peak. [1]
+    power_limit_share : numeric
+        Power that a chip may draw over its design power. [1]
+    power_exponent : numeric
+        Power of the power limit with which the rate falls. [1]
+    software_year : numeric
+        Calendar year of the software a run used. [1]
+    maturity_years : numeric
+        Time in which the lag of software behind a new chip falls by e. [1]
     maturity : numeric
         1 for software as good as it gets on a chip; less for a chip that is new. [1]
     young_attention_share : numeric
@@ -454,22 +599,31 @@ def layer_attention_s(
     Notes
     -----
     A fused kernel does the causal half; an unfused one the whole square, and writes it to memory. Always in 16 bits.
+    Every score takes one exponential, which is why attention keeps less of the peak where chips grew more matrix units
+    than special function units. Kernels ripen twice, :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`: on the chip, and
+    since fused attention was published.
 
     References
     ----------
     .. [1] T. Dao, "FlashAttention-2," arXiv:2307.08691, 2023, section 4.1.
-    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1.
+    .. [2] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 3.2: exponentials beside products.
+    .. [3] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1.
 
     Examples
     --------
     >>> shape = (8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
-    >>> round(layer_attention_s(*shape, 1.0, 7e14, 0.5, 1.0, 0.6, 25.0, 2.7e12), 5)
-    0.00314
+    >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 1.0, 0.4, 2026.0, 1.5)
+    >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 25.0, 2.7e12), 5)
+    0.00252
     """
     square = micro_batch_tokens * sequence_length * attention_heads / tensor_parallel
     work = square * (head_size + rope_head_size + value_head_size)
-    grown = 1.0 - (1.0 - maturity) * (1.0 - young_attention_share)
-    fused = work / (gemm_16bit_flop_per_s * attention_share * grown)
+    age = 1.0 - exp(-maximum(software_year + 0.5 - FUSED_ATTENTION_YEAR, 0.0) / maturity_years)
+    ripe = (1.0 - (1.0 - maturity) * (1.0 - young_attention_share)) * (
+        1.0 - (1.0 - age) * (1.0 - young_attention_share)
+    )
+    alone = work / (peak_16bit_flop_per_s * attention_share) + 0.5 * square / exponentials_per_s
+    fused = alone / (ripe * power_limit_share**power_exponent)
     unfused = 2.0 * work / gemm_16bit_flop_per_s + score_bytes * square / (3.0 * sustained_memory_bytes_per_s)
     return where(flash_attention > 0.0, fused, unfused)
 
@@ -487,20 +641,19 @@ def layer_elementwise_s(
     experts_per_token: Numeric,
     shared_experts: Numeric,
     expert_ffn_size: Numeric,
+    precision: Numeric,
     tensor_parallel: Numeric,
     kept_rows_share: Numeric,
     elementwise_factor: Numeric,
     software_gain_per_year: Numeric,
     software_year: Numeric,
-    tuned: Numeric,
-    tuning_gain: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
     r"""Time of one forward of one micro-batch through norms, residuals, activations and routing of a mean layer.
 
     .. math::
         k_e\, \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s} \left[\frac{20 h}{t_s}
-        + \frac{(2 + 4 g) f + 6 (a + 2 a_{kv}) d + 12 k h}{t}\right]
+        + \frac{(2 + 4 g) f + 6 (a + 2 a_{kv}) d + 24 k h + 4 (2 h + a d + f) [8 \text{ bits}]}{t}\right]
 
     Parameters
     ----------
@@ -528,6 +681,8 @@ def layer_elementwise_s(
         Experts of the routed width that every token visits; a fraction if their width is another. [1]
     expert_ffn_size : numeric
         Width of one routed expert. [1]
+    precision : text
+        Bf16 | fp8 | mxfp8 | nvfp4. [text]
     tensor_parallel : numeric
         Ways one layer is split. [1]
     kept_rows_share : numeric
@@ -539,10 +694,6 @@ def layer_elementwise_s(
         Share by which element-wise and launch time fall each year as software gets better. [1]
     software_year : numeric
         Calendar year of the software a run used. [1]
-    tuned : numeric
-        1 if the chip's maker tuned the run and published it; such rows are best cases. [1]
-    tuning_gain : numeric
-        Rate of a run that the chip's maker tuned over that of others. [1]
     sustained_memory_bytes_per_s : numeric
         Rate of the memory on the package that kernels sustain. [byte/s]
 
@@ -554,7 +705,9 @@ def layer_elementwise_s(
     Notes
     -----
     Two norms, two residual sums, rotation and copies of query, key and value, and the activation, each read and written
-    once in 16 bits; permuting tokens to experts reads and writes them. The year counts from 2022 to 2028.
+    once in 16 bits; tokens on their way to experts and back in six passes. Products in 8 bits or fewer cast their
+    inputs first: of the projections, of attention's output and of both halves of the feed-forward. The year counts from
+    2022 to 2028.
 
     References
     ----------
@@ -562,18 +715,20 @@ def layer_elementwise_s(
 
     Examples
     --------
-    >>> args = (8192.0, 8192.0, 64.0, 8.0, 128.0, 28672.0, 1.0, 80.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
-    >>> round(layer_elementwise_s(*args, 1.3, 0.03, 2024.0, 0.0, 1.2, 2.7e12), 5)
+    >>> args = (8192.0, 8192.0, 64.0, 8.0, 128.0, 28672.0, 1.0, 80.0, 0.0, 0.0, 0.0, 0.0)
+    >>> round(layer_elementwise_s(*args, "bf16", 1.0, 1.0, 1.3, 0.03, 2024.0, 2.7e12), 5)
     0.00157
     """
     moe = moe_layers / layers
     inner = (1.0 - moe) * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
     heads = 6.0 * (attention_heads + 2.0 * kv_heads) * head_size
-    routed = moe * experts_per_token * hidden_size * 12.0
-    moved = 20.0 * hidden_size * kept_rows_share + ((2.0 + 4.0 * gated_ffn) * inner + heads + routed) / tensor_parallel
+    routed = ROUTED_BYTES * moe * experts_per_token * hidden_size
+    narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES))
+    cast = narrow * (2.0 * hidden_size + attention_heads * head_size + inner)
+    split = (2.0 + 4.0 * gated_ffn) * inner + heads + routed + cast
+    moved = 20.0 * hidden_size * kept_rows_share + split / tensor_parallel
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
-    gain = 1.0 + tuned * (tuning_gain - 1.0)
-    return elementwise_factor * era / gain * micro_batch_tokens * moved / sustained_memory_bytes_per_s
+    return elementwise_factor * era * micro_batch_tokens * moved / sustained_memory_bytes_per_s
 
 
 def gemm_passes(
@@ -1534,11 +1689,17 @@ def gradient_s(
 
 
 def gradient_exposed_s(
-    gradient_s: Numeric, stage_s: Numeric, gradient_overlap_share: Numeric, software_year: Numeric
+    gradient_s: Numeric,
+    stage_s: Numeric,
+    pipeline_parallel: Numeric,
+    virtual_stages: Numeric,
+    gradient_overlap_share: Numeric,
+    software_year: Numeric,
 ) -> Numeric:
     r"""Part of the gradient exchange that no compute hides.
 
-    .. math:: \max\left(T_{grad} - \eta_o T_s [y \ge 2023],\, 0.1\, T_{grad}\right)
+    .. math::
+        \max\left(T_{grad} - \eta_o T_s \left(1 + (p - 1) \frac{v - 1}{v}\right) [y \ge 2023],\, 0.1\, T_{grad}\right)
 
     Parameters
     ----------
@@ -1546,6 +1707,10 @@ def gradient_exposed_s(
         Time of reducing gradients and gathering new weights over data-parallel ranks once per step. [s]
     stage_s : numeric
         Time of forward and backward of one micro-batch through the layers of the fullest stage. [s]
+    pipeline_parallel : numeric
+        Stages the layers are split into. [1]
+    virtual_stages : numeric
+        Model chunks per pipeline rank; 1 = not interleaved. [1]
     gradient_overlap_share : numeric
         Share of a micro-batch's time behind which gradients and gathered weights hide. [1]
     software_year : numeric
@@ -1559,18 +1724,21 @@ def gradient_exposed_s(
     Notes
     -----
     Gradients travel during the last micro-batch's backward, new weights during the first one's forward; the first and
-    last bucket never hide. Before 2023 training code did not overlap them.
+    last bucket never hide. With interleaved stages a chunk is done :math:`p` micro-batches of the next chunk before the
+    end, so all chunks but the last hide behind those. Before 2023 training code did not overlap them.
 
     References
     ----------
     .. [1] S. Li et al., "PyTorch distributed," VLDB 2020, arXiv:2006.15704, section 3.2.
+    .. [2] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.2: order of chunks.
 
     Examples
     --------
-    >>> gradient_exposed_s(1.0, 1.0, 0.5, 2025.0)
-    0.5
+    >>> gradient_exposed_s(1.0, 1.0, 1.0, 1.0, 0.5, 2025.0), gradient_exposed_s(1.0, 0.2, 5.0, 2.0, 0.5, 2025.0)
+    (0.5, 0.7)
     """
-    hidden = where(software_year >= 2023.0, gradient_overlap_share * stage_s, 0.0)
+    later_chunks = (pipeline_parallel - 1.0) * (virtual_stages - 1.0) / virtual_stages
+    hidden = where(software_year >= 2023.0, gradient_overlap_share * stage_s * (1.0 + later_chunks), 0.0)
     return maximum(gradient_s - hidden, 0.1 * gradient_s)
 
 

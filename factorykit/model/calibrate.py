@@ -6,7 +6,7 @@ measured step time, plus squares of the logarithm of each constant over its prio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
@@ -23,6 +23,8 @@ NOISE: Final = 0.10
 """Spread of one software release about another, by which misses are measured before they are made robust."""
 ROUNDS: Final = 30
 STEP: Final = 1e-4
+CHOICES: Final = 2
+"""How often the scenario that stands for a row is chosen, and the constants found with it."""
 
 
 class Measured:
@@ -31,8 +33,8 @@ class Measured:
     def __init__(self, rows: pl.DataFrame) -> None:
         import polars as pl
 
-        measured = measured_step_s(rows)
         frame, self.reasons = prepared(rows)
+        measured = measured_step_s(rows, frame)
         frame = frame.with_columns(measured_s=measured.gather(frame["row"]), group=rows["group"].gather(frame["row"]))
         stated = pl.col("measured_s").is_not_null() & ~pl.col("assumed").str.contains("layout")
         self.frame = frame.filter(stated)
@@ -84,26 +86,43 @@ def fit(measured: Measured, without: str | None = None) -> tuple[dict[str, float
     names = list(measured.priors)
     prior = np.log([measured.priors[name][0] for name in names])
     spread = np.array([measured.priors[name][1] for name in names])
-    start = np.log([constants()[name] for name in names])
-    at = measured.chosen(dict(zip(names, np.exp(start), strict=True)))
-    family = measured.frame["family"].to_numpy()[at]
+    x, normal = prior.copy(), np.eye(len(names))
+    for _ in range(CHOICES):
+        at = measured.chosen(dict(zip(names, np.exp(x), strict=True)))
+        x, normal = _minimum(_residuals(measured, at, without, names, prior, spread), x)
+    errors = np.sqrt(np.diag(np.linalg.inv(normal)))
+    return dict(zip(names, np.exp(x), strict=True)), dict(zip(names, errors, strict=True))
+
+
+def _residuals(
+    measured: Measured, at: np.ndarray, without: str | None, names: list[str], prior: np.ndarray, spread: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what the fit squares and sums, over the logarithms of the constants: misses of rows, then of priors.
+
+    Rows of one group are near-copies of each other: they count as the root of their number.
+    """
+    import numpy as np
+
     group = measured.frame["group"].to_numpy()[at]
-    logged = np.log(measured.frame["measured_s"].to_numpy()[at])
-    used = family != without
-    weights = np.zeros(len(at))
-    for one in set(group[used]):
-        members = used & (group == one)
-        weights[members] = members.sum() ** -0.5
-    weights[used] /= np.sqrt((weights[used] ** 2).mean())
+    used = measured.frame["family"].to_numpy()[at] != without
+    logged = np.log(measured.frame["measured_s"].to_numpy()[at])[used]
+    _, of_group, sizes = np.unique(group[used], return_inverse=True, return_counts=True)
+    weights = sizes[of_group] ** -0.25
 
     def residuals(x: np.ndarray) -> np.ndarray:
         found = measured.results(dict(zip(names, np.exp(x), strict=True)))["step_s"][at]
-        miss = (np.log(found) - logged)[used] * weights[used] / NOISE
+        miss = (np.log(found[used]) - logged) * weights / NOISE
         robust = np.sign(miss) * np.sqrt(2.0 * (np.sqrt(1.0 + miss * miss) - 1.0))
         return np.concatenate([robust, (x - prior) / spread])
 
-    x, damping = start.copy(), 1e-2
-    r = residuals(x)
+    return residuals
+
+
+def _minimum(residuals: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the sum of squares is least, and its normal matrix there."""
+    import numpy as np
+
+    r, damping = residuals(x), 1e-2
     normal = np.eye(len(x))
     for _ in range(ROUNDS):
         slopes = np.array([(residuals(x + STEP * unit) - r) / STEP for unit in np.eye(len(x))]).T
@@ -117,5 +136,4 @@ def fit(measured: Measured, without: str | None = None) -> tuple[dict[str, float
                 break
         else:
             damping *= 8.0
-    errors = np.sqrt(np.diag(np.linalg.inv(normal)))
-    return dict(zip(names, np.exp(x), strict=True)), dict(zip(names, errors, strict=True))
+    return x, normal

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.formulas.performance import exponentials_per_s
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +34,8 @@ BROUGHT: Final = (
     "scale_up_domain",
     "scale_out_bytes_per_s",
     "chip_year",
+    "generation",
+    "exponentials_per_s",
     "evidence_families",
 )
 """Quantities that an accelerator brings."""
@@ -40,7 +43,7 @@ BROUGHT: Final = (
 
 @cache
 def chips() -> Mapping[str, Mapping[str, Any]]:
-    """Return every accelerator with the columns of its table, its measured ceilings and its usual link.
+    """Return every accelerator with the columns of its table, its measured ceilings, its generation and its usual link.
 
     A chip measured in 8 bits whose peak nobody states has twice its 16-bit peak, as every other one has.
     """
@@ -50,6 +53,10 @@ def chips() -> Mapping[str, Mapping[str, Any]]:
         chip[f"ceiling_{ceiling['precision']}"] = ceiling["gemm_flop_per_s"]
         if ceiling["precision"] == "fp8" and chip["peak_fp8_flop_per_s"] is None:
             chip["peak_fp8_flop_per_s"] = 2.0 * chip["peak_bf16_flop_per_s"]
+    for chip in rows.values():
+        chip["generation"], chip["exponentials_per_s"] = "other", None
+    for stated in datasets.table("generations").collect().iter_rows(named=True):
+        rows[stated["accelerator"]].update({name: stated[name] for name in ("generation", "exponentials_per_s")})
     for link in datasets.table("links").collect().iter_rows(named=True):
         rows[link["accelerator"]].update(
             scale_out_bytes_per_s=link["scale_out_bytes_per_s"], fallback=link["scale_up_fallback_bytes_per_s"]
@@ -67,6 +74,13 @@ def evidence() -> Mapping[str, frozenset[str]]:
         if chip and layers and kind in ("throughput", "mlperf"):
             seen.setdefault(chip, set()).add(group.partition("-")[0])
     return MappingProxyType({chip: frozenset(families) for chip, families in seen.items()})
+
+
+def _first_launch(chip: Mapping[str, Any]) -> float:
+    """Return year and part of a year in which the first chip of a chip's generation was launched."""
+    kin = [row for row in chips().values() if row["generation"] == chip["generation"] != "other"] or [chip]
+    launch = min(row["launch"] or "2026-01" for row in kin)
+    return float(launch[:4]) + (float(launch[5:7] or "07") - 1.0) / 12.0
 
 
 def _compact(text: str) -> str:
@@ -118,7 +132,7 @@ def find(text: str) -> str | None:
     return max(parts, key=likeness)
 
 
-def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]:
+def specification(accelerator: str, precision: str = "bf16") -> dict[str, float | str]:
     """Return the quantities that an accelerator brings at a precision.
 
     Raises
@@ -142,8 +156,6 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
     eight = row["ceiling_fp8"] / row["peak_fp8_flop_per_s"] if row.get("ceiling_fp8") else CEILING_8BIT
     if not row.get("ceiling_fp8") and row.get("ceiling_bf16"):
         eight = min(eight, ceiling_16bit)
-    launch = row["launch"]
-    year, month = (launch[:4], launch[5:7] or "07") if launch else ("2026", "01")
     values = {
         "peak_flop_per_s": peak,
         "peak_16bit_flop_per_s": sixteen,
@@ -154,7 +166,9 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
         "scale_up_bytes_per_s": row["scale_up_bytes_per_s"] or row.get("fallback"),
         "scale_up_domain": row["scale_up_domain"] or 8.0,
         "scale_out_bytes_per_s": row.get("scale_out_bytes_per_s"),
-        "chip_year": float(year) + (float(month) - 1.0) / 12.0,
+        "chip_year": _first_launch(row),
+        "generation": row["generation"],
+        "exponentials_per_s": row["exponentials_per_s"] or exponentials_per_s(sixteen),
         "evidence_families": float(len(evidence().get(row["accelerator"], ()))),
     }
     empty = [name for name, value in values.items() if value is None]

@@ -16,6 +16,7 @@ from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.evaluate import evaluate
 from factorykit.model.hardware import chips, find, specification
+from factorykit.model.supply import constants
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -48,8 +49,16 @@ NUMBERS: Final = frozenset(
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
+FIRST_LAYER: Final = 1e-9
+"""Share of layers that stands for the first one recomputed."""
+ROUNDING: Final = 1e-6
+"""Share of layers recomputed beyond the least, so that what fits does so in spite of rounding."""
 LAST_FP16_YEAR: Final = 2022.0
 """Runs in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
+OMNI_PATH_SHARE: Final = 0.34
+"""Share of its link rate that an Omni-Path network reached: 135 of 400 Gb/s between nodes of Jean Zay, measured before
+BLOOM and a year later (S. Bekman, "Machine learning engineering," 744d01e, network, Omni-Path). Its adapters leave
+messages to the processor."""
 MAKERS: Final = {"NVIDIA": ("NVIDIA",), "Google": ("Google",), "AMD": ("AMD",), "Intel": ("Intel", "Habana")}
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
@@ -122,13 +131,16 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     if key is None:
         raise _Unpredictable(f"hardware {hardware!r} is no accelerator of the table")
     try:
-        chip = specification(key, precision)
+        chip: dict[str, Any] = dict(specification(key, precision))
     except FactorykitError as error:
         raise _Unpredictable(str(error)) from None
     memory = re.search(r"(\d+) ?GB", hardware)
     if memory:
         chip["accelerator_memory_bytes"] = float(memory[1]) * 1e9
-    half = ("peak_flop_per_s", "peak_16bit_flop_per_s", "accelerator_memory_bytes", "memory_bytes_per_s")
+    half = (
+        *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s"),
+        *("accelerator_memory_bytes", "memory_bytes_per_s"),
+    )
     if "GCD" in hardware:
         chip |= {name: 0.5 * chip[name] for name in half}
     watts = re.search(r"(\d+) ?W\b", hardware)
@@ -141,6 +153,7 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     stated = link_bytes_per_s(network)
     if stated:
         chip["scale_out_bytes_per_s"] = stated
+    chip["scale_out_share"] = OMNI_PATH_SHARE if "Omni-Path" in network else constants()["scale_out_share"]
     return {**chip, "accelerator": key}
 
 
@@ -335,19 +348,38 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**one, "assumed_inputs": float(len(names)), "assumed": ", ".join(names)} for one in found]
 
 
-def measured_step_s(rows: pl.DataFrame) -> pl.Series:
+def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     """Return the measured time of a step: printed, or batch tokens over throughput, or batch FLOP over the FLOP rate.
 
-    Where only a FLOP rate or MFU is printed, the whole attention square is counted, as most such sources do.
+    Where only a FLOP rate, an MFU or an HFU is printed, the whole attention square is counted, as most such sources
+    do, MFU is of the dense 16-bit peak, and what counts the hardware's FLOP holds the recomputed forward pass. Such a
+    rate needs the row's scenario, from ``ready``.
     """
     import polars as pl
 
     def column(name: str) -> pl.Expr:
         return (pl.col(name) if name in rows.columns else pl.lit(None)).cast(pl.Float64, strict=False)
 
+    basis = pl.col("flops_basis") if "flops_basis" in rows.columns else pl.lit(None, dtype=pl.String)
+    of_hardware = (basis == "hardware") | (column("tflops_per_gpu").is_null() & column("mfu").is_null())
     batch_tokens = pl.coalesce(column("global_batch_tokens"), column("global_batch") * column("seq_len"))
     rate = column("tokens_per_s_per_gpu") * column("accelerator_count")
-    return rows.select(pl.coalesce(column("step_time_s"), batch_tokens / rate).alias("measured_s"))["measured_s"]
+    printed = rows.select(
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
+        pl.coalesce(column("step_time_s"), batch_tokens / rate).alias("printed_s"),
+        (batch_tokens / column("accelerator_count")).alias("tokens"),
+        (column("tflops_per_gpu") * 1e12).alias("flop_per_s"),
+        pl.coalesce(column("mfu"), column("hfu")).alias("utilization"),
+        of_hardware.alias("of_hardware"),
+    )
+    if ready.is_empty():
+        return printed["printed_s"].alias("measured_s")
+    counted = evaluate(ready.unique("row", keep="first", maintain_order=True), ["model_flop_per_token_full_attention"])
+    wide = printed.join(counted, on="row", how="left", maintain_order="left")
+    passes = 1.0 + pl.when("of_hardware").then(pl.col("recompute_share") / 3.0).otherwise(0.0)
+    achieved = pl.coalesce("flop_per_s", pl.col("utilization") * pl.col("peak_16bit_flop_per_s"))
+    derived = pl.col("tokens") * pl.col("model_flop_per_token_full_attention") * passes / achieved
+    return wide.select(pl.coalesce("printed_s", derived).alias("measured_s"))["measured_s"]
 
 
 def _tied(ready: pl.DataFrame) -> pl.DataFrame:
@@ -366,7 +398,8 @@ def _tied(ready: pl.DataFrame) -> pl.DataFrame:
 def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the scenarios of the rows with their recomputation settled, and the rows that have none with the reason.
 
-    Where a source does not state recomputation, the least share of layers that lets the run fit is recomputed.
+    Where a source does not state recomputation, the least share of layers that lets the run fit is recomputed. The
+    first recomputed layer costs room of its own, so the straight line to all layers starts just above none.
     """
     import polars as pl
 
@@ -382,11 +415,12 @@ def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         return ready, reasons
     peak = "memory_peak_bytes"
     plain = _tied(ready.drop("accelerator"))
-    none = evaluate(plain.with_columns(recompute_share=pl.lit(0.0)), peak)[peak]
-    full = evaluate(plain.with_columns(recompute_share=pl.lit(1.0)), peak)[peak]
+    none, first, full = (
+        evaluate(plain.with_columns(recompute_share=pl.lit(share)), peak)[peak] for share in (0.0, FIRST_LAYER, 1.0)
+    )
     room = ready["accelerator_memory_bytes"]
-    saved = (none - full).clip(1.0)
-    least = ((none - room) / saved).clip(0.0, 1.0)
+    line = ((first - room) / (first - full).clip(1.0) + ROUNDING).clip(FIRST_LAYER, 1.0)
+    least = pl.select(pl.when(none <= room).then(0.0).otherwise(line)).to_series()
     share = pl.select(
         pl.when(ready["recompute_stated"]).then((ready["recompute"] == "full").cast(pl.Float64)).otherwise(least)
     ).to_series()

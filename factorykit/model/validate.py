@@ -67,7 +67,7 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
     │ ---    ┆ ---    │
     │ f64    ┆ str    │
     ╞════════╪════════╡
-    │ 18.0   ┆ null   │
+    │ 17.0   ┆ null   │
     └────────┴────────┘
     """
     import polars as pl
@@ -83,7 +83,7 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
             for name in ("id", "group", "accelerator_count")
         ],
         _number(frame, "mem_gib_per_gpu").alias("measured_gib"),
-    ).with_columns(measured_s=measured_step_s(frame))
+    ).with_columns(measured_s=measured_step_s(frame, ready))
     predicted = _predicted(ready, left_out) if ready.height else _nothing()
     wide = told.join(predicted, on="row", how="left", maintain_order="left").join(
         reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataframely as dy
 
 from factorykit.datasets.schemas.fields import KEY, STATEMENT, Sourced, key, measured, number, reference, text
+from factorykit.quantities import quantity
 
 
 class Ceilings(Sourced):
@@ -17,6 +18,23 @@ class Ceilings(Sourced):
     accelerator = reference("accelerators.accelerator", "chip", required=True)
     precision = text("number format", required=True, one_of=("bf16", "fp8"))
     gemm_flop_per_s = number("FLOP/s", "best rate of a matrix product")
+
+
+class Generations(Sourced):
+    """Generations of chips.
+
+    A row says of which generation a chip is, whose software it shares, and what its special function units compute.
+    """
+
+    accelerator = dy.String(
+        primary_key=True,
+        nullable=False,
+        regex=KEY,
+        description="chip",
+        metadata={"references": "accelerators.accelerator", "entity": True},
+    )
+    generation = text("generation of the chip", required=True, one_of=quantity("generation").alternatives)
+    exponentials_per_s = measured("exponentials_per_s")
 
 
 class Links(Sourced):
