@@ -14,9 +14,9 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
     "hidden_size": ("hidden_size", "n_embd", "d_model"),
     "attention_heads": ("num_attention_heads", "n_head", "n_heads"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads"),
-    "head_size": ("head_dim", "qk_nope_head_dim"),
-    "ffn_size": ("intermediate_size", "n_inner", "ffn_hidden_size"),
+    "kv_heads": ("num_key_value_heads", "num_kv_heads", "multi_query_group_num"),
+    "head_size": ("head_dim", "qk_nope_head_dim", "kv_channels"),
+    "ffn_size": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"),
     "vocabulary_size": ("vocab_size", "padded_vocab_size"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts"),
     "experts_per_token": ("num_experts_per_tok", "experts_per_token", "moe_topk"),
@@ -32,6 +32,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 GATED: Final = ("silu", "swish", "swiglu", "silu_glu", "geglu")
 """Activations of feed-forward blocks with a gate; ``gelu`` has one in Gemma alone, which says so by its type."""
 PLAIN: Final = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "relu2", "quick_gelu")
+SPACING: Final = ("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step")
+"""Fields that say in every how many layers there are experts."""
 PLAIN_TYPES: Final = (
     "gpt2",
     "gpt_neox",
@@ -45,20 +47,42 @@ PLAIN_TYPES: Final = (
     "starcoder2",
 )
 """Model types whose feed-forward has two matrices."""
+TIED_TYPES: Final = (
+    "gpt2",
+    "opt",
+    "bloom",
+    "falcon",
+    "gemma",
+    "gemma2",
+    "gemma3_text",
+    "gpt_bigcode",
+    "starcoder2",
+    "cohere",
+    "cohere2",
+    "mpt",
+)
+"""Model types whose output layer is the embedding where the file does not say otherwise."""
 UNIMPORTANT: Final = frozenset(
-    """_name_or_path architectures attention_bias attention_dropout attention_probs_dropout_prob attn_pdrop auto_map
-    attn_implementation aux_loss_alpha bos_token_id classifier_dropout decoder_start_token_id dtype embd_pdrop
-    eos_token_id ep_size head_dim_v hidden_act hidden_activation activation_function hidden_dropout
-    hidden_dropout_prob id2label initial_context_length initializer_range is_decoder label2id layer_norm_eps
-    layer_norm_epsilon mlp_bias max_position_embeddings max_window_layers model_max_length model_type n_ctx n_group
-    n_positions norm_topk_prob output_router_logits pad_token_id pretraining_tp quantization_config resid_pdrop
-    rms_norm_eps rope_interleave rope_parameters rope_scaling rope_theta rotary_emb_base rotary_pct router_aux_loss_coef
-    router_jitter_noise routed_scaling_factor scale_attn_weights scoring_func seq_aux summary_activation
-    summary_first_dropout summary_proj_to_labels summary_type summary_use_proj tie_word_embeddings tokenizer_class
-    topk_group topk_method torch_dtype transformers_version use_cache use_parallel_residual use_qk_norm
-    use_sliding_window qk_head_dim swiglu_limit moe_layer_freq decoder_sparse_step mlp_only_layers
-    shared_expert_intermediate_size n_shared_experts sliding_window layer_types task_specific_params
-    attention_chunk_size gradient_checkpointing reorder_and_upcast_attn scale_attn_by_inverse_layer_idx""".split()  # noqa: SIM905
+    """_name_or_path activation_dropout activation_function architectures attention_bias attention_chunk_size
+    attention_dropout attention_multiplier attention_probs_dropout_prob attn_implementation
+    attn_logit_softcapping attn_pdrop attn_scale attn_temperature_tuning auto_map aux_loss_alpha bos_token_id
+    classifier_dropout clip_qkv decoder_start_token_id dropout dtype embd_pdrop embedding_dropout
+    embedding_multiplier eos_token_id ep_size final_logit_softcapping floor_scale gradient_checkpointing
+    head_dim_v hidden_act hidden_activation hidden_dropout hidden_dropout_prob id2label initial_context_length
+    initializer_range is_decoder label2id layer_norm_eps layer_norm_epsilon layer_types layerdrop
+    layernorm_epsilon length_penalty logit_scale logits_scaling max_length max_position_embeddings
+    max_sequence_length max_window_layers mlp_bias mlp_only_layers model_max_length model_type moe_layers n_ctx
+    n_group n_positions n_shared_experts no_rope_layers norm_eps norm_epsilon norm_topk_prob num_beams
+    offset_alibi original_max_position_embeddings output_router_logits pad_token_id partial_rotary_factor
+    pretraining_tp qk_head_dim quantization_config query_pre_attn_scalar reorder_and_upcast_attn
+    repetition_penalty resid_pdrop residual_multiplier rms_norm_eps rope_interleave rope_local_base_freq
+    rope_parameters rope_ratio rope_scaling rope_theta rotary_dim rotary_emb_base rotary_pct
+    routed_scaling_factor router_aux_loss_coef router_jitter_noise router_z_loss_coef router_z_loss_coefficient
+    scale_attn_by_inverse_layer_idx scale_attn_weights scoring_func seq_aux seq_length
+    shared_expert_intermediate_size sliding_window summary_activation summary_first_dropout
+    summary_proj_to_labels summary_type summary_use_proj swiglu_limit task_specific_params temperature
+    tie_word_embeddings tokenizer_class top_k top_p topk_group topk_method torch_dtype transformers_version
+    unk_token_id use_cache use_parallel_residual use_qk_norm use_sliding_window""".split()  # noqa: SIM905
 )
 """Fields that change no count, or that are read below."""
 
@@ -100,7 +124,9 @@ def read_hf_config(path: str | Path) -> dict[str, float]:
     if not isinstance(config, dict):
         raise ScenarioError(f"{file} holds a {type(config).__name__}; a configuration is an object with fields")
     config = config.get("text_config", config) if isinstance(config.get("text_config", {}), dict) else config
-    known = {field for fields in NAMES.values() for field in fields} | UNIMPORTANT
+    known = {field for fields in NAMES.values() for field in fields} | {*UNIMPORTANT, *SPACING}
+    if config.get("word_embed_proj_dim") == config.get("hidden_size"):
+        known |= {"word_embed_proj_dim"}
     strangers = sorted(field for field, value in config.items() if field not in known and _counts(value))
     if strangers:
         raise ScenarioError(
@@ -154,7 +180,7 @@ def _gated(config: Mapping[str, Any], file: Path) -> float:
 
 
 def _tied(config: Mapping[str, Any]) -> float:
-    usual = config.get("model_type") in ("gpt2", "opt", "bloom", "gemma", "gemma2", "gemma3_text", "gpt_bigcode")
+    usual = config.get("model_type") in TIED_TYPES
     return float(bool(config.get("tie_word_embeddings", usual)))
 
 
@@ -163,10 +189,18 @@ def _experts(config: Mapping[str, Any], found: dict[str, Any], file: Path) -> No
         for name in ("experts_per_token", "expert_ffn_size", "dense_layers"):
             found.pop(name, None)
         return
-    if config.get("moe_layer_freq", 1) != 1 or config.get("decoder_sparse_step", 1) != 1:
-        raise ScenarioError(f"{file}: experts in every other layer are not understood; give dense_layers yourself")
-    found["dense_layers"] = found.get("dense_layers", 0) + len(config.get("mlp_only_layers") or ())
+    steps = {field: config.get(field) or 1 for field in SPACING}
+    field, step = max(steps.items(), key=lambda pair: str(pair[1]) != "1")
+    dense = found.get("dense_layers", 0) + len(config.get("mlp_only_layers") or ())
+    if not isinstance(step, int) or (step > 1 and dense):
+        raise ScenarioError(
+            f"{file}: {field} = {step!r} after {dense} dense layers is not understood; give dense_layers"
+        )
+    found["dense_layers"] = dense or found["layers"] - found["layers"] // step
+    if "intermediate_size_mlp" in config:
+        found["expert_ffn_size"] = config["intermediate_size"]
     width = found.setdefault("expert_ffn_size", found["ffn_size"])
     shared = config.get("shared_expert_intermediate_size")
-    count = shared / width if shared else config.get("n_shared_experts") or 0
+    usual = 1 if "intermediate_size_mlp" in config else 0
+    count = shared / width if shared else config.get("n_shared_experts") or usual
     found["shared_experts"] = count

@@ -117,3 +117,49 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path):
         fk.read_hf_config(tmp_path)
     with pytest.raises(ScenarioError, match=r"absent\.json"):
         fk.read_hf_config(tmp_path / "absent.json")
+
+
+# Parameters as the model cards print them, to the printed digit; position embeddings and biases are not counted.
+PUBLISHED = {
+    "opt-6.7b": (
+        6.65e9,
+        {"model_type": "opt", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "ffn_dim": 16384}
+        | {"vocab_size": 50272, "word_embed_proj_dim": 4096, "activation_function": "relu", "dropout": 0.1},
+    ),
+    "falcon-40b": (
+        41.3e9,
+        {"model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60, "num_attention_heads": 128}
+        | {"num_kv_heads": 8, "vocab_size": 65024, "new_decoder_architecture": True},
+    ),
+    "gemma-2-9b": (
+        9.24e9,
+        {"model_type": "gemma2", "hidden_size": 3584, "num_hidden_layers": 42, "num_attention_heads": 16}
+        | {"num_key_value_heads": 8, "head_dim": 256, "intermediate_size": 14336, "vocab_size": 256000}
+        | {"hidden_activation": "gelu_pytorch_tanh", "attn_logit_softcapping": 50.0, "query_pre_attn_scalar": 256},
+    ),
+    "llama-4-maverick": (
+        400.7e9,
+        {"model_type": "llama4_text", "hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40}
+        | {"num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 8192, "intermediate_size_mlp": 16384}
+        | {"num_local_experts": 128, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "vocab_size": 202048}
+        | {"hidden_act": "silu"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_sizes_come_out(tmp_path, name):
+    stated, config = PUBLISHED[name]
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    assert fk.evaluate(fk.read_hf_config(file), "parameters")["parameters"] == pytest.approx(stated, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "spacing", [{"moe_layer_freq": [0, 1, 1]}, {"interleave_moe_layer_step": 2, "first_k_dense_replace": 3}]
+)
+def test_spacings_of_experts_that_are_not_understood_are_named(tmp_path, spacing):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(DEEPSEEK | spacing))
+    with pytest.raises(ScenarioError, match=f"{next(iter(spacing))} = .* is not understood"):
+        fk.read_hf_config(file)
