@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from factorykit.model.evaluate import evaluate
     from factorykit.model.explain import explain
     from factorykit.model.hf_config import read_hf_config
+    from factorykit.model.outside import outside
     from factorykit.model.presets import preset, presets
     from factorykit.model.recipe_check import check_recipe
     from factorykit.model.rent import rent
@@ -86,6 +87,7 @@ _HOME = {
     "formulas": "",
     "identify": "datasets",
     "lifetimes": "model.lifetimes",
+    "outside": "model.outside",
     "preset": "model.presets",
     "presets": "model.presets",
     "price_performance": "model.trend",
@@ -145,6 +147,7 @@ __all__ = [
     "formulas",
     "identify",
     "lifetimes",
+    "outside",
     "preset",
     "presets",
     "price_performance",

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from factorykit.constants import SECONDS_PER_DAY
 from factorykit.formulas.functions import ceil, exp, expm1, maximum, minimum, sqrt, where
 from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
+
+LEAST_GROWTH: Final = 1e-300
+"""Stands for no time at risk, by which nothing can be divided."""
+restarts_end: Final = holds_while(
+    "restart_s < cluster_mtbf_s (else most restarts are struck by the next failure)",
+    lambda restart_s, cluster_mtbf_s: restart_s < cluster_mtbf_s,
+)
 
 
 def checkpoint_bytes(parameters: Numeric, checkpoint_bytes_per_parameter: Numeric) -> Numeric:
@@ -790,10 +799,14 @@ def checkpoint_interval_s(checkpoint_interval_optimal_s: Numeric) -> Numeric:
     return checkpoint_interval_optimal_s
 
 
-@holds_while(
-    "restart_s < cluster_mtbf_s (else most restarts are struck by the next failure)",
-    lambda restart_s, cluster_mtbf_s: restart_s < cluster_mtbf_s,
-)
+def _work_kept(interval: Numeric, write: Numeric, mtbf: Numeric) -> Numeric:
+    """Return the share of the time at risk that ends up as progress; it is 1 for saves that cost and take no time."""
+    period = interval + write
+    growth = maximum(expm1(period / mtbf), LEAST_GROWTH)
+    return where(period > 0.0, interval / (mtbf * growth), 1.0)
+
+
+@restarts_end
 def checkpoint_goodput(
     checkpoint_interval_s: Numeric,
     checkpoint_write_s: Numeric,
@@ -825,7 +838,8 @@ def checkpoint_goodput(
 
     Notes
     -----
-    Exact for exponential times between failures and a save that blocks. Zero where the run would never end.
+    Exact for exponential times between failures and a save that blocks. Zero where the run would never end. Where saves
+    and work between them take no time, no work is ever lost, and downtime and restarts alone are left.
 
     References
     ----------
@@ -840,8 +854,8 @@ def checkpoint_goodput(
     >>> round(checkpoint_goodput(1100.0, 60.0, 54 * 86400 / 419, 600.0, 0.0), 4)
     0.8525
     """
-    stretch = exp(restart_s / cluster_mtbf_s) * expm1((checkpoint_interval_s + checkpoint_write_s) / cluster_mtbf_s)
-    return checkpoint_interval_s / ((cluster_mtbf_s + downtime_s) * stretch)
+    kept = _work_kept(checkpoint_interval_s, checkpoint_write_s, cluster_mtbf_s)
+    return kept * cluster_mtbf_s / ((cluster_mtbf_s + downtime_s) * exp(restart_s / cluster_mtbf_s))
 
 
 def goodput(checkpoint_goodput: Numeric) -> Numeric:

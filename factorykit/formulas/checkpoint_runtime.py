@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from factorykit.formulas.checkpoint import checkpoint_goodput, restarts_end
 from factorykit.formulas.functions import exp, expm1, sqrt, where
 from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
@@ -58,10 +59,7 @@ def checkpoint_segments(training_s: Numeric, checkpoint_interval_s: Numeric) -> 
     return training_s / checkpoint_interval_s
 
 
-@holds_while(
-    "restart_s < cluster_mtbf_s (else most restarts are struck by the next failure)",
-    lambda restart_s, cluster_mtbf_s: restart_s < cluster_mtbf_s,
-)
+@restarts_end
 def checkpoint_wall_s(
     checkpoint_segments: Numeric,
     checkpoint_interval_s: Numeric,
@@ -117,6 +115,7 @@ def checkpoint_wall_s(
     return checkpoint_segments * (cluster_mtbf_s + downtime_s) * stretch
 
 
+@restarts_end
 def checkpoint_failures(
     checkpoint_segments: Numeric,
     checkpoint_interval_s: Numeric,
@@ -212,6 +211,7 @@ def lost_work_run_s(
     return struck * lost_work_s
 
 
+@restarts_end
 def checkpoint_wall_sd_s(
     checkpoint_segments: Numeric,
     checkpoint_interval_s: Numeric,
@@ -421,8 +421,9 @@ def checkpoint_goodput_protected(
     >>> round(checkpoint_goodput_protected(3600.0, 300.0, 6490.384615, 300.0, 0.0), 4)
     0.6436
     """
-    stretch = expm1((checkpoint_interval_s + checkpoint_write_s) / cluster_mtbf_s)
-    return checkpoint_interval_s / ((cluster_mtbf_s + downtime_s + restart_s) * stretch)
+    return checkpoint_goodput(
+        checkpoint_interval_s, checkpoint_write_s, cluster_mtbf_s, 0.0 * restart_s, downtime_s + restart_s
+    )
 
 
 @holds_while(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from factorykit.formulas.checkpoint import checkpoint_goodput, checkpoint_interval_optimal_s
-from factorykit.formulas.functions import expm1, log1p, maximum, sqrt
+from factorykit.formulas.functions import exp, expm1, log1p, maximum, sqrt
 from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
 
@@ -343,6 +343,84 @@ def two_level_pattern_s(
     inner = (segments_per_pattern - 1.0) * log1p(far * expm1(near / cluster_mtbf_s))
     last = log1p(far * expm1((near + level_two_write_s) / cluster_mtbf_s))
     attempt = cluster_mtbf_s + level_one_share * level_one_restart_s + far * level_two_restart_s
+    return attempt * expm1(inner + last) / far
+
+
+def two_level_pattern_exposed_s(
+    segments_per_pattern: Numeric,
+    checkpoint_interval_s: Numeric,
+    level_one_write_s: Numeric,
+    level_two_write_s: Numeric,
+    level_one_restart_s: Numeric,
+    level_two_restart_s: Numeric,
+    level_one_share: Numeric,
+    cluster_mtbf_s: Numeric,
+    downtime_s: Numeric,
+) -> Numeric:
+    r"""Time of a pattern, on average, of near checkpoints that ends with a far one, where failures strike restarts too.
+
+    .. math::
+        E_x = \frac{M + p_1 U_1 + f U_2}{f_x} \left[ (1 + f_x g)^{n_1 - 1} (1 + f_x g') - 1 \right],
+        \qquad f_x = \frac{f}{f + p_1 s_1}, \qquad f = 1 - p_1 \\
+        s_1 = \mathrm{e}^{-R_1/M}, \qquad U_1 = \frac{D_0 + (1 - s_1)(M + f U_2)}{f + p_1 s_1},
+        \qquad U_2 = (M + D_0)\, \mathrm{e}^{R_2/M} - M
+
+    Parameters
+    ----------
+    segments_per_pattern : numeric
+        Near checkpoints per far one, :math:`n_1`. [1]
+    checkpoint_interval_s : numeric
+        Work between two checkpoints, :math:`\tau`. [s]
+    level_one_write_s : numeric
+        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
+    level_two_write_s : numeric
+        Further time for a far checkpoint, :math:`C_2`. [s]
+    level_one_restart_s : numeric
+        Restart from the near checkpoint, :math:`R_1`, during which a failure can strike. [s]
+    level_two_restart_s : numeric
+        Restart from the far checkpoint, :math:`R_2`, during which a failure can strike. [s]
+    level_one_share : numeric
+        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
+    cluster_mtbf_s : numeric
+        Mean time between failures of the job, :math:`M`. [s]
+    downtime_s : numeric
+        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
+
+    Returns
+    -------
+    two_level_pattern_exposed_s : numeric
+        Mean, :math:`E_x`; infinite where the pattern would never end. [s]
+
+    Notes
+    -----
+    The chain of ``two_level_pattern_s`` with recoveries that begin again when they are struck, derived here and checked
+    against the chain and by simulation. :math:`U_1` and :math:`U_2` are the times from a failure until work goes on;
+    :math:`f_x` is the share of failures after which it goes on from the far checkpoint, since a near restart can be
+    struck by a failure that needs the far one. A far restart goes on until it succeeds.
+
+    References
+    ----------
+    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
+       section 3: the Markov model.
+    .. [2] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1: restarts that fail.
+
+    Examples
+    --------
+    Four seconds more than where no failure strikes a restart:
+
+    >>> round(two_level_pattern_exposed_s(20.0, 120.0, 1.0, 30.0, 60.0, 300.0, 0.85, 3600.0, 0.0), 1)
+    2693.0
+    """
+    far_share = maximum(1.0 - level_one_share, LEAST_SHARE)
+    struck = -expm1(-level_one_restart_s / cluster_mtbf_s)
+    returns = maximum(far_share + level_one_share * (1.0 - struck), LEAST_SHARE)
+    far_recovery = (cluster_mtbf_s + downtime_s) * exp(level_two_restart_s / cluster_mtbf_s) - cluster_mtbf_s
+    near_recovery = (downtime_s + struck * (cluster_mtbf_s + far_share * far_recovery)) / returns
+    attempt = cluster_mtbf_s + level_one_share * near_recovery + far_share * far_recovery
+    far = far_share / returns
+    near = (checkpoint_interval_s + level_one_write_s) / cluster_mtbf_s
+    inner = (segments_per_pattern - 1.0) * log1p(far * expm1(near))
+    last = log1p(far * expm1(near + level_two_write_s / cluster_mtbf_s))
     return attempt * expm1(inner + last) / far
 
 

@@ -79,7 +79,13 @@ def first_order(levels: Sequence[Level], cluster_mtbf_s: float) -> pl.DataFrame:
 
 
 def pattern_s(
-    levels: Sequence[Level], counts: Sequence[int], checkpoint_interval_s: float, cluster_mtbf_s: float
+    levels: Sequence[Level],
+    counts: Sequence[int],
+    checkpoint_interval_s: float,
+    cluster_mtbf_s: float,
+    *,
+    downtime_s: float = 0.0,
+    protected_restart: bool = True,
 ) -> float:
     r"""Return the expected time of one pattern of checkpoints in any number of levels, exactly.
 
@@ -93,6 +99,10 @@ def pattern_s(
         Work between two checkpoints of the nearest level. [s]
     cluster_mtbf_s
         Mean time between failures of the job. [s]
+    downtime_s
+        Time before each restart, in which nothing can fail. [s]
+    protected_restart
+        Whether no failure can strike a restart.
 
     Returns
     -------
@@ -103,8 +113,9 @@ def pattern_s(
     -----
     A block of level :math:`l` ends in success or in a failure that needs a higher level; a failure that needs
     level :math:`l` itself costs its restart and begins the block again. Chance of failure and mean time of a block
-    follow from those of the level below in closed form. No failure strikes a restart. For two levels this is
-    ``two_level_pattern_s``.
+    follow from those of the level below in closed form. Where failures strike restarts, a struck restart begins again,
+    from a higher level if the new failure needs one. For two levels this is ``two_level_pattern_s`` and
+    ``two_level_pattern_exposed_s``.
 
     Examples
     --------
@@ -120,7 +131,12 @@ def pattern_s(
     for count in counts:
         if whole("counts", count) < 1:
             raise ScenarioError(f"counts = {list(counts)!r}: each is at least 1")
-    rates = [level.share / mtbf for level in levels]
+    downtime = float(quantity("downtime_s").check(downtime_s))
+    shares = [level.share for level in levels]
+    recovery = downtime + sum(level.share * level.restart_s for level in levels)
+    if not protected_restart:
+        shares, recovery = _struck(levels, mtbf, downtime)
+    rates = [share / mtbf for share in shares]
 
     def block(number: int, writes: float) -> tuple[float, float]:
         """Return log of 1 / chance of success and mean time of a block up to success or a higher failure."""
@@ -137,14 +153,31 @@ def pattern_s(
         failed, here = -math.expm1(-hazard), rates[number - 1] / (rates[number - 1] + higher)
         again = failed * here
         kept = math.exp(-hazard) + failed * (1.0 - here)
-        return math.log1p(failed * (1.0 - here) / math.exp(-hazard)), (
-            time + again * levels[number - 1].restart_s
-        ) / kept
+        return math.log1p(failed * (1.0 - here) / math.exp(-hazard)), (time + again * recovery) / kept
 
     try:
         return block(len(levels), sum(level.write_s for level in levels))[1]
     except (OverflowError, ZeroDivisionError):
         return math.inf
+
+
+def _struck(levels: Sequence[Level], mtbf: float, downtime: float) -> tuple[list[float], float]:
+    """Return from which level work goes on, as shares, and the mean time from a failure until then.
+
+    A recovery that is struck begins again from its level, or from the higher one that the new failure needs.
+    """
+    asked = [level.share for level in levels]
+    struck = [-math.expm1(-level.restart_s / mtbf) for level in levels]
+    left = [1.0 - strike * sum(asked[: number + 1]) for number, strike in enumerate(struck)]
+    recovery, shares = [0.0] * len(levels), list(asked)
+    for number in reversed(range(len(levels))):
+        onward = sum(asked[later] * recovery[later] for later in range(number + 1, len(levels)))
+        recovery[number] = (downtime + struck[number] * (mtbf + onward)) / left[number]
+    for number, strike in enumerate(struck):
+        for later in range(number + 1, len(levels)):
+            shares[later] += shares[number] * strike * asked[later] / left[number]
+        shares[number] *= (1.0 - strike) / left[number]
+    return shares, sum(share * mean for share, mean in zip(asked, recovery, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +189,10 @@ class Pattern:
     goodput: float
 
 
-def best_pattern(levels: Sequence[Level], cluster_mtbf_s: float) -> Pattern:
-    """Return the pattern with the highest goodput, exactly evaluated.
+def best_pattern(
+    levels: Sequence[Level], cluster_mtbf_s: float, *, downtime_s: float = 0.0, protected_restart: bool = True
+) -> Pattern:
+    """Return the pattern with the highest goodput, exactly evaluated; parameters are those of :func:`pattern_s`.
 
     Notes
     -----
@@ -180,7 +215,10 @@ def best_pattern(levels: Sequence[Level], cluster_mtbf_s: float) -> Pattern:
 
         def loss(log_interval: float) -> float:
             interval = math.exp(log_interval)
-            return -segments * interval / pattern_s(levels, counts, interval, mtbf)
+            exact = pattern_s(
+                levels, counts, interval, mtbf, downtime_s=downtime_s, protected_restart=protected_restart
+            )
+            return -segments * interval / exact
 
         writes = sum(level.write_s / math.prod(counts[:i]) for i, level in enumerate(levels))
         start = math.log(math.sqrt(2.0 * mtbf * max(writes, 1e-9 * mtbf)))

@@ -66,7 +66,8 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     -----
     FactorykitWarning
         If a result is infinite, with the reason; for a mapping whose outputs are named, also if a formula on the way
-        leaves the range in which it is stated to be good, with the condition that fails.
+        leaves the range in which it is stated to be good, with the condition that fails. For the rows of a frame
+        :func:`factorykit.outside` says it.
 
     Examples
     --------
@@ -87,9 +88,9 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     """
     rivals = {quantity(name).name: choice(name, rival) for name, rival in (using or {}).items()}
     if isinstance(inputs, Mapping):
-        return _evaluate_mapping(inputs, _names(outputs), rivals)
+        return _evaluate_mapping(inputs, named(outputs), rivals)
     if type(inputs).__module__.partition(".")[0] == "polars" and hasattr(inputs, "lazy"):
-        return evaluate_frame(inputs, _names(outputs), rivals)
+        return evaluate_frame(inputs, named(outputs), rivals)
     raise ScenarioError(f"inputs are {type(inputs).__name__}; give a mapping, a polars DataFrame or a LazyFrame")
 
 
@@ -111,7 +112,13 @@ def checked(inputs: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str
     return values, rivals
 
 
-def _names(outputs: Outputs) -> tuple[str, ...] | None:
+def named(outputs: Outputs) -> tuple[str, ...] | None:
+    """Return the names of the outputs asked for, or None for all of them.
+
+    Raises
+    ------
+    UnknownQuantity, ScenarioError
+    """
     if outputs is None:
         return None
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
@@ -123,12 +130,12 @@ def _names(outputs: Outputs) -> tuple[str, ...] | None:
 def _evaluate_mapping(
     inputs: Mapping[str, Any], outputs: tuple[str, ...] | None, rivals: dict[str, str]
 ) -> dict[str, Any]:
-    values, named = checked(inputs)
+    values, chosen = checked(inputs)
     if "accelerator" in values:
         from factorykit.model.hardware import supplied
 
         values = supplied(values)
-    using = named | rivals
+    using = chosen | rivals
     agree(values, using)
     asked = outputs is not None
     if outputs is None:
@@ -151,7 +158,10 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside
     if isinstance(value, str) or math.isfinite(value):
         return
     computed = {step.quantity: results[step.quantity] for step in steps if step.quantity != name}
-    reason = ", ".join(f"{other} = {x:g}" for other, x in computed.items() if x == 0.0 or not math.isfinite(x))
+    direct = next((step.arguments for step in steps if step.quantity == name), ())
+    suspects = [item for item in computed.items() if item[1] == 0.0 or not math.isfinite(item[1])]
+    suspects = suspects or [(other, 0.0) for other in direct if results[other] == 0.0]
+    reason = ", ".join(f"{other} = {x:g}" for other, x in suspects)
     because = f": {reason}" if reason else ""
     if math.isnan(value):
         raise ScenarioError(f"{name} is undefined for these inputs{because}; change the inputs these are computed from")

@@ -201,6 +201,50 @@ def nodes_up_probability(nodes_needed: float, nodes: float, availability: float)
     return float(load_scipy("stats").binom.cdf(total - needed, total, down))
 
 
+def copies_left_probability(nodes: float, copies: float, nodes_lost: float) -> float:
+    r"""Return the chance that checkpoints in the memory of peers survive the loss of some nodes at once.
+
+    .. math:: \Pr = \sum_{j \ge 0} (-1)^j \binom{N/m}{j} \binom{N - j m}{k - j m} \Big/ \binom{N}{k}
+
+    Parameters
+    ----------
+    nodes
+        Servers, :math:`N`, in groups of ``copies`` that hold each other's checkpoints; a multiple of it.
+    copies
+        Copies of each checkpoint, that of the server itself included, :math:`m`.
+    nodes_lost
+        Servers lost at the same time, :math:`k`, any of them with the same probability.
+
+    Notes
+    -----
+    A checkpoint is gone when all servers of its group are. The reference gives the first two terms, :math:`1 - (N/m)
+    \binom{N - m}{k - m} / \binom{N}{k}`, which are exact below :math:`2 m` losses and a lower bound beyond; all terms
+    are summed here, in whole numbers.
+
+    References
+    ----------
+    .. [1] Z. Wang et al., "GEMINI: fast failure recovery in distributed training with in-memory checkpoints," SOSP
+       2023, pp. 364-381, the group placement strategy.
+
+    Examples
+    --------
+    Sixteen servers in pairs that lose two or three at once:
+
+    >>> round(copies_left_probability(16, 2, 2), 3), round(copies_left_probability(16, 2, 3), 3)
+    (0.933, 0.8)
+    """
+    total, size, lost = whole("nodes", nodes), whole("copies", copies), whole("nodes_lost", nodes_lost)
+    if not size or total % size or not total:
+        raise ScenarioError(f"nodes = {total} is no multiple of copies = {size}; give whole groups")
+    if lost > total:
+        raise ScenarioError(f"nodes_lost = {lost} is more than nodes = {total}")
+    ways = sum(
+        (-1) ** groups * math.comb(total // size, groups) * math.comb(total - groups * size, lost - groups * size)
+        for groups in range(lost // size + 1)
+    )
+    return ways / math.comb(total, lost)
+
+
 def spares_table(scenario: Mapping[str, Any], most: int | None = None, confidence: float = 0.999) -> pl.DataFrame:
     """Return what each number of spares gives and costs.
 

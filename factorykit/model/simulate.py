@@ -85,8 +85,10 @@ def simulate(
     -----
     Work is cut into segments of ``checkpoint_interval_s`` that each end with a checkpoint; a shorter last one does
     too. A failure loses what came after the newest copy that is left, costs ``downtime_s`` in which nothing fails,
-    then ``restart_s`` and the tier's ``restore_s``. The first start costs nothing. For one tier and a constant rate the
-    mean is ``checkpoint_wall_s`` and the standard deviation ``checkpoint_wall_sd_s``.
+    then ``restart_s`` and the tier's ``restore_s``; a failure during that reads the same tier again, or a farther one
+    if it needs it. The first start costs nothing. For one tier and a constant rate the mean is ``checkpoint_wall_s``
+    and the standard deviation ``checkpoint_wall_sd_s``; for more tiers the mean is that of
+    ``checkpoint_patterns.pattern_s``.
 
     Examples
     --------

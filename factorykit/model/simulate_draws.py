@@ -137,9 +137,9 @@ class _Steps:
     """One step takes every run to its next failure or planned stop, and back to where it goes on from.
 
     ``state`` has a column for each run that is not done. Its rows have names in :meth:`_keep`: ``at`` is the place of a
-    run in the schedule of work and writes, ``need`` what is left of a recovery, ``gap`` the time at risk until the next
-    failure, ``planned`` when the next planned stop is due, ``safe`` the place of the newest copy in each tier, and
-    ``free`` when each spare is ready, the earliest first, with a last row that is never.
+    run in the schedule of work and writes, ``need`` what is left of a recovery, ``source`` the tier it reads, ``gap``
+    the time at risk until the next failure, ``planned`` when the next planned stop is due, ``safe`` the place of the
+    newest copy in each tier, and ``free`` when each spare is ready, the earliest first, with a last row that is never.
     """
 
     def __init__(self, plan: Plan, count: int, generator: np.random.Generator, ways: list[Way] | None = None) -> None:
@@ -157,15 +157,16 @@ class _Steps:
         self.done = np.full((4, count), math.inf)
         self.ready = 0  # spares, at least, that are ready in every run
         spares = 0 if plan.spare_nodes is None else int(plan.spare_nodes) + 1
-        self._keep(np.arange(count), np.zeros((8 + len(plan.tiers) + spares, count)))
+        self._keep(np.arange(count), np.zeros((9 + len(plan.tiers) + spares, count)))
         self.gap[:] = self.gaps.take(count)
         self.planned[:] = plan.maintenance.every_s if plan.maintenance else math.inf
         self.free[-1:] = math.inf
 
     def _keep(self, run: np.ndarray, state: np.ndarray) -> None:
         self.run, self.state = run, state
-        self.wall, self.lost, self.wait, self.paused, self.at, self.need, self.gap, self.planned = state[:8]
-        self.safe, self.free = np.split(state[8:], [len(self.plan.tiers)])
+        self.wall, self.lost, self.wait, self.paused = state[:4]
+        self.at, self.need, self.source, self.gap, self.planned = state[4:9]
+        self.safe, self.free = np.split(state[9:], [len(self.plan.tiers)])
 
     def finish(self) -> Drawn:
         """Step until every run is done, or has stopped so often that it never will be."""
@@ -217,7 +218,10 @@ class _Steps:
         for share in self.shares:
             cause += chance >= share
         self._save(reached)
-        back, tier = self._fall_back(self.destroys.take(cause))
+        tier = self.destroys.take(cause)
+        if len(plan.tiers) > 1:
+            np.maximum(tier, self.source, out=tier, where=stop < self.need, casting="unsafe")
+        back = self._fall_back(tier)
         restart = self.restarts.take(tier)
         if plan.restart_failure_probability:
             restart *= self.generator.geometric(1.0 - plan.restart_failure_probability, count)
@@ -230,6 +234,7 @@ class _Steps:
             assert plan.maintenance is not None
             save = sum(rules.write_s for rules in plan.tiers) + plan.maintenance.duration_s
             back[planned], restart[planned], pause[planned] = reached[planned], self.restarts[0], save
+            tier[planned] = 0
             self.gap[planned] = left
             self.planned[planned] = self.wall[planned] + save + plan.maintenance.every_s
             self.paused[planned] += save
@@ -241,7 +246,7 @@ class _Steps:
         self.lost += lost
         self.wait += wait
         self.wall += pause
-        self.at[:], self.need[:] = back, restart
+        self.at[:], self.need[:], self.source[:] = back, restart, tier
         np.minimum(self.safe, back, out=self.safe)
         self.safe[:, planned] = reached[planned]
         if plan.protected_restart:
@@ -261,8 +266,8 @@ class _Steps:
             start += np.minimum(steps, self.plan.tiers[inner + 1].every - 1.0) * self.blocks[inner]
         return start
 
-    def _fall_back(self, tier: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the place of the newest copy that can be read, from this tier on, and the tier that held it."""
+    def _fall_back(self, tier: np.ndarray) -> np.ndarray:
+        """Return the place of the newest copy that can be read; ``tier`` becomes the tier that holds it."""
         tiers = self.plan.tiers
         last = len(tiers) - 1
         for number, rules in enumerate(tiers[:last]):
@@ -276,7 +281,7 @@ class _Steps:
             block = self.blocks[-1]
             before = np.maximum((np.ceil(back / block) - older) * block, 0.0)
             np.copyto(back, np.minimum(before, back), where=(tier == last) & (older > 0.0))
-        return back, tier
+        return back
 
     def _replace(self, law: np.ndarray, planned: np.ndarray) -> np.ndarray:
         """Send failed nodes to repair, take the first free one for each, and return how long that takes."""

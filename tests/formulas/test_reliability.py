@@ -45,6 +45,7 @@ from factorykit.formulas.checkpoint_tiers import (
     segments_per_pattern_first_order,
     two_level_goodput,
     two_level_interval_s,
+    two_level_pattern_exposed_s,
     two_level_pattern_s,
 )
 from factorykit.formulas.cost import failure_cost_usd
@@ -239,6 +240,10 @@ def test_two_levels_solve_their_markov_chain(n: int, tau: float, one: float, two
     levels = [fk.checkpoint_patterns.Level(p, one, near), fk.checkpoint_patterns.Level(1 - p, two, far)]
     if p < 1:
         assert fk.checkpoint_patterns.pattern_s(levels, [n], tau, mtbf) == pytest.approx(chain, rel=1e-7)
+        exposed = two_level_pattern_exposed_s(float(n), tau, one, two, near, far, p, mtbf, 120.0)
+        found = fk.checkpoint_patterns.pattern_s(levels, [n], tau, mtbf, downtime_s=120.0, protected_restart=False)
+        assert exposed == pytest.approx(found, rel=1e-12)
+        assert exposed > chain * (1 - 1e-12)
 
 
 def test_three_levels_solve_their_markov_chain() -> None:

@@ -21,7 +21,7 @@ from factorykit.formulas.checkpoint_runtime import (
     checkpoint_wall_sd_s,
     lost_work_run_s,
 )
-from factorykit.formulas.checkpoint_tiers import checkpoint_goodput_async, two_level_goodput, two_level_pattern_s
+from factorykit.formulas.checkpoint_tiers import checkpoint_goodput_async
 
 LLAMA = 54 * 86400 / 419
 RUN = {
@@ -84,31 +84,42 @@ def test_a_golden_simulation_is_met(shared: Path, case: str) -> None:
     assert frame["wall_s"].std() == pytest.approx(expected["sd_T_s"], rel=0.05)
 
 
-def test_two_tiers_have_the_exact_mean_of_their_markov_chain() -> None:
-    run = scenario(20 * 60, 120.0, 1.0, 0.0, 0.0, 3600.0)
-    tiers = (fk.Tier("near", 1.0, 60.0), fk.Tier("far", 30.0, 300.0, every=20))
-    causes = (fk.Cause("process", 0.85), fk.Cause("node", 0.15, destroys=1))
-    frame = fk.simulate(run, 4000, 2, tiers=tiers, causes=causes, protected_restart=True)
-    exact = 60 * two_level_pattern_s(20.0, 120.0, 1.0, 30.0, 60.0, 300.0, 0.85, 3600.0)
-    assert abs(z(frame, "wall_s", exact)) < 4
-    near = frame["restores_by_tier"].struct.field("near").sum() / frame["failures"].sum()
-    assert near == pytest.approx(0.85, abs=0.01)
-    assert two_level_goodput(20.0, 120.0, exact / 60) == pytest.approx(frame["goodput"].mean(), rel=1e-2)
+TIERED = {
+    "two": ((0.85, 1.0, 300.0, 1), (0.15, 30.0, 1500.0, 20)),
+    "three": ((0.7, 1.0, 60.0, 1), (0.25, 10.0, 250.0, 4), (0.05, 120.0, 900.0, 7)),
+}
+"""Share of failures, write, restart, and checkpoints per checkpoint, of each tier."""
 
 
-def test_three_tiers_have_the_exact_mean_of_their_pattern() -> None:
-    run = scenario(28 * 40, 100.0, 1.0, 0.0, 0.0, 3000.0)
-    tiers = (
-        fk.Tier("memory", 1.0, 10.0),
-        fk.Tier("peer", 10.0, 50.0, every=4),
-        fk.Tier("store", 120.0, 400.0, every=7),
-    )
-    causes = (fk.Cause("a", 0.7), fk.Cause("b", 0.25, destroys=1), fk.Cause("c", 0.05, destroys=2))
-    frame = fk.simulate(run, 4000, 4, tiers=tiers, causes=causes, protected_restart=True)
-    levels = [
-        fk.checkpoint_patterns.Level(*row) for row in ((0.7, 1.0, 10.0), (0.25, 10.0, 50.0), (0.05, 120.0, 400.0))
-    ]
-    assert abs(z(frame, "wall_s", 40 * fk.checkpoint_patterns.pattern_s(levels, [4, 7], 100.0, 3000.0))) < 4
+@pytest.mark.parametrize("name", TIERED)
+@pytest.mark.parametrize("protected", [True, False])
+def test_tiers_have_the_exact_mean_of_their_pattern(name: str, protected: bool) -> None:
+    rows = TIERED[name]
+    levels = [fk.checkpoint_patterns.Level(share, write, restart) for share, write, restart, _ in rows]
+    tiers = [fk.Tier(f"tier {i}", write, restart, every) for i, (_, write, restart, every) in enumerate(rows)]
+    causes = [fk.Cause(f"cause {i}", share, destroys=i) for i, (share, *_) in enumerate(rows)]
+    counts = [every for *_, every in rows[1:]]
+    size, patterns, (tau, down, mtbf) = math.prod(counts), 40, (100.0, 40.0, 3000.0)
+    run = scenario(size * patterns, tau, 1.0, 0.0, down, mtbf)
+    frame = fk.simulate(run, 4000, 2, tiers=tiers, causes=causes, protected_restart=protected)
+    exact = fk.checkpoint_patterns.pattern_s(levels, counts, tau, mtbf, downtime_s=down, protected_restart=protected)
+    assert abs(z(frame, "wall_s", patterns * exact)) < 4
+    if protected:
+        near = frame["restores_by_tier"].struct.field("tier 0").sum() / frame["failures"].sum()
+        assert near == pytest.approx(rows[0][0], abs=0.01)
+
+
+def test_a_far_restart_that_is_struck_begins_again_from_afar() -> None:
+    """The near copy is gone: what strikes the far restart cannot be repaired from it."""
+    run = scenario(100, 100.0, 1.0, 0.0, 0.0, 500.0)
+    tiers = (fk.Tier("near", 1.0, 1.0), fk.Tier("far", 1.0, 2000.0))
+    causes = (fk.Cause("process", 0.5), fk.Cause("node", 0.5, destroys=1))
+    story = fk.timeline(run, 3, tiers=tiers, causes=causes)
+    restarts = story.filter(state="restart").select("cause", length=pl.col("end_s") - pl.col("start_s"))
+    assert restarts.filter(pl.col("cause").is_null())["length"].round(6).is_in([1.0, 2000.0]).all()
+    after_strike = restarts.filter(pl.col("cause").shift().is_not_null(), pl.col("cause").is_null())
+    assert (after_strike["length"].round(6) == 2000.0).all()
+    assert after_strike.height > 5
 
 
 def test_a_durability_lag_costs_what_the_formula_says() -> None:
