@@ -324,7 +324,16 @@ def _search(options: argparse.Namespace) -> None:
         cluster = {name.strip(): _value(text.strip()) for name, _, text in pairs}
         cluster.setdefault("sequence_length", options.sequence_length)
     found = fk.search(model, cluster, global_batch_size=options.global_batch_size, objective=options.objective)
-    _print_frame(found.head(options.rows).collect(), options.json)
+    best = found.head(options.rows).collect()
+    if not options.json and best.height > 1:
+        alike = [name for name in best.columns if best[name].n_unique() == 1]
+        print("all:", ", ".join(f"{name} {_short(best[name][0])}" for name in alike))
+        best = best.drop(alike)
+    _print_frame(best, options.json)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _value(text: str) -> float | str:
@@ -377,7 +386,14 @@ def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
     if as_json:
         return _print_json(frame.to_dicts())
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
-    with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=50, tbl_hide_dataframe_shape=True, tbl_width_chars=width):
+    with pl.Config(
+        tbl_rows=-1,
+        tbl_cols=-1,
+        fmt_str_lengths=50,
+        tbl_hide_dataframe_shape=True,
+        tbl_hide_column_data_types=True,
+        tbl_width_chars=width,
+    ):
         print(frame)
     return None
 
