@@ -115,32 +115,6 @@ class TrainingRuns(Sourced):
     flags = text("why a row does not add up")
 
 
-class Energies(Sourced):
-    """Energy of training runs.
-
-    A row is the energy that a source states for a run, how it came about, and what is needed to compute it again.
-    """
-
-    energy = key("name of the run", unique=True, entity=True)
-    name = text("model as the source writes it", required=True)
-    accelerator_stated = text("chip as the source writes it", required=True)
-    evidence = text(
-        "how the stated energy came about; only measured energy or power can test a model",
-        required=True,
-        one_of=("measured", "measured power times hours", "assumed power times hours"),
-    )
-    stated_kwh = number("kWh", "energy as stated")
-    accelerators = measured("accelerators")
-    accelerator_hours = measured("accelerator_hours")
-    active_parameters = measured("active_parameters")
-    tokens = measured("tokens")
-    peak_flop_per_s = measured("peak_flop_per_s")
-    mfu = measured("mfu", "6ND over hours of runs on the same chip, for runs whose hours are not published")
-    power_w_per_accelerator = number("W", "mean power per chip that goes with the stated energy")
-    pue = measured("pue", "in the stated energy; empty where it stands before PUE")
-    carbon_kg = number("kg", "emissions as stated")
-
-
 class Presets(Sourced):
     """Presets.
 
