@@ -29,6 +29,10 @@ PARTS: dict[str, tuple[str, ...]] = {
 ASKED = (*[name for names in PARTS.values() for name in names], "step_s")
 
 
+MEMORY = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes", "memory_reserve_bytes")
+"""What fills the memory of a rank; together the peak."""
+
+
 def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     """Return the seconds of each part of a step, as :func:`step_parts` draws them.
 
@@ -104,6 +108,40 @@ def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
         .properties(height=alt.Step(34))
     )
     return finish(chart, title, source=SOURCE, description=f"Seconds of each part of a step, stacked, by {by}.")
+
+
+def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
+    """Show what fills the memory of the fullest rank, beside what an accelerator has.
+
+    ``frame`` has one row per layout: the column ``by``, the quantities ``MEMORY`` and ``accelerator_memory_bytes``.
+    """
+    parts = [
+        frame.select(by, part=pl.lit(quantity(name).label), memory_peak_bytes=name, order=pl.lit(order))
+        for order, name in enumerate(MEMORY)
+    ]
+    rows = alt.Y(f"{by}:N", title=encoding.title(by), sort=None)
+    bars = (
+        encoding.chart(pl.concat(parts))
+        .mark_bar()
+        .encode(
+            x=encoding.x("memory_peak_bytes"),
+            y=rows,
+            color=alt.Color("part:N", title=None, sort=[quantity(name).label for name in MEMORY]),
+            order=alt.Order("order:Q"),
+            tooltip=[alt.Tooltip(f"{by}:N"), alt.Tooltip("part:N"), *encoding.tooltip(["memory_peak_bytes"])],
+        )
+    )
+    limit = (
+        encoding.chart(frame.select(by, memory_peak_bytes="accelerator_memory_bytes"))
+        .mark_tick(thickness=3, size=30, color="currentColor")
+        .encode(x=encoding.x("memory_peak_bytes"), y=rows)
+    )
+    return finish(
+        (bars + limit).properties(height=alt.Step(34)),
+        title,
+        source=f"{SOURCE}. The mark is the memory of one accelerator",
+        description=f"Bytes on the fullest rank by what they hold, stacked, by {by}; a mark at what a chip has.",
+    )
 
 
 def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:

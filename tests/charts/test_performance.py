@@ -62,3 +62,11 @@ def test_every_part_of_a_step_is_drawn(run):
     assert parts["seconds"].sum() == pytest.approx(found["step_s"].item(), rel=1e-12)
     assert parts["part"].to_list() == list(performance.PARTS)
     assert performance.step_parts(parts, "layout", "Parts").to_dict()
+
+
+def test_every_part_of_the_memory_is_drawn(run):
+    asked = [*performance.MEMORY, "accelerator_memory_bytes", "memory_peak_bytes"]
+    found = fk.evaluate(pl.DataFrame([run]), asked).with_columns(layout=pl.lit("a"))
+    assert found.select(pl.sum_horizontal(performance.MEMORY)).item() == found["memory_peak_bytes"].item()
+    spec = performance.memory_parts(found, "layout", "Memory").to_dict()
+    assert "Peak memory [byte]" in str(spec)
