@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from html import escape
 from typing import Any
 
 import polars as pl
 
+from factorykit.errors import UnknownName, unknown
 from factorykit.quantities import rounded, vocabulary
 
 
 class Table:
     """A frame shown with the vocabulary's labels and units; as text it keeps the numbers in full."""
 
-    def __init__(self, frame: pl.DataFrame) -> None:
+    def __init__(self, frame: pl.DataFrame, shares: Collection[str] = ()) -> None:
         self.frame = frame
+        self.shares = frozenset(shares)
 
     def __repr__(self) -> str:
         with pl.Config(tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=60, tbl_width_chars=9999) as config:
@@ -25,17 +28,37 @@ class Table:
         numbers = {name: dtype.is_numeric() for name, dtype in self.frame.schema.items()}
         head = "".join(f"<th{_right(numbers[name])}>{escape(_label(name))}</th>" for name in self.frame.columns)
         rows = [
-            [(_cell(name, value), numbers[name]) for name, value in row.items()]
+            [(self._cell(name, value), numbers[name]) for name, value in row.items()]
             for row in self.frame.iter_rows(named=True)
         ]
         cells = ("".join(f"<td{_style(*cell)}>{_linked(cell[0])}</td>" for cell in row) for row in rows)
         body = "".join(f"<tr>{row}</tr>" for row in cells)
         return f'<table class="table fk-frame"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
+    def _cell(self, name: str, value: Any) -> str:
+        if value is None:
+            return "–"
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return str(value)
+        if name in self.shares:
+            return f"{rounded(100.0 * value)} %"
+        return vocabulary()[name].text(float(value)) if name in vocabulary() else rounded(float(value))
 
-def table(frame: pl.DataFrame) -> Table:
-    """Return the frame as a table: one row per row, one column per column, in the same order."""
-    return Table(frame)
+
+def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
+    """Return the frame as a table: one row per row, one column per column, in the same order.
+
+    ``shares`` are columns of fractions, printed in percent; quantities are printed as the vocabulary has them.
+
+    Raises
+    ------
+    UnknownName
+        If the frame has no column of that name.
+    """
+    for name in shares:
+        if name not in frame.columns:
+            raise UnknownName(unknown("column", name, frame.columns))
+    return Table(frame, shares)
 
 
 def _label(name: str) -> str:
@@ -49,14 +72,6 @@ def _right(number: bool) -> str:
 def _style(text: str, number: bool) -> str:
     """Return the style of a cell: numbers stand to the right, what is short stays on one line."""
     return _right(number) if number or len(text) > 32 else ' style="white-space:nowrap"'
-
-
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return vocabulary()[name].text(float(value)) if name in vocabulary() else rounded(float(value))
-    return str(value)
 
 
 def _linked(text: str) -> str:

@@ -1,0 +1,35 @@
+"""Tables for reading: units of the vocabulary, shares in percent, numbers in full as text."""
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.errors import UnknownName
+
+FRAME = pl.DataFrame(
+    {
+        "family": ["a", "https://example.org/?x=<b>"],
+        "error": [0.0834, None],
+        "mfu": [0.41, 0.5],
+        "rental_cost_usd": [63.2e6, 1.0],
+    }
+)
+
+
+def test_quantities_are_printed_in_their_units_and_shares_in_percent():
+    html = fk.charts.table(FRAME, shares=["error"])._repr_html_()
+    assert all(f">{text}</td>" in html for text in ("8.34 %", "–", "41 %", "63.2 million USD"))
+    assert "Rental cost" in html
+
+
+def test_words_are_escaped_and_addresses_linked():
+    assert '<a href="https://example.org/?x=&lt;b&gt;">' in fk.charts.table(FRAME)._repr_html_()
+
+
+def test_as_text_the_numbers_are_whole():
+    assert "0.0834" in repr(fk.charts.table(FRAME, shares=["error"]))
+
+
+def test_a_share_that_is_no_column_is_refused_with_the_nearest():
+    with pytest.raises(UnknownName, match="nearest is 'error'"):
+        fk.charts.table(FRAME, shares=["eror"])
