@@ -345,7 +345,7 @@ def _package(
     tables: Mapping[str, pl.DataFrame], files: Mapping[str, bytes], views: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return the Frictionless descriptor of the tables."""
-    from factorykit.datasets.schemas import VERSION, schemas
+    from factorykit.datasets.schemas import VERSION, schemas, subjects
 
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
@@ -368,6 +368,7 @@ def _package(
             {"title": row["title"]} | ({"path": row["url"]} if row["url"] else {})
             for row in tables["sources"].to_dicts()
         ],
+        "subjects": [{"name": name, "description": said} for name, said in subjects().items()],
         "resources": [_resource(name, schemas()[name], tables[name], files, views) for name in tables],
     }
 
@@ -390,6 +391,7 @@ def _resource(
         "name": name,
         "type": "table",
         "title": title.rstrip("."),
+        "subject": schema.__module__.rpartition(".")[2],
         "description": " ".join(said.split()),
         "path": f"{name}.parquet",
         "format": "parquet",

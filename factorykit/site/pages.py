@@ -37,14 +37,14 @@ def write(root: Path) -> None:
     """
     report = root / "report"
     keys = bibliography((report / "references.bib").read_text(encoding="utf-8"))
-    written = methods(keys)
-    for old in report.glob("methods-*.qmd"):
-        if old.stem not in written:
-            old.unlink()
+    written = methods(keys) | data_pages(root / "data", report / "downloads")
+    for kind in ("methods", "data"):
+        for old in report.glob(f"{kind}-*.qmd"):
+            if old.stem not in written:
+                old.unlink()
     for name, text in written.items():
         _write(report / f"{name}.qmd", text)
     _write(report / "vocabulary.qmd", vocabulary_page())
-    _write(report / "data.qmd", data_page(root / "data", report / "downloads"))
     for name, text in audit_pages(root / "data").items():
         _write(report / f"{name}.qmd", text)
     _write(report / "assets" / "factorykit.js", script())
@@ -325,12 +325,15 @@ def _escaped(text: str) -> str:
 # Data
 
 
-def data_page(data: Path, downloads: Path) -> str:
-    """Return the data page from ``datapackage.json``; every table goes to ``downloads`` as Parquet, CSV and JSON."""
+def data_pages(data: Path, downloads: Path) -> dict[str, str]:
+    """Return the pages of the data by name from ``datapackage.json``: an overview, and one page a subject.
+
+    Every table goes to ``downloads`` as Parquet, CSV and JSON.
+    """
     front = _front("Data", "The tables behind the notebooks: one fact a row, every value with its source.")
     descriptor = data / "datapackage.json"
     if not descriptor.is_file():
-        return f"{front}\nNo table is built yet; `factorykit data build` builds them.\n"
+        return {"data": f"{front}\nNo table is built yet; `factorykit data build` builds them.\n"}
     try:
         package = json.loads(descriptor.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -341,29 +344,33 @@ def data_page(data: Path, downloads: Path) -> str:
     if croissant.is_file():
         shutil.copyfile(croissant, downloads / croissant.name)
     also = " [croissant.json](downloads/croissant.json) says the same in the words of Croissant."
-    resources = package.get("resources", ())
-    parts = [
+    overview = [
         front,
         _escaped(package.get("description", "")),
         "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them: "
         f"columns, units, keys, sources, licences and hashes.{also if croissant.is_file() else ''} "
         f"Version {package.get('version', '')}.",
-        _contents(resources),
     ]
-    parts += [_table(resource, data, downloads) for resource in resources]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    pages = {"data": ""}
+    for subject in package["subjects"]:
+        name, said = subject["name"], _escaped(subject["description"])
+        tables = [each for each in package["resources"] if each["subject"] == name]
+        overview += [f"## [{name.capitalize()}](data-{name}.qmd) {{#sec-{name}}}", said, _contents(tables)]
+        parts = [_front(f"Tables: {name}", subject["description"])]
+        parts += [_table(resource, data, downloads) for resource in tables]
+        pages[f"data-{name}"] = "\n\n".join([*parts, "[All tables](data.qmd)."]) + "\n"
+    return {**pages, "data": "\n\n".join(part for part in overview if part) + "\n"}
 
 
 def _contents(resources: Sequence[dict[str, Any]]) -> str:
     """Return the list of tables, each with what a row is and a link to its columns."""
-    head = ["| Table | Rows | Columns | A row is |", f"|{'-' * 26}|{'-' * 6}:|{'-' * 8}:|{'-' * 60}|"]
+    head = ["| Table | Rows | A row is |", f"|{'-' * 26}|{'-' * 6}:|{'-' * 60}|"]
     rows = []
     for each in resources:
         name, said = each["name"], " ".join(str(each.get("description", "")).split())
         first = re.split(r"(?<=\.) ", said, maxsplit=1)[0].removeprefix("A row is ")
-        link = f"[{_escaped(each.get('title') or name)}](#table-{_dashed(name)})"
-        width = len(each.get("schema", {}).get("fields", ()))
-        rows.append(f"| {link} | {each.get('rows', '')} | {width} | {_escaped(first)} |")
+        link = f"[{_escaped(each.get('title') or name)}](data-{each['subject']}.qmd#table-{_dashed(name)})"
+        rows.append(f"| {link} | {each.get('rows', '')} | {_escaped(first)} |")
     return "\n".join([*head, *rows]) if rows else ""
 
 
@@ -483,7 +490,8 @@ def audit_pages(data: Path) -> dict[str, str]:
         "computed from such a number, or right in another unit; *superseded*, a source nearer to the fact says "
         "otherwise; *disagrees*; *not checkable*. Counted events and years have to come out to the last printed digit. "
         "[The notebook](../notebooks/20-audit.ipynb) reads the result; the tables "
-        "[claims](data.qmd#table-claims), [facts](data.qmd#table-facts) and [conflicts](data.qmd#table-conflicts) hold "
+        "[claims](data-audit.qmd#table-claims), [facts](data-audit.qmd#table-facts) and "
+        "[conflicts](data-audit.qmd#table-conflicts) hold "
         "what goes in.",
         "## Verdicts by document {#sec-verdicts}",
         "\n".join(

@@ -20,6 +20,7 @@ PAGES = (
     *(f"report/methods-{topic.__name__.rpartition('.')[2].replace('_', '-')}.html" for topic in TOPICS),
     "report/vocabulary.html",
     "report/data.html",
+    "report/data-equipment.html",
     "report/audit.html",
     "report/decisions.html",
     "report/cite.html",
@@ -31,6 +32,7 @@ KINDS = (
     "report/methods-checkpoint.html",
     "report/vocabulary.html",
     "report/data.html",
+    "report/data-equipment.html",
     "report/decisions.html",
 )
 """One page of each kind."""

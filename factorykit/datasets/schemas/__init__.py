@@ -46,6 +46,13 @@ def schemas() -> dict[str, type[dy.Schema]]:
     }
 
 
+def subjects() -> dict[str, str]:
+    """Return what each subject is about by its name, in the order in which the tables are listed."""
+    return {
+        subject.__name__.rpartition(".")[2]: (inspect.getdoc(subject) or "").partition("\n")[0] for subject in SUBJECTS
+    }
+
+
 def columns(schema: type[dy.Schema]) -> dict[str, Any]:
     """Return a table's columns in the order they are stored: its own first, who says it after them."""
     every = schema.columns()
