@@ -127,6 +127,13 @@ def test_the_reader_gets_from_page_to_page(visit: Callable[..., Any]):
     assert page.locator('.side a[aria-current="page"]').inner_text() == following
 
 
+def test_the_own_entry_of_a_long_menu_is_in_sight(visit: Callable[..., Any]):
+    page = visit("notebooks/17-uncertainty.html", width=1280, height=600)
+    box = page.locator(".side a[aria-current]").bounding_box()
+    assert 0 < box["y"] < 600 - box["height"]
+    assert page.evaluate("scrollY") == 0
+
+
 def test_the_menu_opens_on_a_phone(visit: Callable[..., Any]):
     page = visit("report/methods.html", width=390, height=844)
     link = page.locator(".side").get_by_role("link", name="How to cite")

@@ -22,6 +22,14 @@
     if (!kept) setTheme(system.matches ? "dark" : "light", false);
   });
 
+  /* The page's own entry in a long menu. Only the menu moves. */
+  var here = one(".side a[aria-current]");
+  if (here) {
+    var side = here.closest(".side");
+    var hidden = here.offsetTop + here.offsetHeight - side.clientHeight;
+    if (hidden > 0) side.scrollTop = hidden + side.clientHeight / 3;
+  }
+
   /* Menu on narrow screens. */
   var menu = one("button.menu");
   function openMenu(open) {
