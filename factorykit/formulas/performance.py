@@ -21,8 +21,11 @@ CAST_BYTES = 4.0
 """Bytes per element of an 8-bit matrix product's input: 16 bits read, 8 written, and 8 once more transposed."""
 FLOP_PER_EXPONENTIAL = 256.0
 """Dense 16-bit FLOP in the time of one exponential on H100."""
-ROUTED_BYTES = 24.0
-"""Bytes per routed element: permuted, exchanged and sorted to experts, and all three back, each read and written."""
+ROUTED_BYTES = 20.0
+"""Bytes per routed element: permuted, exchanged, sorted to experts, and all three back, each read and written in 16
+bits; the first reads and the last writes each element once and not for every expert."""
+UNROUTED_BYTES = 4.0
+"""Bytes per element that the first permutation reads and the last one writes."""
 
 
 def tuned() -> Numeric:
@@ -103,33 +106,6 @@ def assumed_inputs() -> Numeric:
     return 0.0
 
 
-def generation() -> Numeric:
-    r"""No generation that was measured, where nobody names the chip.
-
-    .. math:: \text{other}
-
-    Returns
-    -------
-    generation : numeric
-        Volta | ampere | ada | hopper | blackwell | rubin | cdna2 | cdna3 | cdna4 | tpu | gaudi | trainium | other.
-        [text]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
-    References
-    ----------
-    .. [1] S. Bekman, "Machine learning engineering," 744d01e, 2026, chapter on accelerators.
-
-    Examples
-    --------
-    >>> generation()
-    'other'
-    """
-    return "other"
-
-
 def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
     r"""Exponentials per second where nobody states the chip's special function units: as many per FLOP as on H100.
 
@@ -200,34 +176,59 @@ def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric
     return 1.0 - (1.0 - tuned) * exp(-maximum(software_year + 0.5 - chip_year, 0.0) / maturity_years)
 
 
-def generation_share(
-    generation: Numeric, ampere_share: Numeric, blackwell_share: Numeric, tpu_share: Numeric
-) -> Numeric:
-    r"""Sustained share of the ceiling on one generation of chips over that on Hopper.
+def design_j_per_flop() -> Numeric:
+    r"""Design power over peak rate of H100 where nobody names the chip.
 
-    .. math:: \eta_g
-
-    Parameters
-    ----------
-    generation : text
-        Volta | ampere | ada | hopper | blackwell | rubin | cdna2 | cdna3 | cdna4 | tpu | gaudi | trainium | other.
-        [text]
-    ampere_share : numeric
-        Share of the matrix-product ceiling that Ampere sustains over that of Hopper. [1]
-    blackwell_share : numeric
-        Share of the matrix-product ceiling that Blackwell sustains over that of Hopper. [1]
-    tpu_share : numeric
-        Share of the matrix-product ceiling that TPUs sustain over that of Hopper. [1]
+    .. math:: 700 \text{ W} / 989 \text{ TFLOP/s}
 
     Returns
     -------
-    generation_share : numeric
-        Share of the matrix-product ceiling that a generation of chips sustains over that of Hopper. [1]
+    design_j_per_flop : numeric
+        Design power of one chip over its dense peak in 16 bits. [J/FLOP]
 
     Notes
     -----
-    A ceiling is one product, cold; a run holds its rate as long as power and heat allow. A100 holds its clock at design
-    power, B200 half of its peak. Generations that nobody measured are taken as Hopper.
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] NVIDIA, "H100 tensor core GPU," data sheet, 2023.
+
+    Examples
+    --------
+    >>> design_j_per_flop()
+    7.07e-13
+    """
+    return 7.07e-13
+
+
+def held_rate_share(
+    design_j_per_flop: Numeric, power_limit_share: Numeric, full_power_j_per_flop: Numeric, power_exponent: Numeric
+) -> Numeric:
+    r"""Share of its rate that power lets a chip hold through a long run of matrix products.
+
+    .. math:: \min\left(\frac{\pi\, \epsilon}{\epsilon_0},\, 1\right)^{x}
+
+    Parameters
+    ----------
+    design_j_per_flop : numeric
+        Design power of one chip over its dense peak in 16 bits. [J/FLOP]
+    power_limit_share : numeric
+        Power that a chip may draw over its design power. [1]
+    full_power_j_per_flop : numeric
+        Power over dense 16-bit peak from which on a chip holds its clock through matrix products. [J/FLOP]
+    power_exponent : numeric
+        Power of the power limit with which the rate falls. [1]
+
+    Returns
+    -------
+    held_rate_share : numeric
+        Share of the matrix-product ceiling that power lets a chip hold. [1]
+
+    Notes
+    -----
+    A ceiling is one product on a cold chip. A100 has 1.28 W for each TFLOP/s of its peak and holds its clock, H100 has
+    0.71, B200 0.44: of hundreds of products that SimuMax measured, A100 sustained 0.98 of its ceiling and B200 0.69.
 
     References
     ----------
@@ -235,32 +236,27 @@ def generation_share(
 
     Examples
     --------
-    >>> generation_share("blackwell", 1.02, 0.84, 1.15), generation_share("cdna3", 1.02, 0.84, 1.15)
-    (0.84, 1.0)
+    >>> held_rate_share(1.28e-12, 1.0, 8e-13, 0.6), round(held_rate_share(4.44e-13, 1.0, 8e-13, 0.6), 2)
+    (1.0, 0.7)
     """
-    not_blackwell = where(equal(generation, "tpu"), tpu_share, 1.0)
-    return where(
-        equal(generation, "ampere"), ampere_share, where(equal(generation, "blackwell"), blackwell_share, not_blackwell)
-    )
+    return minimum(power_limit_share * design_j_per_flop / full_power_j_per_flop, 1.0) ** power_exponent
 
 
 def gemm_16bit_flop_per_s(
     peak_16bit_flop_per_s: Numeric,
     gemm_ceiling_16bit: Numeric,
     gemm_share_16bit: Numeric,
-    generation_share: Numeric,
+    held_rate_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
     tuned: Numeric,
     tuning_gain: Numeric,
-    power_limit_share: Numeric,
-    power_exponent: Numeric,
 ) -> Numeric:
     r"""Rate that large matrix products sustain in 16 bits.
 
     .. math::
-        F_{16}\, \kappa_{16}\, \eta_{16}\, \eta_g \left[1 - (1 - \mu)(1 - \eta_{young})\right]
-        \left[1 + u (\eta_u - 1)\right] \pi^{x}
+        F_{16}\, \kappa_{16}\, \eta_{16}\, \eta_p \left[1 - (1 - \mu)(1 - \eta_{young})\right]
+        \left[1 + u (\eta_u - 1)\right]
 
     Parameters
     ----------
@@ -270,8 +266,8 @@ def gemm_16bit_flop_per_s(
         Best rate that any matrix product reached on the chip in 16 bits, over the dense peak. [1]
     gemm_share_16bit : numeric
         Share of the ceiling that long runs sustain over all matrix products in 16 bits. [1]
-    generation_share : numeric
-        Share of the matrix-product ceiling that a generation of chips sustains over that of Hopper. [1]
+    held_rate_share : numeric
+        Share of the matrix-product ceiling that power lets a chip hold. [1]
     maturity : numeric
         1 for software as good as it gets on a chip; less for a chip that is new. [1]
     young_gemm_share : numeric
@@ -280,10 +276,6 @@ def gemm_16bit_flop_per_s(
         1 if the chip's maker tuned the run and published it; such rows are best cases. [1]
     tuning_gain : numeric
         Rate of a run that the chip's maker tuned over that of others. [1]
-    power_limit_share : numeric
-        Power that a chip may draw over its design power. [1]
-    power_exponent : numeric
-        Power of the power limit with which the rate falls. [1]
 
     Returns
     -------
@@ -300,13 +292,13 @@ def gemm_16bit_flop_per_s(
 
     Examples
     --------
-    >>> gemm_16bit_flop_per_s(1e15, 0.8, 0.85, 1.0, 1.0, 0.8, 0.0, 1.2, 1.0, 0.4) / 1e12
+    >>> gemm_16bit_flop_per_s(1e15, 0.8, 0.85, 1.0, 1.0, 0.8, 0.0, 1.2) / 1e12
     680.0
     """
     grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
     gain = 1.0 + tuned * (tuning_gain - 1.0)
-    sustained = gemm_ceiling_16bit * gemm_share_16bit * generation_share
-    return peak_16bit_flop_per_s * sustained * grown * gain * power_limit_share**power_exponent
+    sustained = gemm_ceiling_16bit * gemm_share_16bit * held_rate_share
+    return peak_16bit_flop_per_s * sustained * grown * gain
 
 
 def gemm_flop_per_s(
@@ -316,19 +308,17 @@ def gemm_flop_per_s(
     gemm_share_16bit: Numeric,
     gemm_share_8bit: Numeric,
     gemm_share_block: Numeric,
-    generation_share: Numeric,
+    held_rate_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
     tuned: Numeric,
     tuning_gain: Numeric,
-    power_limit_share: Numeric,
-    power_exponent: Numeric,
 ) -> Numeric:
     r"""Rate that large matrix products sustain at the precision of the run.
 
     .. math::
-        F\, \kappa\, \eta_{prec}\, \eta_g \left[1 - (1 - \mu)(1 - \eta_{young})\right]
-        \left[1 + u (\eta_u - 1)\right] \pi^{x}
+        F\, \kappa\, \eta_{prec}\, \eta_p \left[1 - (1 - \mu)(1 - \eta_{young})\right]
+        \left[1 + u (\eta_u - 1)\right]
 
     Parameters
     ----------
@@ -345,8 +335,8 @@ def gemm_flop_per_s(
     gemm_share_block : numeric
         Share of the ceiling that long runs sustain over all matrix products in block-scaled formats (mxfp8 and nvfp4).
         [1]
-    generation_share : numeric
-        Share of the matrix-product ceiling that a generation of chips sustains over that of Hopper. [1]
+    held_rate_share : numeric
+        Share of the matrix-product ceiling that power lets a chip hold. [1]
     maturity : numeric
         1 for software as good as it gets on a chip; less for a chip that is new. [1]
     young_gemm_share : numeric
@@ -355,10 +345,6 @@ def gemm_flop_per_s(
         1 if the chip's maker tuned the run and published it; such rows are best cases. [1]
     tuning_gain : numeric
         Rate of a run that the chip's maker tuned over that of others. [1]
-    power_limit_share : numeric
-        Power that a chip may draw over its design power. [1]
-    power_exponent : numeric
-        Power of the power limit with which the rate falls. [1]
 
     Returns
     -------
@@ -375,7 +361,7 @@ def gemm_flop_per_s(
 
     Examples
     --------
-    >>> gemm_flop_per_s(2e15, 0.7, "fp8", 0.85, 1.0, 0.9, 1.0, 1.0, 0.8, 0.0, 1.2, 1.0, 0.4) / 1e12
+    >>> gemm_flop_per_s(2e15, 0.7, "fp8", 0.85, 1.0, 0.9, 1.0, 1.0, 0.8, 0.0, 1.2) / 1e12
     1400.0
     """
     narrow = where(equal(precision, "fp8"), gemm_share_8bit, gemm_share_block)
@@ -383,8 +369,8 @@ def gemm_flop_per_s(
     sustained = where(equal(precision, "bf16"), gemm_share_16bit, not_bf16)
     grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
     gain = 1.0 + tuned * (tuning_gain - 1.0)
-    share = gemm_ceiling * sustained * generation_share
-    return peak_flop_per_s * share * grown * gain * power_limit_share**power_exponent
+    share = gemm_ceiling * sustained * held_rate_share
+    return peak_flop_per_s * share * grown * gain
 
 
 def sustained_memory_bytes_per_s(memory_bytes_per_s: Numeric, memory_rate_share: Numeric) -> Numeric:
@@ -653,7 +639,7 @@ def layer_elementwise_s(
 
     .. math::
         k_e\, \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s} \left[\frac{20 h}{t_s}
-        + \frac{(2 + 4 g) f + 6 (a + 2 a_{kv}) d + 24 k h + 4 (2 h + a d + f) [8 \text{ bits}]}{t}\right]
+        + \frac{(2 + 4 g) f + 6 (a + 2 a_{kv}) d + (20 k + 4) h + 4 (2 h + a d + f) [8 \text{ bits}]}{t}\right]
 
     Parameters
     ----------
@@ -722,7 +708,7 @@ def layer_elementwise_s(
     moe = moe_layers / layers
     inner = (1.0 - moe) * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
     heads = 6.0 * (attention_heads + 2.0 * kv_heads) * head_size
-    routed = ROUTED_BYTES * moe * experts_per_token * hidden_size
+    routed = moe * (ROUTED_BYTES * experts_per_token + UNROUTED_BYTES) * hidden_size
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES))
     cast = narrow * (2.0 * hidden_size + attention_heads * head_size + inner)
     split = (2.0 + 4.0 * gated_ffn) * inner + heads + routed + cast

@@ -19,6 +19,8 @@ CEILING_16BIT: Final = 0.85
 """Ceiling of matrix products over the peak where nobody measured the chip; the measured ones span 0.51 to 0.97."""
 CEILING_8BIT: Final = 0.80
 """The same in 8 bits."""
+UNLIMITED_J_PER_FLOP: Final = 1e-12
+"""Design power over peak of chips whose power nobody states, TPUs before all: enough to hold their clock."""
 FEW_BITS: Final = MappingProxyType(
     {"fp8": "peak_fp8_flop_per_s", "mxfp8": "peak_fp8_flop_per_s", "nvfp4": "peak_fp4_flop_per_s"}
 )
@@ -34,7 +36,7 @@ BROUGHT: Final = (
     "scale_up_domain",
     "scale_out_bytes_per_s",
     "chip_year",
-    "generation",
+    "design_j_per_flop",
     "exponentials_per_s",
     "evidence_families",
 )
@@ -54,7 +56,7 @@ def chips() -> Mapping[str, Mapping[str, Any]]:
         if ceiling["precision"] == "fp8" and chip["peak_fp8_flop_per_s"] is None:
             chip["peak_fp8_flop_per_s"] = 2.0 * chip["peak_bf16_flop_per_s"]
     for chip in rows.values():
-        chip["generation"], chip["exponentials_per_s"] = "other", None
+        chip["generation"], chip["exponentials_per_s"] = None, None
     for stated in datasets.table("generations").collect().iter_rows(named=True):
         rows[stated["accelerator"]].update({name: stated[name] for name in ("generation", "exponentials_per_s")})
     for link in datasets.table("links").collect().iter_rows(named=True):
@@ -78,7 +80,7 @@ def evidence() -> Mapping[str, frozenset[str]]:
 
 def _first_launch(chip: Mapping[str, Any]) -> float:
     """Return year and part of a year in which the first chip of a chip's generation was launched."""
-    kin = [row for row in chips().values() if row["generation"] == chip["generation"] != "other"] or [chip]
+    kin = [row for row in chips().values() if row["generation"] and row["generation"] == chip["generation"]] or [chip]
     launch = min(row["launch"] or "2026-01" for row in kin)
     return float(launch[:4]) + (float(launch[5:7] or "07") - 1.0) / 12.0
 
@@ -132,7 +134,7 @@ def find(text: str) -> str | None:
     return max(parts, key=likeness)
 
 
-def specification(accelerator: str, precision: str = "bf16") -> dict[str, float | str]:
+def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]:
     """Return the quantities that an accelerator brings at a precision.
 
     Raises
@@ -167,7 +169,7 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float 
         "scale_up_domain": row["scale_up_domain"] or 8.0,
         "scale_out_bytes_per_s": row.get("scale_out_bytes_per_s"),
         "chip_year": _first_launch(row),
-        "generation": row["generation"],
+        "design_j_per_flop": row["tdp_w"] / sixteen if row["tdp_w"] else UNLIMITED_J_PER_FLOP,
         "exponentials_per_s": row["exponentials_per_s"] or exponentials_per_s(sixteen),
         "evidence_families": float(len(evidence().get(row["accelerator"], ()))),
     }

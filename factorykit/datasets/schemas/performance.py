@@ -5,7 +5,11 @@ from __future__ import annotations
 import dataframely as dy
 
 from factorykit.datasets.schemas.fields import KEY, STATEMENT, Sourced, key, measured, number, reference, text
-from factorykit.quantities import quantity
+
+GENERATIONS = (
+    *("volta", "ampere", "ada", "hopper", "blackwell", "rubin"),
+    *("cdna2", "cdna3", "cdna4", "tpu", "gaudi", "trainium"),
+)
 
 
 class Ceilings(Sourced):
@@ -33,7 +37,7 @@ class Generations(Sourced):
         description="chip",
         metadata={"references": "accelerators.accelerator", "entity": True},
     )
-    generation = text("generation of the chip", required=True, one_of=quantity("generation").alternatives)
+    generation = text("generation of the chip", required=True, one_of=GENERATIONS)
     exponentials_per_s = measured("exponentials_per_s")
 
 
