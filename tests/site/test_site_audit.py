@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import factorykit as fk
-from factorykit.site.pages import audit_pages
+from factorykit.site.pages.audit import audit_pages
 
 ROOT = Path(__file__).parents[2]
 

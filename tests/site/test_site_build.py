@@ -15,8 +15,11 @@ from made_site import Made
 
 from factorykit.errors import SiteError
 from factorykit.formulas import catalogue
-from factorykit.site import build, finish, pages, quarto
+from factorykit.quantities import vocabulary
+from factorykit.site import build, finish, quarto
 from factorykit.site.build import choose, publish, restore
+from factorykit.site.pages import methods
+from factorykit.site.pages.vocabulary import vocabulary_page
 from factorykit.site.serve import server
 from factorykit.site.sources import load_project
 
@@ -177,20 +180,22 @@ def test_an_installation_that_hangs_is_ended():
 
 
 def test_every_formula_and_quantity_has_its_place(tmp_path: Path):
-    keys = pages.bibliography((ROOT / "report/references.bib").read_text(encoding="utf-8"))
-    methods, words = "\n".join(pages.methods(keys).values()), pages.vocabulary_page()
+    keys = methods.bibliography((ROOT / "report/references.bib").read_text(encoding="utf-8"))
+    printed, words = "\n".join(methods.methods_pages(keys).values()), vocabulary_page()
     for name, formula in catalogue().items():
-        assert f"{{#{name.replace('_', '-')}}}" in methods
-        assert f"{{#eq-{name.replace('_', '-')}}}" in methods
-        assert pages.equations(formula)[-1].split(" = ")[0]
-    assert words.count("{.fk-name}") == len(pages.vocabulary())
+        assert f"{{#{name.replace('_', '-')}}}" in printed
+        assert f"{{#eq-{name.replace('_', '-')}}}" in printed
+        assert methods.equations(formula)[-1].split(" = ")[0]
+    assert words.count("{.fk-name}") == len(vocabulary())
 
 
 def test_a_cited_work_is_linked_and_one_outside_the_bibliography_is_printed_in_full():
-    keys = pages.bibliography("@book{doe, title = {The {Thing}: a study}, year = {2020}}\n@misc{tool, title = {Tool}}")
-    assert pages._citation('J. Doe, "The thing," arXiv:2001.00001, 2020, table 1: six.', keys) == "@doe: table 1: six."
-    assert pages._citation("Makers, Tool 1.2, 2026, file.py.", keys) == "@tool: file.py."
-    assert pages._citation('A. Roe, "Another," 2021.', keys) == 'A. Roe, "Another," 2021.'
+    keys = methods.bibliography(
+        "@book{doe, title = {The {Thing}: a study}, year = {2020}}\n@misc{tool, title = {Tool}}"
+    )
+    assert methods.citation('J. Doe, "The thing," arXiv:2001.00001, 2020, table 1: six.', keys) == "@doe: table 1: six."
+    assert methods.citation("Makers, Tool 1.2, 2026, file.py.", keys) == "@tool: file.py."
+    assert methods.citation('A. Roe, "Another," 2021.', keys) == 'A. Roe, "Another," 2021.'
 
 
 # Frames

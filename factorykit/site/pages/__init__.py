@@ -1,0 +1,54 @@
+"""Pages that are printed from code and data: methods, vocabulary, data, audit. Written beside those kept by hand.
+
+All of them are markdown in the dialect that both renderers know, and are ignored by git.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from factorykit.site.pages.audit import audit_pages
+from factorykit.site.pages.data import data_pages
+from factorykit.site.pages.methods import bibliography, methods_pages
+from factorykit.site.pages.vocabulary import vocabulary_page
+
+THEME = Path(__file__).parent.parent / "theme"
+
+
+def write(root: Path) -> None:
+    """Write methods, vocabulary, data and audit pages, downloads and the pages' script below ``root/report``.
+
+    Raises
+    ------
+    SiteError
+        If a table named in ``data/datapackage.json`` is missing or cannot be read.
+    """
+    report = root / "report"
+    keys = bibliography((report / "references.bib").read_text(encoding="utf-8"))
+    written = methods_pages(keys) | data_pages(root / "data", report / "downloads")
+    for kind in ("methods", "data"):
+        for old in report.glob(f"{kind}-*.qmd"):
+            if old.stem not in written:
+                old.unlink()
+    for name, text in written.items():
+        _write(report / f"{name}.qmd", text)
+    _write(report / "vocabulary.qmd", vocabulary_page())
+    for name, text in audit_pages(root / "data").items():
+        _write(report / f"{name}.qmd", text)
+    _write(report / "assets" / "factorykit.js", script())
+
+
+def script() -> str:
+    """Return the one script of the pages: what draws the charts, and what tells them that a page turned dark."""
+    bridge = (THEME / "bridge.js").read_text(encoding="utf-8")
+    try:
+        from factorykit.charts import page_script
+    except ImportError:
+        return bridge
+    return f"{page_script()}\n{bridge}"
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")

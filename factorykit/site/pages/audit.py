@@ -1,0 +1,199 @@
+"""The audit pages: every claim recomputed, unfolded down to its sources."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from factorykit.quantities import Quantity
+from factorykit.site.pages.markdown import dashed, escaped, front, linked
+from factorykit.site.pages.methods import formula_link
+
+TONES = {
+    "agrees": "tip",
+    "rounding": "tip",
+    "superseded": "warning",
+    "disagrees": "important",
+    "unit error": "important",
+    "not checkable": "note",
+}
+WORST = 25
+"""Claims that the audit page lists as farthest off."""
+
+
+def audit_pages(data: Path) -> dict[str, str]:
+    """Return the pages of the audit by name: an overview, and one page a document with every claim unfolded.
+
+    Nothing without a table of claims.
+    """
+    if not (data / "claims.parquet").is_file():
+        return {}
+    import polars as pl
+
+    from factorykit.datasets import table
+    from factorykit.model.audit import VERDICTS, audit
+
+    rows = audit()
+    sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
+    documents = rows["document"].unique(maintain_order=True).to_list()
+    counts = rows.group_by("document", "verdict").len()
+    table_rows = [
+        f"| [{escaped(_short(sources[name]))}]({_page(name)}.qmd) "
+        + "".join(f"| {_count(counts, name, verdict)} " for verdict in VERDICTS)
+        + f"| {rows.filter(pl.col('document') == name).height} |"
+        for name in documents
+    ]
+    every = "".join(f"| {rows.filter(pl.col('verdict') == verdict).height} " for verdict in VERDICTS)
+    worst = (
+        rows.filter(pl.col("ratio") > 0, ~pl.col("verdict").is_in(["agrees", "rounding"]))
+        .sort(pl.col("ratio").log().abs(), descending=True, maintain_order=True)
+        .head(WORST)
+    )
+    overview = [
+        front("Audit", "Every quantitative claim of five documents, recomputed with the formulas and tables here."),
+        f"{rows.height} claims, each with where it stands, what it states, a recipe that recomputes it from "
+        "quantities, formulas and table cells, and a verdict that the code reaches: *agrees* within 1 % or inside the "
+        "stated range; *rounding* up to 5 %, or ranges that share a quarter; *unit error*, off by a power of 1000, "
+        "computed from such a number, or right in another unit; *superseded*, a source nearer to the fact says "
+        "otherwise; *disagrees*; *not checkable*. Counted events and years have to come out to the last printed digit. "
+        "[The notebook](../notebooks/20-audit.ipynb) reads the result; the tables "
+        "[claims](data-audit.qmd#table-claims), [facts](data-audit.qmd#table-facts) and "
+        "[conflicts](data-audit.qmd#table-conflicts) hold "
+        "what goes in.",
+        "## Verdicts by document {#sec-verdicts}",
+        "\n".join(
+            [
+                f"| Document | {' | '.join(verdict.capitalize() for verdict in VERDICTS)} | All |",
+                f"|{'-' * 40}|{'-------:|' * (len(VERDICTS) + 1)}",
+                *table_rows,
+                f"| All {every}| {rows.height} |",
+            ]
+        ),
+        f"## The {WORST} claims that are farthest off {{#sec-worst}}",
+        "\n".join(
+            [
+                "| Claim | Printed | Recomputed | Ratio | Verdict |",
+                f"|{'-' * 40}|{'-' * 20}|{'-' * 16}|{'-' * 8}:|{'-' * 12}|",
+                *[_worst_row(row) for row in worst.to_dicts()],
+            ]
+        ),
+    ]
+    pages = {"audit": "\n\n".join(overview) + "\n"}
+    cells = {row["claim"]: row for row in table("claims").collect().to_dicts()}
+    for name in documents:
+        pages[_page(name)] = _document_page(
+            sources[name], rows.filter(pl.col("document") == name).to_dicts(), cells, sources
+        )
+    return pages
+
+
+def _document_page(
+    document: dict[str, Any],
+    rows: list[dict[str, Any]],
+    cells: dict[str, dict[str, Any]],
+    sources: dict[str, dict[str, Any]],
+) -> str:
+    from factorykit.model.recipes import Tables, cook
+
+    tables = Tables()
+    parts = [
+        front(f"Audit: {_short(document).lower()}", "Every claim of one document, its recipe unfolded."),
+        f"{escaped(document['title'])}. {len(rows)} claims in the order of the text; the locator is a line of "
+        f"`{document['file']}`. [All documents](audit.qmd).",
+    ]
+    for row in rows:
+        recipe = cells[row["claim"]]["recipe"]
+        used = cook(recipe, tables).parts if recipe and not row["error"] else ()
+        parts.append(_claim(row, used, sources))
+    return "\n\n".join(parts) + "\n"
+
+
+def _claim(row: dict[str, Any], used: Iterable[Any], sources: dict[str, dict[str, Any]]) -> str:
+    verdict = row["verdict"] or "recipe fails"
+    ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
+    title = f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}".replace('"', "'")
+    lines = [
+        f":::: {{#{dashed(row['claim'])}}}",
+        f'::: {{.callout-{TONES.get(verdict, "important")} collapse="true" title="{title}"}}',
+        escaped(row["why"]),
+        f"Stated in {escaped(row['locator'])}: {_stated(row)}. {_recomputed(row)}",
+    ]
+    if row["recipe"]:
+        lines.append(f"```\n{textwrap.fill(row['recipe'], 96, break_long_words=False, break_on_hyphens=False)}\n```")
+    listed = [f"- {_used(part, sources)}" for part in used if part.kind != "constant"]
+    if listed:
+        lines.append("\n".join(listed))
+    if row["superseded_by"]:
+        lines.append(f"Superseded by {_source(sources[row['superseded_by']])}.")
+    return "\n\n".join([*lines, ":::", "::::"])
+
+
+def _used(part: Any, sources: dict[str, dict[str, Any]]) -> str:
+    value = escaped(part.value) if isinstance(part.value, str) else _amount(part.value, part.unit)
+    if part.kind == "formula":
+        return f"{formula_link(part.key)}: {value}"
+    if part.kind == "claim":
+        document, _, _ = part.key.partition("_")
+        return f"claim [{part.key}](audit-seed-{document[1:]}.qmd#{dashed(part.key)}): {value}"
+    said = f", {_source(sources[part.source])}" if part.source else ""
+    return f"`{part.text}` = {value}{said}"
+
+
+def _worst_row(row: dict[str, Any]) -> str:
+    name = escaped(f"{row['subject']}, {row['claimed']}")
+    link = f"[{name}]({_page(row['document'])}.qmd#{dashed(row['claim'])})"
+    found = _amount(row["recomputed"], row["unit"])
+    return f"| {link} | {escaped(row['printed'])} | {found} | {_ratio(row['ratio'])} | {row['verdict']} |"
+
+
+def _stated(row: dict[str, Any]) -> str:
+    low, high = row["stated_low"], row["stated_high"]
+    if low is not None and high is not None:
+        return f"{_amount(low, row['unit'])} to {_amount(high, row['unit'])}"
+    if low is not None:
+        return f"at least {_amount(low, row['unit'])}"
+    if high is not None:
+        return f"at most {_amount(high, row['unit'])}"
+    return _amount(row["stated"], row["unit"])
+
+
+def _recomputed(row: dict[str, Any]) -> str:
+    if row["recomputed"] is None:
+        return ""
+    if row["recomputed_low"] is None:
+        return f"Recomputed: {_amount(row['recomputed'], row['unit'])}."
+    return (
+        f"Recomputed: {_amount(row['recomputed_low'], row['unit'])} to {_amount(row['recomputed_high'], row['unit'])}."
+    )
+
+
+def _amount(value: float, unit: str) -> str:
+    unit, rest = ("byte", "/d") if unit == "byte/d" else (unit or "1", "")
+    row = Quantity("", unit, "", "", "", "", "", None, None, None, "", "", 1.0)
+    return escaped(row.text(value, digits=4)) + rest
+
+
+def _ratio(value: float) -> str:
+    return f"×{value:,.0f}" if value >= 100 else f"×{value:.3g}"
+
+
+def _count(counts: Any, document: str, verdict: str) -> int:
+    return counts.filter((counts["document"] == document) & (counts["verdict"] == verdict))["len"].sum()
+
+
+def _short(document: dict[str, Any]) -> str:
+    """Return what sort of text a document is, from the words in brackets at the end of its title."""
+    found = re.search(r"\(([^()]*)\)$", document["title"])
+    word = found[1] if found else document["title"]
+    return word[0].upper() + word[1:]
+
+
+def _page(document: str) -> str:
+    return f"audit-{dashed(document)}"
+
+
+def _source(row: dict[str, Any]) -> str:
+    return linked(row["title"], row["url"])

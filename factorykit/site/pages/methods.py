@@ -1,0 +1,208 @@
+"""The methods pages: every formula with its equation, inputs, validity, sources and an example."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from factorykit.formulas import TOPICS, arguments, catalogue
+from factorykit.formulas.terms import as_latex, steps, symbol_latex, trace
+from factorykit.quantities import Quantity, quantity
+from factorykit.site.pages.markdown import dashed, escaped, front
+
+MATH_ROLE = re.compile(r":math:`([^`]+)`")
+WIDE = 40
+"""Characters of LaTeX from which a formula within a sentence may be wider than a phone."""
+ROLE = re.compile(r":\w+:`~?([^`]+)`")
+
+
+def bibliography(text: str) -> dict[str, str]:
+    """Return the citation keys of a BibTeX file by title, letters and digits alone.
+
+    >>> bibliography("@book{si, title = {The {SI}, 9th ed.}}")
+    {'thesi9thed': 'si'}
+    """
+    entries = re.findall(r"@\w+\{([^,\s]+),(.*?)(?=\n@|\Z)", text, re.DOTALL)
+    titles = ((key, re.search(r"\btitle\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}", rest)) for key, rest in entries)
+    return {_letters(title[1]): key for key, title in titles if title}
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def references(formula: Callable[..., Any]) -> list[str]:
+    """Return what a formula's docstring cites, one reference a string."""
+    text = _sections(formula).get("References", "")
+    return [" ".join(part.split()) for part in re.split(r"^\.\. \[\d+\]", text, flags=re.MULTILINE) if part.strip()]
+
+
+def cited(reference: str, keys: dict[str, str]) -> str | None:
+    """Return the key of the work that ``reference`` names by its title or, in quotation marks, its title's beginning.
+
+    >>> cited('J. Doe, "The thing," 2020, table 1.', {"thethingitself": "doe2020"})
+    'doe2020'
+    """
+    quoted = re.search(r'"(.+?),?"', reference)
+    if not quoted:
+        return next((key for title, key in keys.items() if title in _letters(reference)), None)
+    wanted = _letters(quoted[1])
+    found = [key for title, key in keys.items() if title.startswith(wanted)]
+    return keys.get(wanted) or (found[0] if len(found) == 1 else None)
+
+
+def citation(reference: str, keys: dict[str, str]) -> str:
+    """Return the reference as a citation and the place in the work, or as it is if the bibliography lacks the work."""
+    key = cited(reference, keys)
+    if not key:
+        return reference
+    rest = re.split(r',?"', reference, maxsplit=2)[-1]
+    after_year = re.split(r"(?<!arXiv:)\b(?:19|20)\d\d\b", rest, maxsplit=1)[-1]
+    place = re.sub(r"\barXiv:[\d.]+,?", "", after_year).strip(" .,:")
+    return f"@{key}: {place}." if place else f"@{key}."
+
+
+def _sections(formula: Callable[..., Any]) -> dict[str, str]:
+    """Return the sections of a formula's docstring by heading; what comes before the first is the summary."""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(formula) or "", flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))}
+
+
+def _markdown(text: str) -> str:
+    text = re.sub(r"\s*\[(\d+)\]_", "", text)
+    text = ROLE.sub(r"`\1`", MATH_ROLE.sub(_inline, text))
+    return text.replace("``", "`")
+
+
+def _inline(found: re.Match[str]) -> str:
+    """Return mathematics within a sentence; what may be wider than a phone gets a box that scrolls."""
+    return f"[${found[1]}$]{{.fk-wide}}" if len(found[1]) > WIDE else f"${found[1]}$"
+
+
+def _summary(formula: Callable[..., Any]) -> tuple[str, str]:
+    """Return the docstring's first sentences and its equation."""
+    summary, _, equation = _sections(formula)[""].partition(".. math::")
+    return _markdown(" ".join(summary.split())), textwrap.dedent(equation).strip()
+
+
+def equations(formula: Callable[..., Any]) -> list[str]:
+    r"""Return the body of a formula as LaTeX, one equation for each step, printed from the code.
+
+    >>> equations(catalogue()["training_flop"])
+    ['C = 6 \\, N_{a} \\, D']
+    """
+    name = formula.__name__
+    return [
+        f"{symbol_latex(step) if step == name else step.replace('u_', 'u_{') + '}'} = {_latex(value)}"
+        for step, value in [(name if step == "u" else step, value) for step, value in steps(trace(formula), "u")]
+    ]
+
+
+def _latex(term: Any) -> str:
+    text = re.sub(r"(?:\\mathrm\{)?\bu\}?_\{?(\d+)\}?", r"u_{\1}", as_latex(term))
+    return re.sub(r"\d+\.\d{9,}", lambda found: _fraction(float(found[0])), text)
+
+
+def _fraction(value: float) -> str:
+    near = Fraction(value).limit_denominator(5000)
+    return rf"\tfrac{{{near.numerator}}}{{{near.denominator}}}" if float(near) == value else f"{value:.9g}"
+
+
+def methods_pages(keys: dict[str, str]) -> dict[str, str]:
+    """Return the pages of the methods by name: an overview, and one page a topic.
+
+    A formula stands there with its equation, validity, sources, inputs and users.
+    """
+    users = users_of_quantities()
+    overview = [
+        front("Methods", "Every formula of factorykit, printed from the code that computes it."),
+        "A formula's name is the quantity it returns, and its arguments are the quantities it needs. The equations "
+        "on these pages are the bodies of the functions, read by a program and set as mathematics. Symbols, units and "
+        "bounds are those of the [vocabulary](vocabulary.qmd). All quantities are in base units: seconds, watts, "
+        f"bytes, FLOP, USD; energy alone is in kWh. There are {len(catalogue())} formulas in {len(TOPICS)} topics.",
+    ]
+    pages = {"methods": ""}
+    for topic in TOPICS:
+        first, _, more = (inspect.getdoc(topic) or "").strip().partition("\n\n")
+        formulas = [formula for formula in catalogue().values() if formula.__module__ == topic.__name__]
+        title, page = _topic(topic.__name__).replace("_", " ").capitalize(), _topic_page(topic.__name__)
+        listed = ", ".join(f"[{formula_link(formula.__name__)}]{{#{dashed(formula.__name__)}}}" for formula in formulas)
+        overview.append(f"## [{title}]({page}.qmd) {{#sec-{dashed(_topic(topic.__name__))}}}")
+        overview.append(f"{first}\n\n::: {{.fk-meta}}\n{listed}.\n:::")
+        parts = [front(title, " ".join(first.split())), more, *(_method(each, keys, users) for each in formulas)]
+        parts.append("[All topics](methods.qmd).")
+        pages[page] = "\n\n".join(part for part in parts if part) + "\n"
+    return {**pages, "methods": "\n\n".join(overview) + "\n"}
+
+
+def _topic(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
+def _topic_page(module: str) -> str:
+    return f"methods-{dashed(_topic(module))}"
+
+
+def formula_link(name: str, text: str = "") -> str:
+    """Return a link to where a formula stands, under its label or ``text``."""
+    page = _topic_page(catalogue()[name].__module__)
+    return f"[{text or escaped(quantity(name).label)}]({page}.qmd#{dashed(name)})"
+
+
+def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, list[str]]) -> str:
+    name, sections = formula.__name__, _sections(formula)
+    row = quantity(name)
+    summary, stated = _summary(formula)
+    lines = equations(formula)
+    label = f"{{#eq-{dashed(name)}}}"
+    parts = [f"## {row.label} {{#{dashed(name)}}}", f"`{name}` [{row.unit}]. {summary}"]
+    if len(lines) == 1:
+        parts.append(f"$$ {lines[0]} $$ {label}")
+    else:
+        computed = " \\\\\n".join(line.replace(" = ", " &= ", 1) for line in lines)
+        parts += [
+            f"$$ {_lines(stated)} $$ {label}",
+            '::: {.callout-note collapse="true" title="As it is computed, step by step"}',
+            f"$$ \\begin{{aligned}}\n{computed}\n\\end{{aligned}} $$",
+            ":::",
+        ]
+    parts.append(f"with {'; '.join(_where(quantity(argument)) for argument in arguments(formula))}.")
+    parts.append(_markdown(sections.get("Notes", "")))
+    if sections.get("Examples"):
+        parts.append(f"```python\n{_example(sections['Examples'])}\n```")
+    cites = " ".join(citation(reference, keys) for reference in references(formula))
+    used = ", ".join(formula_link(user) for user in users.get(name, ()))
+    parts.append(f"::: {{.fk-meta}}\nSource: {cites}{f' Used by: {used}.' if used else ''}\n:::")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _lines(equation: str) -> str:
+    """Return an equation on one line of text; several lines of mathematics become an aligned block."""
+    joined = " ".join(equation.split())
+    return rf"\begin{{aligned}} {joined} \end{{aligned}}" if r"\\" in joined else joined
+
+
+def _where(row: Quantity) -> str:
+    unit = "" if row.unit in ("1", "text") else f" [{row.unit}]"
+    first = row.label.split()[0]
+    label = row.label[0].lower() + row.label[1:] if first[1:].islower() else row.label
+    return f"[${symbol_latex(row.name)}$ {label}](vocabulary.qmd#{dashed(row.name)}){unit}"
+
+
+def _example(text: str) -> str:
+    return "\n".join(
+        line for line in text.splitlines() if line.startswith((">>>", "...")) or not line.endswith(":")
+    ).strip()
+
+
+def users_of_quantities() -> dict[str, list[str]]:
+    """Return for each quantity the formulas that need it."""
+    users: dict[str, list[str]] = {}
+    for name, formula in catalogue().items():
+        for argument in arguments(formula):
+            users.setdefault(argument, []).append(name)
+    return users

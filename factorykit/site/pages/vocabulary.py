@@ -1,0 +1,60 @@
+"""The vocabulary page: every quantity, and the formulas that compute or use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from factorykit.formulas import TOPICS, catalogue
+from factorykit.formulas.terms import symbol_latex
+from factorykit.quantities import Quantity, vocabulary
+from factorykit.site.pages.markdown import dashed, escaped, front
+from factorykit.site.pages.methods import formula_link, users_of_quantities
+
+
+def vocabulary_page() -> str:
+    """Return the vocabulary page: one row per quantity, by the topic whose formulas compute or first use it."""
+    users, formulas = users_of_quantities(), catalogue()
+    groups: dict[str, list[Quantity]] = {topic.__name__.rpartition(".")[2]: [] for topic in TOPICS}
+    groups["other"] = []
+    for name, row in vocabulary().items():
+        near = name if name in formulas else next(iter(users.get(name, [])), None)
+        groups[formulas[near].__module__.rpartition(".")[2] if near else "other"].append(row)
+    parts = [
+        front(
+            "Vocabulary",
+            f"The {len(vocabulary())} quantities. A name is at once a column, an argument, a slider and an axis.",
+        ),
+        "A bound is included where its bracket is square. *Computed* links to the formula, *used by* to the formulas "
+        "that need the quantity; *given* means that no formula returns it.",
+    ]
+    for word, rows in groups.items():
+        if rows:
+            title = "Model, parallelism and hardware" if word == "other" else word.capitalize()
+            parts.append(f"## {title} {{#{word}}}\n\n{_vocabulary_table(rows, users)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _vocabulary_table(rows: Iterable[Quantity], users: dict[str, list[str]]) -> str:
+    lines = [
+        "| Quantity | Symbol | Unit | Bounds | Meaning |",
+        f"|{'-' * 24}|{'-' * 10}|{'-' * 9}|{'-' * 11}|{'-' * 46}|",
+    ]
+    for row in rows:
+        anchor = f"[[{row.label}]{{.fk-name}} `{row.name}`]{{#{dashed(row.name)}}}"
+        symbol = f"${symbol_latex(row.name)}$" if row.symbol else ""
+        links = [formula_link(row.name, "computed")] if row.name in catalogue() else ["given"]
+        using = ", ".join(formula_link(user) for user in users.get(row.name, ()))
+        links += [f"used by {using}"] if using else []
+        meaning = f"{escaped(row.meaning)} [{'; '.join(links)}]{{.fk-uses}}"
+        lines.append(f"| {anchor} | {symbol} | {_unit(row)} | {_bounds(row)} | {meaning} |")
+    return "::: {.fk-quantities}\n" + "\n".join(lines) + "\n:::"
+
+
+def _unit(row: Quantity) -> str:
+    return {"1": "–", "text": "text"}.get(row.unit, row.unit)
+
+
+def _bounds(row: Quantity) -> str:
+    if row.is_text:
+        return ", ".join(row.alternatives)
+    return escaped(row.bounds).replace("inf", "∞")
