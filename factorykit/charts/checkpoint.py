@@ -109,3 +109,36 @@ def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
         source="Moody et al. 2010; Benoit et al. 2017",
         description="Goodput by the interval of near checkpoints, with far ones every so often, beside far ones only.",
     )
+
+
+def background_saves(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show what saving in the background leaves for training, beside saves for which the job stands still.
+
+    ``presets`` are scenarios by label; the first is the one to start from. The job stands still for the whole of
+    ``checkpoint_write_s``, or for ``checkpoint_block_s`` until a save that is durable ``checkpoint_lag_s`` later.
+    """
+    return Live(
+        title="Time that ends up as training, with saves in the background",
+        base=next(iter((presets or {"": {}}).values())),
+        x="checkpoint_interval_s",
+        outputs=("checkpoint_goodput",),
+        sliders=(
+            "cluster_mtbf_s",
+            "checkpoint_write_s",
+            "checkpoint_block_s",
+            "checkpoint_lag_s",
+            "restart_s",
+            "checkpoint_interval_s",
+        ),
+        curves=(
+            Case("Standing still"),
+            Case("In the background", {"checkpoint_goodput": "checkpoint_goodput_async"}),
+        ),
+        readouts=("checkpoint_goodput", "checkpoint_goodput_async", "checkpoint_interval_async_s"),
+        domain=(10.0, 14400.0),
+        y_domain={"checkpoint_goodput": (0.0, 1.0)},
+        presets=presets or {},
+        key="background",
+        source="Daly 2006, equation 20; a durability lag acts as a longer restart",
+        description="Goodput by the checkpoint interval where the job stands still for a save and where it goes on.",
+    )

@@ -53,6 +53,38 @@ def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> 
     )
 
 
+def day_by_size(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
+    """Show between which numbers the failures of one day lie, by the size of the job.
+
+    ``frame`` has one row per size: ``accelerators``, ``failures_per_day``, and ``low`` and ``high`` of a day.
+    """
+    started = encoding.chart(frame)
+    x = encoding.x("accelerators", scale=alt.Scale(type="log", nice=False))
+    words = "Failures in one day"
+    y = alt.Scale(type="symlog", nice=False)
+    axis = alt.Axis(values=[0, 1, 2, 5, 10, 20, 50, 100, 200, 500])
+    band = started.mark_area(opacity=0.25, color=PALETTE[0]).encode(
+        x=x, y=alt.Y("low:Q", title=words, scale=y, axis=axis), y2="high:Q"
+    )
+    line = started.mark_line(color=PALETTE[0]).encode(
+        x=x,
+        y=alt.Y("failures_per_day:Q", title=words, scale=y, axis=axis),
+        tooltip=[
+            *encoding.tooltip(["accelerators"]),
+            alt.Tooltip("failures_per_day:Q", title="Mean", format=".3g"),
+            alt.Tooltip("low:Q", title="On a quiet day"),
+            alt.Tooltip("high:Q", title="On a bad day"),
+        ],
+    )
+    return finish(
+        band + line,
+        title,
+        source=source,
+        subtitle="Line: mean; band: 95 days in 100",
+        description="Failures in one day by the number of accelerators: their mean, and the band of 95 days in 100.",
+    )
+
+
 def bring_up() -> Live:
     """Show how the time between failures grows while a new cluster sorts out its weak parts."""
     return Live(
@@ -137,12 +169,51 @@ def by_day(story: pl.DataFrame, days: int) -> pl.DataFrame:
     return cut.filter(pl.col("to_h") > pl.col("from_h"))
 
 
+def spares(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
+    """Show what each number of spares costs a day, and what it costs to have too few.
+
+    ``frame`` is what :func:`factorykit.reliability.spares_table` returns.
+    """
+    words = {
+        "usd_per_day": "both together",
+        "standstill_usd_per_day": "cluster that waits",
+        "spares_usd_per_day": "spares",
+    }
+    long = frame.unpivot(list(words), index=["spare_nodes", "enough_probability"], value_name="usd")
+    long = long.with_columns(pl.col("variable").replace_strict(words)).filter(pl.col("usd") > 0)
+    scale = alt.Scale(type="log", domainMin=100.0)
+    axis = alt.Axis(format="~s", values=[10.0**n for n in range(2, 9)])
+    chart = (
+        encoding.chart(long)
+        .mark_line(point={"size": 25}, clip=True)
+        .encode(
+            x=encoding.x("spare_nodes"),
+            y=alt.Y("usd:Q", title="Cost per day [USD/d]", scale=scale, axis=axis),
+            color=alt.Color("variable:N", title=None, scale=alt.Scale(domain=list(words.values()), range=PALETTE[:3])),
+            tooltip=[
+                *encoding.tooltip(["spare_nodes"]),
+                alt.Tooltip("variable:N", title="Cost of"),
+                alt.Tooltip("usd:Q", title="USD per day", format=",.0f"),
+                alt.Tooltip("enough_probability:Q", title="Chance that they are enough", format=".1%"),
+            ],
+        )
+    )
+    return finish(
+        chart,
+        title,
+        source=source,
+        description="Cost a day of spares, of a cluster that waits for them, and of both, by the number of spares.",
+    )
+
+
 def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
     """Show what one run did when.
 
     ``frame`` has one row per stretch and day: ``state``, ``cause``, and ``day``, its row, with ``from_h`` and ``to_h``,
     hours of that day.
     """
+    occurring = set(frame["state"])
+    states = [state for state in STATES if state in occurring]
     chart = (
         encoding.chart(frame)
         .mark_bar(height={"band": 0.8})
@@ -150,7 +221,9 @@ def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
             x=alt.X("from_h:Q", title="Hour of the day", scale=alt.Scale(domain=[0, 24], nice=False)),
             x2="to_h:Q",
             y=alt.Y("day:O", title="Day"),
-            color=alt.Color("state:N", title=None, scale=alt.Scale(domain=list(STATES), range=list(STATES.values()))),
+            color=alt.Color(
+                "state:N", title=None, scale=alt.Scale(domain=states, range=[STATES[state] for state in states])
+            ),
             tooltip=[alt.Tooltip("state:N"), alt.Tooltip("cause:N", title="Cause")],
         )
         .properties(height=alt.Step(14))

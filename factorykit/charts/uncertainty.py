@@ -18,7 +18,7 @@ UP, DOWN, WHOLE = PALETTE[1], PALETTE[0], INK
 def _scaled(frame: pl.DataFrame, output: str, columns: list[str]) -> alt.Chart:
     """Return a chart in which ``columns`` stand in the display unit of ``output``."""
     row = quantity(output)
-    return alt.Chart(frame).transform_calculate(
+    return encoding.chart(frame).transform_calculate(
         **{column: encoding.scaled_expression(row, encoding.datum(column)) for column in columns}
     )
 
@@ -76,7 +76,7 @@ def band(frame: pl.DataFrame, output: str, by: str, *, title: str, source: str) 
     """Show a 90 % band along an axis: rows of ``fk.bands(…, by=…)`` with ``p05``, ``p50`` and ``p95``."""
     started = _scaled(frame.filter(pl.col("quantity") == output), output, ["p05", "p50", "p95"])
     scale = alt.Scale(type="log" if quantity(by).slider_scale == "log" else "linear", nice=False)
-    x = alt.X(f"{by}:Q", title=quantity(by).title, scale=scale)
+    x = encoding.x(by, scale=scale)
     area = started.mark_area(opacity=0.2, color=PALETTE[0]).encode(
         x=x, y=alt.Y("p05:Q", **_axis(output, "y")), y2="p95"
     )

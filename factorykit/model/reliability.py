@@ -109,6 +109,29 @@ def mtbf_interval_s(failures: float, observed_s: float, confidence: float = 0.95
     return Interval(1.0 / high, 1.0 / low if low else math.inf)
 
 
+def failures_range(expected_failures: float, confidence: float = 0.95) -> Interval:
+    """Return between which numbers the failures of one day, or one run, fall with at least this probability.
+
+    Parameters
+    ----------
+    expected_failures
+        Their mean, as of a Poisson law: failures come at a constant rate, one by one.
+    confidence
+        Probability that the number lies between the two or is one of them, in (0, 1).
+
+    Examples
+    --------
+    A day at the rate of Llama 3:
+
+    >>> failures_range(419 / 54)
+    Interval(low=3.0, high=14.0)
+    """
+    mean = quantity("expected_failures").check(expected_failures)
+    poisson = load_scipy("stats").poisson(mean)
+    doubt = 1.0 - share("confidence", confidence)
+    return Interval(float(poisson.ppf(doubt / 2)), float(poisson.ppf(1 - doubt / 2)))
+
+
 def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[float, float]]) -> float:
     r"""Return the mean time between failures of a job that any of its unlike parts can stop.
 

@@ -33,7 +33,21 @@ TIMES = pl.DataFrame(
         "survival_high": [0.95, 0.3, None, None],
     }
 )
+DAY_BY_SIZE = pl.DataFrame(
+    {"accelerators": [1024.0, 16384.0], "failures_per_day": [0.5, 7.8], "low": [0.0, 3.0], "high": [2.0, 14.0]}
+)
+SPARES = pl.DataFrame(
+    {
+        "spare_nodes": [0.0, 1.0],
+        "enough_probability": [0.4, 0.8],
+        "spares_usd_per_day": [0.0, 400.0],
+        "standstill_usd_per_day": [5e5, 1e5],
+        "usd_per_day": [5e5, 100_400.0],
+    }
+)
 CHARTS = {
+    "a day by size": lambda: reliability.day_by_size(DAY_BY_SIZE, "Model", "A day"),
+    "spares": lambda: reliability.spares(SPARES, "Model", "Spares"),
     "survival": lambda: reliability.survival(TIMES, "Record", "Times"),
     "rates": lambda: reliability.rates(RATES, "Table", "Rates"),
     "timeline": lambda: reliability.timeline(DAYS, "Simulation", "Run"),
@@ -45,6 +59,7 @@ LIVE = {
     "run time": reliability.run_time,
     "money": checkpoint.interval_cost,
     "tiers": checkpoint.two_tiers,
+    "background": checkpoint.background_saves,
 }
 RUN = {
     "training_s": 4_182_200.0,
@@ -66,7 +81,7 @@ def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_live_chart_shows_what_evaluate_gives(name: str) -> None:
-    live: Live = LIVE[name]({"x": RUN}) if name in ("run time", "tiers") else LIVE[name]()
+    live: Live = LIVE[name]({"x": RUN}) if name in ("run time", "tiers", "background") else LIVE[name]()
     now = live.now()
     given = {key: value for key, value in live.parameters.items() if key not in live.outputs}
     for output in live.outputs:
