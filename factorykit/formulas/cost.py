@@ -78,6 +78,39 @@ def rental_cost_usd(accelerator_hours: Numeric, rental_usd_per_accelerator_h: Nu
     return accelerator_hours * rental_usd_per_accelerator_h
 
 
+def budget_share(rental_cost_usd: Numeric, budget_usd: Numeric) -> Numeric:
+    r"""Share of the budget that the rent of the run takes.
+
+    .. math:: b_K = K / B
+
+    Parameters
+    ----------
+    rental_cost_usd : numeric
+        Rent, :math:`K`. [USD]
+    budget_usd : numeric
+        Money set aside for the run, :math:`B`. [USD]
+
+    Returns
+    -------
+    budget_share : numeric
+        Share of the budget, :math:`b_K`. [1]
+
+    Notes
+    -----
+    Above 1 the run cannot be paid. Experiments before it come out of the same budget.
+
+    References
+    ----------
+    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.
+
+    Examples
+    --------
+    >>> budget_share(92.5e6, 100e6)
+    0.925
+    """
+    return rental_cost_usd / budget_usd
+
+
 def electricity_cost_usd(training_energy_kwh: Numeric, electricity_usd_per_kwh: Numeric) -> Numeric:
     r"""Electricity bill of the run.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -24,14 +25,15 @@ DECISIONS: Final = ("build vs buy", "build vs rent", "build vs rent by scale")
 class Decision:
     """An answer and why: ``answer`` (build, rent, undetermined), ``because`` as a sentence, ``rules`` one row a rule.
 
-    ``saving_usd`` is the present value of building less that of renting turned round, NaN where the scenario does not
-    give enough to compute it; the rules do not look at it.
+    ``saving_usd`` is the present value of renting less that of building, ``budget_share`` the rent of the run over its
+    budget; each NaN where the scenario does not give enough to compute it. The rules look at neither.
     """
 
     answer: str
     because: str
     rules: pl.DataFrame
     saving_usd: float
+    budget_share: float
 
 
 def decide(scenario: Mapping[str, Any], conditions: Collection[str] = ()) -> Decision:
@@ -40,8 +42,9 @@ def decide(scenario: Mapping[str, Any], conditions: Collection[str] = ()) -> Dec
     Parameters
     ----------
     scenario
-        Quantities of the run and the cluster. Rules compare ``parameters``, ``accelerators`` and ``rental_cost_usd``,
-        the price of the run when rented, which stands for its budget.
+        Quantities of the run and the cluster. Rules compare ``parameters``, ``accelerators`` and ``budget_usd``, the
+        money set aside, whatever the run costs. Where the rent of the run is known too, the answer says whether the
+        budget pays it.
     conditions
         Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of several years),
         ``b4`` (data sovereignty), ``c2`` (research phase), ``c3`` (variable need), ``p1`` to ``p4``.
@@ -58,7 +61,7 @@ def decide(scenario: Mapping[str, Any], conditions: Collection[str] = ()) -> Dec
 
     Examples
     --------
-    >>> decide({"parameters": 7e9, "rental_cost_usd": 3e5}).answer
+    >>> decide({"parameters": 7e9, "budget_usd": 3e5}).answer
     'rent'
     >>> decide({"parameters": 200e9}).because
     'no rule speaks: parameters 200 billion lies between 70 billion and 400 billion'
@@ -85,9 +88,11 @@ def decide(scenario: Mapping[str, Any], conditions: Collection[str] = ()) -> Dec
             gaps.setdefault(name, []).append(row["threshold"])
     schema = {"rule": pl.String, "branch": pl.String, "condition": pl.String, "value": pl.Float64, "holds": pl.Boolean}
     rules = pl.DataFrame(rows, schema, orient="row")
-    saving = _value("build_saving_usd", values, rivals)
+    saving, share = (_value(name, values, rivals) for name in ("build_saving_usd", "budget_share"))
     answer, because = _judged(rules, gaps, values, rivals)
-    return Decision(answer, because, rules, float("nan") if saving is None else saving)
+    if share is not None and share > 1.0:
+        because += f"; the budget does not pay the rent, which is {share:.3g} times as high"
+    return Decision(answer, because, rules, *(math.nan if number is None else number for number in (saving, share)))
 
 
 def _value(name: str, values: Mapping[str, Any], rivals: Mapping[str, str]) -> float | None:
@@ -112,7 +117,7 @@ def _judged(
     if branches:
         return "undetermined", f"rules contradict each other: build ({said['build']}) against rent ({said['rent']})"
     if not gaps:
-        return "undetermined", "no rule can be asked; give parameters, accelerators or rental_cost_usd"
+        return "undetermined", "no rule can be asked; give parameters, accelerators or budget_usd"
     named = []
     for name, thresholds in gaps.items():
         row, value = quantity(name), _value(name, values, rivals)
