@@ -799,13 +799,6 @@ def checkpoint_interval_s(checkpoint_interval_optimal_s: Numeric) -> Numeric:
     return checkpoint_interval_optimal_s
 
 
-def _work_kept(interval: Numeric, write: Numeric, mtbf: Numeric) -> Numeric:
-    """Return the share of the time at risk that ends up as progress; it is 1 for saves that cost and take no time."""
-    period = interval + write
-    growth = maximum(expm1(period / mtbf), LEAST_GROWTH)
-    return where(period > 0.0, interval / (mtbf * growth), 1.0)
-
-
 @restarts_end
 def checkpoint_goodput(
     checkpoint_interval_s: Numeric,
@@ -854,8 +847,11 @@ def checkpoint_goodput(
     >>> round(checkpoint_goodput(1100.0, 60.0, 54 * 86400 / 419, 600.0, 0.0), 4)
     0.8525
     """
-    kept = _work_kept(checkpoint_interval_s, checkpoint_write_s, cluster_mtbf_s)
-    return kept * cluster_mtbf_s / ((cluster_mtbf_s + downtime_s) * exp(restart_s / cluster_mtbf_s))
+    period = checkpoint_interval_s + checkpoint_write_s
+    recovery = exp(restart_s / cluster_mtbf_s)
+    stretch = recovery * maximum(expm1(period / cluster_mtbf_s), LEAST_GROWTH)
+    kept = checkpoint_interval_s / ((cluster_mtbf_s + downtime_s) * stretch)
+    return where(period > 0.0, kept, cluster_mtbf_s / ((cluster_mtbf_s + downtime_s) * recovery))
 
 
 def goodput(checkpoint_goodput: Numeric) -> Numeric:
