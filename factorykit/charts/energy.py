@@ -65,6 +65,31 @@ def emissions(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
+def scale(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
+    """Show the power of sites beside that of a city, a reactor and the largest data centre.
+
+    ``frame`` has one row per site, in order: ``site``, ``kind`` (what sort of number it is), ``facility_power_w``.
+    """
+    started = encoding.chart(frame)
+    rows = alt.Y("site:N", title=None, sort=None, axis=alt.Axis(labelLimit=320, ticks=False, grid=False))
+    x = encoding.x("facility_power_w", scale=alt.Scale(type="log", padding=20))
+    dots = started.mark_point(filled=True, size=110, opacity=1).encode(
+        x=x,
+        y=rows,
+        color=alt.Color("kind:N", title=None, sort=None, scale=alt.Scale(range=list(PALETTE))),
+        shape=alt.Shape("kind:N", title=None, sort=None),
+        tooltip=encoding.tooltip(["site", "kind", "facility_power_w"]),
+    )
+    said = f"replace(format({encoding.datum('facility_power_w')}, '.3~s'), regexp('(.)$'), ' $1') + 'W'"
+    words = started.transform_calculate(said=said).mark_text(align="left", dx=9).encode(x=x, y=rows, text="said:N")
+    return finish(
+        (dots + words).properties(height=alt.Step(26)),
+        title,
+        source=source,
+        description=f"{encoding.title('facility_power_w')} of {frame.height} sites and things to compare them with.",
+    )
+
+
 def cooling(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show which cooling carries which rack.
 
