@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import maximum, where
+from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.typing import Numeric
 
 
@@ -927,6 +927,96 @@ def linear_flop_per_token(
     return 6.0 * (blocks + joining + (1.0 + mtp_layers) * embedding_parameters)
 
 
+def attention_window() -> Numeric:
+    """No window where a model does not say otherwise.
+
+    .. math:: w = 0
+
+    Returns
+    -------
+    attention_window : numeric
+        Tokens that a query of a layer with a window sees, its own among them; 0 for all before it. [1]
+
+    Notes
+    -----
+    Arithmetic; holds wherever its inputs do.
+
+    References
+    ----------
+    .. [1] A. Jiang et al., "Mistral 7B," arXiv:2310.06825, 2023, section 2.
+
+    Examples
+    --------
+    >>> attention_window()
+    0.0
+    """
+    return 0.0
+
+
+def windowed_layers_share() -> Numeric:
+    """Every layer has the window where a model has one and does not say otherwise.
+
+    .. math:: 1
+
+    Returns
+    -------
+    windowed_layers_share : numeric
+        Share of layers whose attention has the window, if there is one. [1]
+
+    Notes
+    -----
+    Half in Gemma 2 and gpt-oss, five of six in Gemma 3.
+
+    References
+    ----------
+    .. [1] A. Jiang et al., "Mistral 7B," arXiv:2310.06825, 2023, section 2.
+
+    Examples
+    --------
+    >>> windowed_layers_share()
+    1.0
+    """
+    return 1.0
+
+
+def attended_tokens(sequence_length: Numeric, attention_window: Numeric, windowed_layers_share: Numeric) -> Numeric:
+    r"""Tokens that a query scores before the causal mask halves them, mean of all queries and layers.
+
+    .. math:: (1 - \phi) s + \phi\, w \left(2 - \frac{w}{s}\right), \qquad w \le s
+
+    Parameters
+    ----------
+    sequence_length : numeric
+        Tokens of one training sequence. [1]
+    attention_window : numeric
+        Tokens that a query of a layer with a window sees, its own among them; 0 for all before it. [1]
+    windowed_layers_share : numeric
+        Share of layers whose attention has the window, if there is one. [1]
+
+    Returns
+    -------
+    attended_tokens : numeric
+        Tokens that a query scores, without the causal mask; mean of all queries and layers. [1]
+
+    Notes
+    -----
+    The window's band mirrored at the diagonal: the causal half of it has :math:`s w - w^2 / 2` pairs. A window as long
+    as the sequence is none.
+
+    References
+    ----------
+    .. [1] A. Jiang et al., "Mistral 7B," arXiv:2310.06825, 2023, section 2.
+
+    Examples
+    --------
+    >>> attended_tokens(8192.0, 0.0, 1.0), attended_tokens(8192.0, 8192.0, 1.0), attended_tokens(8192.0, 4096.0, 0.5)
+    (8192.0, 8192.0, 7168.0)
+    """
+    window = where(attention_window > 0.0, minimum(attention_window, sequence_length), sequence_length)
+    band = window * (2.0 - window / sequence_length)
+    return (1.0 - windowed_layers_share) * sequence_length + windowed_layers_share * band
+
+
 def attention_flop_per_token(
     layers: Numeric,
     mtp_layers: Numeric,
@@ -934,11 +1024,11 @@ def attention_flop_per_token(
     head_size: Numeric,
     rope_head_size: Numeric,
     value_head_size: Numeric,
-    sequence_length: Numeric,
+    attended_tokens: Numeric,
 ) -> Numeric:
     """Work of query-key and score-value products over the whole square, forward and backward.
 
-    .. math:: C_s = 6 (L + L_m) a (d + d_r + d_v) s
+    .. math:: C_s = 6 (L + L_m) a (d + d_r + d_v) s_a
 
     Parameters
     ----------
@@ -954,8 +1044,8 @@ def attention_flop_per_token(
         Extra width of query and key that carries the position in multi-head latent attention. [1]
     value_head_size : numeric
         Width of one head's value; the head size where a model does not say otherwise. [1]
-    sequence_length : numeric
-        Tokens of one training sequence. [1]
+    attended_tokens : numeric
+        Tokens that a query scores, without the causal mask; mean of all queries and layers. [1]
 
     Returns
     -------
@@ -965,7 +1055,7 @@ def attention_flop_per_token(
 
     Notes
     -----
-    All query heads score, grouped or not. A causal kernel does half of it.
+    All query heads score, grouped or not. A causal kernel does half of it. With a window the square is a band.
 
     References
     ----------
@@ -977,7 +1067,7 @@ def attention_flop_per_token(
     28991029248.0
     """
     width = attention_heads * (head_size + rope_head_size + value_head_size)
-    return 6.0 * (layers + mtp_layers) * width * sequence_length
+    return 6.0 * (layers + mtp_layers) * width * attended_tokens
 
 
 def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_token: Numeric) -> Numeric:

@@ -508,6 +508,7 @@ def layer_gemm_s(
 def layer_attention_s(
     micro_batch_tokens: Numeric,
     sequence_length: Numeric,
+    attended_tokens: Numeric,
     attention_heads: Numeric,
     head_size: Numeric,
     rope_head_size: Numeric,
@@ -530,7 +531,7 @@ def layer_attention_s(
     r"""Time of one forward of one micro-batch through the attention core of one layer.
 
     .. math::
-        \frac{T s a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a} + \frac{1}{2 E}\right)
+        \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a} + \frac{1}{2 E}\right)
         \quad \text{fused}, \qquad
         \frac{2 T s a (d + d_r + d_v)}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
 
@@ -540,6 +541,8 @@ def layer_attention_s(
         Tokens of one micro-batch that one context-parallel rank sees. [1]
     sequence_length : numeric
         Tokens of one training sequence. [1]
+    attended_tokens : numeric
+        Tokens that a query scores, without the causal mask; mean of all queries and layers. [1]
     attention_heads : numeric
         Query heads of one attention block. [1]
     head_size : numeric
@@ -584,10 +587,10 @@ def layer_attention_s(
 
     Notes
     -----
-    A fused kernel does the causal half; an unfused one the whole square, and writes it to memory. Always in 16 bits.
-    Every score takes one exponential, which is why attention keeps less of the peak where chips grew more matrix units
-    than special function units. Kernels ripen twice, :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`: on the chip, and
-    since fused attention was published.
+    A fused kernel does the causal half, and of a window its band; an unfused one the whole square, and writes it to
+    memory. Always in 16 bits. Every score takes one exponential, which is why attention keeps less of the peak where
+    chips grew more matrix units than special function units. Kernels ripen twice, on the chip and since fused attention
+    was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`.
 
     References
     ----------
@@ -597,20 +600,21 @@ def layer_attention_s(
 
     Examples
     --------
-    >>> shape = (8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
+    >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
     >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 1.0, 0.4, 2026.0, 1.5)
     >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 25.0, 2.7e12), 5)
     0.00252
     """
-    square = micro_batch_tokens * sequence_length * attention_heads / tensor_parallel
-    work = square * (head_size + rope_head_size + value_head_size)
+    rows = micro_batch_tokens * attention_heads / tensor_parallel
+    width = head_size + rope_head_size + value_head_size
     age = 1.0 - exp(-maximum(software_year + 0.5 - FUSED_ATTENTION_YEAR, 0.0) / maturity_years)
     ripe = (1.0 - (1.0 - maturity) * (1.0 - young_attention_share)) * (
         1.0 - (1.0 - age) * (1.0 - young_attention_share)
     )
-    alone = work / (peak_16bit_flop_per_s * attention_share) + 0.5 * square / exponentials_per_s
-    fused = alone / (ripe * power_limit_share**power_exponent)
-    unfused = 2.0 * work / gemm_16bit_flop_per_s + score_bytes * square / (3.0 * sustained_memory_bytes_per_s)
+    score = width / (peak_16bit_flop_per_s * attention_share) + 0.5 / exponentials_per_s
+    fused = rows * attended_tokens * score / (ripe * power_limit_share**power_exponent)
+    square = rows * sequence_length
+    unfused = square * (2.0 * width / gemm_16bit_flop_per_s + score_bytes / (3.0 * sustained_memory_bytes_per_s))
     return where(flash_attention > 0.0, fused, unfused)
 
 

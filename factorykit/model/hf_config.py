@@ -79,12 +79,16 @@ UNIMPORTANT: Final = frozenset(
     rope_parameters rope_ratio rope_scaling rope_theta rotary_dim rotary_emb_base rotary_pct
     routed_scaling_factor router_aux_loss_coef router_jitter_noise router_z_loss_coef router_z_loss_coefficient
     scale_attn_by_inverse_layer_idx scale_attn_weights scoring_func seq_aux seq_length
-    shared_expert_intermediate_size sliding_window summary_activation summary_first_dropout
+    shared_expert_intermediate_size sliding_window sliding_window_pattern summary_activation summary_first_dropout
     summary_proj_to_labels summary_type summary_use_proj swiglu_limit task_specific_params temperature
     tie_word_embeddings tokenizer_class top_k top_p topk_group topk_method torch_dtype transformers_version
     unk_token_id use_cache use_parallel_residual use_qk_norm use_sliding_window""".split()  # noqa: SIM905
 )
 """Fields that change no count, or that are read below."""
+ATTENTIONS: Final = ("full_attention", "sliding_attention", "chunked_attention")
+"""Kinds of layers, as ``layer_types`` names them; a chunk is as long as the sequences it was trained on."""
+ALTERNATING_TYPES: Final = ("gemma2", "gpt_oss")
+"""Model types with a window in every other layer, beginning with the first, where the file does not say otherwise."""
 
 
 def read_hf_config(path: str | Path) -> dict[str, float]:
@@ -132,7 +136,7 @@ def read_hf_config(path: str | Path) -> dict[str, float]:
         raise ScenarioError(
             f"{file}: {', '.join(strangers)} not understood; remove what changes no count, or give the quantities"
         )
-    found = _named(config, file)
+    found = _named(config, file) | _window(config, file)
     found["gated_ffn"] = _gated(config, file)
     found["tied_embeddings"] = _tied(config)
     _experts(config, found, file)
@@ -159,6 +163,27 @@ def _named(config: Mapping[str, Any], file: Path) -> dict[str, Any]:
     if config.get("multi_query") and "kv_heads" not in found:
         found["kv_heads"] = 1
     return found
+
+
+def _window(config: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """Return the attention window and the share of layers that have it; nothing for a model without one."""
+    kinds = config.get("layer_types") or []
+    strangers = sorted({str(kind) for kind in kinds} - set(ATTENTIONS))
+    if strangers:
+        raise ScenarioError(f"{file}: layer_types {', '.join(strangers)} not understood; give the quantities")
+    window, layers = config.get("sliding_window"), config.get("num_hidden_layers")
+    if not window or not layers or config.get("use_sliding_window") is False:
+        return {}
+    windowed = layers
+    if kinds:
+        windowed = sum(kind == "sliding_attention" for kind in kinds)
+    elif pattern := config.get("sliding_window_pattern"):
+        windowed = layers - layers // pattern
+    elif config.get("model_type") in ALTERNATING_TYPES:
+        windowed = (layers + 1) // 2
+    elif config.get("use_sliding_window"):
+        windowed = max(layers - config.get("max_window_layers", 0), 0)
+    return {"attention_window": window, "windowed_layers_share": windowed / layers}
 
 
 def _number(name: str, value: Any, file: Path) -> float:

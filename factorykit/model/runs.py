@@ -160,9 +160,8 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
     layers, hidden, heads = (float(row[name]) for name in ("layers", "hidden", "heads"))
     experts = float(row.get("experts") or 0)
-    public = {}
-    if row.get("kv_heads") is None and experts > 1:
-        public = _architectures().get((hidden, heads, float(row.get("vocab") or 0)), {})
+    known = _architectures().get((hidden, heads, float(row.get("vocab") or 0)), {})
+    public = known if row.get("kv_heads") is None and experts > 1 else {}
     if row.get("vocab") is None:
         assumed.append("vocabulary_size")
     head = float(row.get("head_dim") or public.get("head_size") or hidden / heads)
@@ -179,6 +178,8 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
         "head_size": head,
         "rope_head_size": float(public.get("rope_head_size") or 0),
         "value_head_size": float(public.get("value_head_size") or head),
+        "attention_window": float(known.get("attention_window") or 0),
+        "windowed_layers_share": float(known.get("windowed_layers_share") or 0),
         "query_rank": float(public.get("query_rank") or 0),
         "kv_rank": float(public.get("kv_rank") or 0),
         "ffn_size": width,

@@ -163,3 +163,42 @@ def test_spacings_of_experts_that_are_not_understood_are_named(tmp_path, spacing
     file.write_text(json.dumps(DEEPSEEK | spacing))
     with pytest.raises(ScenarioError, match=f"{next(iter(spacing))} = .* is not understood"):
         fk.read_hf_config(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "share"),
+    [
+        ({}, None),
+        ({"sliding_window": None}, None),
+        ({"sliding_window": 4096, "use_sliding_window": False}, None),
+        ({"sliding_window": 4096}, 1.0),
+        ({"sliding_window": 4096, "use_sliding_window": True, "max_window_layers": 28}, 98 / 126),
+        ({"sliding_window": 4096, "sliding_window_pattern": 6}, 105 / 126),
+        ({"sliding_window": 128, "model_type": "gpt_oss"}, 0.5),
+        ({"sliding_window": 128, "layer_types": ["sliding_attention"] * 42 + ["full_attention"] * 84}, 1 / 3),
+    ],
+)
+def test_windows_are_read(tmp_path, change, share):
+    found = fk.read_hf_config(written(tmp_path, LLAMA | change))
+    assert found.get("windowed_layers_share") == share
+    assert found.get("attention_window") == (change["sliding_window"] if share else None)
+
+
+def test_kinds_of_layers_that_are_not_understood_are_named(tmp_path):
+    with pytest.raises(ScenarioError, match="linear_attention"):
+        fk.read_hf_config(written(tmp_path, LLAMA | {"layer_types": ["linear_attention", "full_attention"]}))
+
+
+def test_a_window_takes_flop_and_time_from_attention_alone(tmp_path):
+    flop = ["linear_flop_per_token", "attention_flop_per_token", "model_flop_per_token"]
+    flop += ["model_flop_per_token_full_attention"]
+    full = fk.evaluate({**fk.read_hf_config(written(tmp_path, LLAMA)), "sequence_length": 8192}, flop)
+    band = fk.evaluate(
+        {**fk.read_hf_config(written(tmp_path, LLAMA | {"sliding_window": 1024})), "sequence_length": 8192}, flop
+    )
+    pairs = sum(min(query + 1, 1024) for query in range(8192)) / sum(range(1, 8193))
+    assert band["attention_flop_per_token"] / full["attention_flop_per_token"] == pytest.approx(pairs, rel=1e-3)
+    assert band["linear_flop_per_token"] == full["linear_flop_per_token"]
+    for name, part in (("model_flop_per_token", 0.5), ("model_flop_per_token_full_attention", 1.0)):
+        saved = full["attention_flop_per_token"] - band["attention_flop_per_token"]
+        assert full[name] - band[name] == pytest.approx(part * saved)

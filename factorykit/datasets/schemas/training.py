@@ -188,6 +188,8 @@ class Architectures(Sourced):
     head_size = measured("head_size")
     rope_head_size = measured("rope_head_size")
     value_head_size = measured("value_head_size")
+    attention_window = measured("attention_window")
+    windowed_layers_share = measured("windowed_layers_share")
     query_rank = measured("query_rank")
     kv_rank = measured("kv_rank")
     vocabulary_size = measured("vocabulary_size")
