@@ -68,6 +68,11 @@ PUBLISHERS: Final = {
         "machine-learning-hardware",
         "Prices are release or estimated prices; a few cells differ from the data sheets, see the table accelerators.",
     ),
+    "epoch_notable_models": _epoch(
+        "Data on AI Models",
+        "ai-models",
+        "Compute, cost and power are estimates for most models; utilization is often computed from them.",
+    ),
     "epoch_gpu_clusters": _epoch(
         "GPU Clusters",
         "gpu-clusters",

@@ -78,6 +78,21 @@ PUBLISHED = {
         "2026-06-04 01:24:20+00:00\n",
         {"peak_bf16_flop_per_s": 1e15, "memory_bytes": 1.92e11, "scale_out_bytes_per_s": 5e10, "transistors": 2.08e11},
     ),
+    "epoch_notable_models": (
+        "Model,Organization,Country (of organization),Publication date,Domain,Task,Parameters,Training compute (FLOP),"
+        "Training dataset size (total),Epochs,Training time (hours),Training chip-hours,Training hardware,"
+        "Hardware quantity,Hardware utilization (MFU),Training power draw (W),Training compute cost (2023 USD),"
+        "Frontier model,Model accessibility,Confidence,Link,Authors,Last modified\n"
+        'Model 1,"Lab A,Lab B",France,2026-01-02,Language,Chat,7e9,4.2e22,1e12,1,100,51200,NVIDIA H100 SXM5 80GB,512,'
+        "0.4,4e5,1e6,True,Open weights (unrestricted),Likely,https://example.org,Somebody,2026-06-04 01:24:20+00:00\n",
+        {
+            "wall_s": 3.6e5,
+            "training_flop": 4.2e22,
+            "accelerator": "h100_sxm",
+            "is_frontier": True,
+            "as_of": "2026-06-04",
+        },
+    ),
     "epoch_data_center_chips": (
         "Data center,Date,Chip type,Number of Units,Chip type source,Number of Units source,Owner,User,Notes,Handle\n"
         'Site 1,2026-05-01,B200,1000,Estimate,Estimate,Owner A #confident,"User A #likely, User B #speculative",,x\n',
@@ -155,6 +170,8 @@ def test_the_credit_that_the_licence_requires_is_shown(name, made_up):
 @pytest.mark.skipif(not PUBLIC.is_dir(), reason="the public data sets in ../shared/public are not here")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_real_file_is_read_whole(name):
+    if not (PUBLIC / f"{name}.csv").is_file():
+        pytest.skip(f"{name} is not among the public data sets in ../shared/public")
     with (PUBLIC / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     frame = data.connect(name, PUBLIC / f"{name}.csv").collect()
