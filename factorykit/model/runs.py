@@ -6,6 +6,7 @@ be filled says why in ``reason``.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -62,6 +63,12 @@ messages to the processor."""
 MAKERS: Final = {"NVIDIA": ("NVIDIA",), "Google": ("Google",), "AMD": ("AMD",), "Intel": ("Intel", "Habana")}
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
+TENSOR_WAYS: Final = (1.0, 2.0, 4.0, 8.0)
+PIPELINE_STAGES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
+EXPERT_WAYS: Final = (1.0, 8.0, 16.0, 32.0, 64.0)
+"""Degrees that are tried where a source states no layout; operators choose the fastest that fits."""
+LAYOUT_DEGREES: Final = 5
+"""Inputs that are assumed where a source states no layout: tensor, pipeline, virtual, context and expert degree."""
 
 
 def family(group: str) -> str:
@@ -196,11 +203,9 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
     }
 
 
-def _layout(row: Mapping[str, Any], year: float, experts: float, assumed: list[str]) -> dict[str, Any]:
+def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
     count = float(row["accelerator_count"])
     if row.get("tp") is None and row.get("pp") is None:
-        if experts > 1:
-            raise _Unpredictable("no layout is stated (tp, pp), and none is usual for a mixture of experts")
         assumed.append("layout")
     tensor, pipeline, context = (1.0 if row.get(name) is None else row[name] for name in ("tp", "pp", "cp"))
     if min(tensor, pipeline, context) < 1.0:
@@ -283,6 +288,31 @@ def _read_number(cell: Any) -> float | None:
 
 
 def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the scenarios that a row may mean: one, or many where it states no layout and its chips may have any.
+
+    On TPUs, and where a row tells its sharding, weights are sharded and models left whole.
+    """
+    key = find(row.get("hardware") or "")
+    stated = any(row.get(name) not in (None, "") for name in ("tp", "pp", "sharding"))
+    if stated or key is None or chips()[key]["kind"] == "TPU":
+        return _scenarios(row, [])
+    found, reasons = [], []
+    for ways, stages, spread in itertools.product(TENSOR_WAYS, PIPELINE_STAGES, _expert_ways(row)):
+        try:
+            found += _scenarios({**row, "tp": ways, "pp": stages, "ep": spread}, ["layout"])
+        except _Unpredictable as reason:
+            reasons.append(reason)
+    if not found:
+        raise reasons[0]
+    return found
+
+
+def _expert_ways(row: Mapping[str, Any]) -> list[float]:
+    experts = _read_number(row.get("experts")) or 0.0
+    return [ways for ways in EXPERT_WAYS if ways == 1.0 or (experts > 1.0 and experts % ways == 0)]
+
+
+def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
     if row.get("kind") not in (None, "throughput", "mlperf"):
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     row = {name: _read_number(value) if name in NUMBERS else value for name, value in row.items()}
@@ -291,7 +321,6 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise _Unpredictable(f"{', '.join(missing)} not stated")
     if "lora" in f"{row.get('group')} {row.get('model')}".lower():
         raise _Unpredictable("low-rank adaptation trains a part of the weights, which is not modelled")
-    assumed: list[str] = []
     precision = _precision(row.get("precision"), assumed)
     chip = _chip(row, precision)
     shape = _architecture(row, assumed)
@@ -300,7 +329,7 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     year = float(row.get("year") or 2024)
     if precision == "fp16":
         year = min(year, LAST_FP16_YEAR)
-    layout = _layout(row, year, shape["experts"], assumed)
+    layout = _layout(row, year, assumed)
     recompute = (row.get("recompute") or "").lower()
     stated = next((word for word in ("full", "selective", "none") if recompute.startswith(word)), None)
     if recompute.startswith("minimal"):
@@ -346,7 +375,8 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
             chunks = float(deep if deep <= 8 else math.ceil(deep / 2))
         found.append({**common, "micro_batch_size": size, "micro_batches": count, "virtual_stages": chunks})
     names = list(dict.fromkeys(assumed))
-    return [{**one, "assumed_inputs": float(len(names)), "assumed": ", ".join(names)} for one in found]
+    inputs = float(len(names) + (LAYOUT_DEGREES - 1 if "layout" in names else 0))
+    return [{**one, "assumed_inputs": inputs, "assumed": ", ".join(names)} for one in found]
 
 
 def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:

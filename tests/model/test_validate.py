@@ -123,6 +123,22 @@ def test_columns_a_frame_lacks_are_unknown():
     assert "layout" in found["assumed"][0]
 
 
+@pytest.mark.parametrize("experts", [{}, {"experts": 8, "top_k": 2, "moe_ffn": 3584, "ep": 8}])
+def test_an_unstated_layout_is_the_fastest_that_fits(experts):
+    open_ = {"tp": None, "pp": None, "micro_batch": None, "ep": None}
+    found = fk.validate(pl.DataFrame([RUN | experts, RUN | experts | open_], infer_schema_length=None))
+    assert found["fits"].to_list() == [1.0, 1.0]
+    assert found["step_s"][1] <= found["step_s"][0]
+    width = found["step_high_s"] / found["step_low_s"]
+    assert width[1] > width[0]
+
+
+def test_omni_path_is_slower_than_its_links():
+    networks = ["4x100 Gb/s InfiniBand per node", "4x100 Gb/s Omni-Path per node"]
+    found = fk.validate(pl.DataFrame([RUN | {"network": network} for network in networks]))
+    assert found["step_s"][1] > found["step_s"][0]
+
+
 @pytest.mark.parametrize("rows", [[RUN], pl.DataFrame(), pl.DataFrame({"x": [1]}), pl.DataFrame([RUN]).clear()])
 def test_what_is_no_table_of_runs_is_refused(rows):
     with pytest.raises(ScenarioError):
