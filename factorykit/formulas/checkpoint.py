@@ -32,7 +32,7 @@ def checkpoint_bytes(parameters: Numeric, checkpoint_bytes_per_parameter: Numeri
     Returns
     -------
     checkpoint_bytes : numeric
-        Size, :math:`S`. [byte]
+        Size of one checkpoint, :math:`S`. [byte]
 
     Notes
     -----
@@ -170,7 +170,7 @@ def checkpoint_read_s(checkpoint_bytes: Numeric, storage_read_bytes_per_s: Numer
     Returns
     -------
     checkpoint_read_s : numeric
-        Time, :math:`C_r`; a part of the restart. [s]
+        Time to read one checkpoint, :math:`C_r`; a part of the restart. [s]
 
     Notes
     -----
@@ -245,7 +245,7 @@ def checkpoints_kept_by_age(
     Returns
     -------
     checkpoints_kept_by_age : numeric
-        Number, the one being written included. [1]
+        Checkpoints kept at a time, the one being written included. [1]
 
     Notes
     -----
@@ -740,7 +740,7 @@ def interval_penalty(checkpoint_interval_s: Numeric, checkpoint_write_s: Numeric
     Returns
     -------
     interval_penalty : numeric
-        Expected time at :math:`\tau` over that at the optimum, less 1. [1]
+        Expected time with the interval :math:`\tau` over that with the best one, less 1. [1]
 
     Notes
     -----
@@ -827,7 +827,7 @@ def checkpoint_goodput(
     Returns
     -------
     checkpoint_goodput : numeric
-        Work over expected time, :math:`G_c`. [1]
+        Share of wall-clock time that ends up as progress, :math:`G_c`. [1]
 
     Notes
     -----
@@ -867,7 +867,7 @@ def goodput(checkpoint_goodput: Numeric) -> Numeric:
     Returns
     -------
     goodput : numeric
-        Goodput, :math:`G`. [1]
+        Share of wall-clock time that ends up as progress, :math:`G`. [1]
 
     Notes
     -----

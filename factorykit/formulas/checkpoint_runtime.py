@@ -40,7 +40,7 @@ def checkpoint_segments(training_s: Numeric, checkpoint_interval_s: Numeric) -> 
     Returns
     -------
     checkpoint_segments : numeric
-        Number, :math:`n_c`, not rounded. [1]
+        Pieces of work in the run, :math:`n_c`, not rounded. [1]
 
     Notes
     -----
@@ -191,7 +191,7 @@ def lost_work_run_s(
     Returns
     -------
     lost_work_run_s : numeric
-        Mean, :math:`L_T`; begun writes are in it, restarts are not. [s]
+        Time that all failures of the run take with them, :math:`L_T`; begun writes are in it, restarts are not. [s]
 
     Notes
     -----
@@ -246,7 +246,7 @@ def checkpoint_wall_sd_s(
     Returns
     -------
     checkpoint_wall_sd_s : numeric
-        Standard deviation, :math:`\sigma_T`. [s]
+        Standard deviation of the wall-clock time when a failure can strike a restart, :math:`\sigma_T`. [s]
 
     Notes
     -----
@@ -355,7 +355,7 @@ def checkpoint_wall_protected_sd_s(
     Returns
     -------
     checkpoint_wall_protected_sd_s : numeric
-        Standard deviation, :math:`\sigma_{Tp}`. [s]
+        Standard deviation of the wall-clock time when no failure strikes a restart, :math:`\sigma_{Tp}`. [s]
 
     Notes
     -----
@@ -459,7 +459,7 @@ def checkpoint_waste_first_order(
     Returns
     -------
     checkpoint_waste_first_order : numeric
-        Waste, :math:`w_1`; above 1 where it means nothing. [1]
+        Share of the time that is lost, :math:`w_1`; above 1 where it means nothing. [1]
 
     Notes
     -----

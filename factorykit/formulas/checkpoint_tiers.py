@@ -131,7 +131,7 @@ def level_interval_s(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_
     Returns
     -------
     level_interval_s : numeric
-        Period of this level, :math:`T_l`. [s]
+        Time from one checkpoint of this level to the next, :math:`T_l`. [s]
 
     Notes
     -----
@@ -172,7 +172,7 @@ def level_overhead(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_s:
     Returns
     -------
     level_overhead : numeric
-        Overhead of this level, :math:`H_l`; restarts are not in it. [1]
+        Share of the time that this level costs, :math:`H_l`; restarts are not in it. [1]
 
     Notes
     -----
@@ -211,7 +211,7 @@ def segments_per_pattern_first_order(
     Returns
     -------
     segments_per_pattern_first_order : numeric
-        Number, not rounded. [1]
+        Near checkpoints per far one, not rounded. [1]
 
     Notes
     -----
@@ -389,7 +389,7 @@ def two_level_pattern_exposed_s(
     Returns
     -------
     two_level_pattern_exposed_s : numeric
-        Mean, :math:`E_x`; infinite where the pattern would never end. [s]
+        Expected time of a pattern when failures strike restarts, :math:`E_x`; infinite where it would never end. [s]
 
     Notes
     -----

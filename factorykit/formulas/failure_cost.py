@@ -23,7 +23,7 @@ def failures_usd_per_day(failures_per_day: Numeric, failure_cost_usd: Numeric) -
     Returns
     -------
     failures_usd_per_day : numeric
-        Cost per day of running time, :math:`K_d`. [USD/d]
+        Cost of failures in a day of running time, :math:`K_d`. [USD/d]
 
     Notes
     -----
@@ -100,7 +100,7 @@ def restart_saving_usd_per_day(
     Returns
     -------
     restart_saving_usd_per_day : numeric
-        Value per day, :math:`V_R`; negative for a slower restart. [USD/d]
+        What the faster restart saves in a day, :math:`V_R`; negative for a slower one. [USD/d]
 
     Notes
     -----
@@ -154,7 +154,7 @@ def mtbf_saving_usd_per_day(
     Returns
     -------
     mtbf_saving_usd_per_day : numeric
-        Value per day, :math:`V_M`; negative for a factor below 1. [USD/d]
+        What rarer failures save in a day, :math:`V_M`; negative for a factor below 1. [USD/d]
 
     Notes
     -----

@@ -175,7 +175,7 @@ def bring_up_mtbf_s(span_s: Numeric, bring_up_failures: Numeric, lifetime_shape:
     Returns
     -------
     bring_up_mtbf_s : numeric
-        Inverse of the rate at age :math:`t`, :math:`M_b`. [s]
+        Mean time between failures of the cluster at this age, :math:`M_b`. [s]
 
     Notes
     -----

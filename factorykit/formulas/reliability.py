@@ -66,7 +66,7 @@ def failures_per_day(cluster_mtbf_s: Numeric) -> Numeric:
     Returns
     -------
     failures_per_day : numeric
-        Expected number a day. [1/d]
+        Failures of the job expected in a day. [1/d]
 
     Notes
     -----
@@ -99,7 +99,7 @@ def expected_failures(wall_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
     Returns
     -------
     expected_failures : numeric
-        Expected number of failures. [1]
+        Failures of the job expected in the run. [1]
 
     Notes
     -----
@@ -133,7 +133,7 @@ def cluster_mtbf_counted_s(failures: Numeric, observed_s: Numeric) -> Numeric:
     Returns
     -------
     cluster_mtbf_counted_s : numeric
-        Mean time between failures, :math:`M_k`. [s]
+        Time observed per failure of the job, :math:`M_k`. [s]
 
     Notes
     -----
@@ -169,7 +169,7 @@ def accelerator_mtbf_counted_s(failures: Numeric, observed_s: Numeric, accelerat
     Returns
     -------
     accelerator_mtbf_counted_s : numeric
-        Time of one chip between failures, :math:`m_k`. [s]
+        Time of one chip per failure that is laid at its door, :math:`m_k`. [s]
 
     Notes
     -----
@@ -275,7 +275,7 @@ def cluster_mtbf_small_job_s(accelerator_mtbf_s: Numeric, accelerators: Numeric)
     Returns
     -------
     cluster_mtbf_small_job_s : numeric
-        Mean time between failures of the job, :math:`M_\mathrm{small}`. [s]
+        Mean time between failures of a small job, :math:`M_\mathrm{small}`. [s]
 
     Notes
     -----
@@ -312,7 +312,7 @@ def cluster_mtbf_superlinear_s(accelerator_mtbf_s: Numeric, accelerators: Numeri
     Returns
     -------
     cluster_mtbf_superlinear_s : numeric
-        Mean time between failures of the job, :math:`M_\mathrm{super}`. [s]
+        Mean time between failures of a very large job, :math:`M_\mathrm{super}`. [s]
 
     Notes
     -----
@@ -395,7 +395,7 @@ def accelerator_fit(accelerator_mtbf_s: Numeric) -> Numeric:
     Returns
     -------
     accelerator_fit : numeric
-        Failures in time. [FIT]
+        Failures of one chip in a billion hours. [FIT]
 
     Notes
     -----
@@ -426,7 +426,7 @@ def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
     Returns
     -------
     accelerator_failures_per_year : numeric
-        Expected number in a year of 8,766 hours. [1/yr]
+        Failures expected of one chip in a year of 8,766 hours. [1/yr]
 
     Notes
     -----
@@ -457,7 +457,7 @@ def accelerator_year_failure_probability(accelerator_mtbf_s: Numeric) -> Numeric
     Returns
     -------
     accelerator_year_failure_probability : numeric
-        Probability in a year of 8,766 hours. [1]
+        Chance that one chip fails at least once in a year of 8,766 hours. [1]
 
     Notes
     -----
@@ -523,7 +523,7 @@ def node_mtbf_s(node_failures_per_node_day: Numeric) -> Numeric:
     Returns
     -------
     node_mtbf_s : numeric
-        Mean time between failures, :math:`m_n`. [s]
+        Mean time between failures of one server, :math:`m_n`. [s]
 
     Notes
     -----

@@ -47,7 +47,7 @@ def elastic_goodput(
     Returns
     -------
     elastic_goodput : numeric
-        Goodput before the time of the writes, :math:`G_e`. [1]
+        Share of the time that ends up as progress, before the time of the writes, :math:`G_e`. [1]
 
     Notes
     -----
@@ -84,7 +84,7 @@ def redundant_mtbf_s(node_mtbf_s: Numeric, nodes: Numeric) -> Numeric:
     Returns
     -------
     redundant_mtbf_s : numeric
-        Mean time until both servers of one pair have failed, :math:`M_2`. [s]
+        Mean time until both servers of some pair have failed, :math:`M_2`. [s]
 
     Notes
     -----
@@ -121,7 +121,7 @@ def redundant_goodput(checkpoint_goodput: Numeric) -> Numeric:
     Returns
     -------
     redundant_goodput : numeric
-        Goodput per server, :math:`G_d`. [1]
+        Share of the servers' time that ends up as progress, :math:`G_d`. [1]
 
     Notes
     -----
@@ -162,7 +162,8 @@ def sdc_rework_s(
     Returns
     -------
     sdc_rework_s : numeric
-        Age of the last clean checkpoint plus the lag, :math:`L_\mathrm{sdc}`. [s]
+        Time that one corruption makes worthless, :math:`L_\mathrm{sdc}`: age of the last clean checkpoint, and the lag.
+        [s]
 
     Notes
     -----
@@ -212,7 +213,7 @@ def sdc_goodput(
     Returns
     -------
     sdc_goodput : numeric
-        Kept time over all time; multiplies the goodput under failures that are seen at once. [1]
+        Share of the time that is kept; multiplies the goodput under failures that are seen at once. [1]
 
     Notes
     -----

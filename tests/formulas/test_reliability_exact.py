@@ -211,10 +211,10 @@ def test_copies_in_groups_that_do_not_fit_are_refused() -> None:
         fk.reliability.copies_left_probability(8, 2, 9)
 
 
-@pytest.mark.parametrize("shape", [0.6, 0.8, 1.0, 1.5, 3.0])
+@pytest.mark.parametrize("shape", [0.4, 0.7, 1.0, 1.5, 3.0])
 @pytest.mark.parametrize("span", [0.05, 0.5, 1.5])
 def test_replaced_parts_fail_as_the_series_of_smith_and_leadbetter_says(shape: float, span: float) -> None:
-    """W. L. Smith and M. R. Leadbetter, Technometrics 5 (1963): the renewal function of Weibull's law as a series."""
+    """The renewal function of Weibull's law as a power series, whose terms cancel unless summed with many digits."""
     with mp.workdps(60):
         gammas = [mp.gamma(k * shape + 1) / mp.factorial(k) for k in range(1, 120)]
         series: list[Any] = []
@@ -224,7 +224,7 @@ def test_replaced_parts_fail_as_the_series_of_smith_and_leadbetter_says(shape: f
             (-1) ** k * a * mp.mpf(span) ** ((k + 1) * shape) / mp.gamma((k + 1) * shape + 1)
             for k, a in enumerate(series)
         )
-    assert fk.reliability.renewal_failures(span, 1.0, 1.0, shape) == pytest.approx(float(exact), rel=2e-3)
+    assert fk.reliability.renewal_failures(span, 1.0, 1.0, shape) == pytest.approx(float(exact), rel=1e-6)
 
 
 @pytest.mark.parametrize("mtbf", [1.0, 3600.0, 3.2e9])
