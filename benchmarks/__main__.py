@@ -6,7 +6,7 @@ import importlib
 import platform
 import sys
 
-TOPICS = ("imports", "chain", "scalar", "simulation", "search")
+TOPICS = ("imports", "chain", "scalar", "simulation", "search", "tables")
 
 
 def main() -> None:

@@ -1,0 +1,41 @@
+"""How long the tables take: built from their sources, and asked in SQL, beside the bare engines."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+import factorykit as fk
+from benchmarks import Row, pair
+from factorykit.datasets import catalogue
+
+QUERY = "select r.model, a.name from runs r join accelerators a using (accelerator)"
+
+
+def rows() -> Iterator[Row]:
+    folder = catalogue.folder()
+    files = sorted((folder / "sources").glob("*.csv"))
+    with tempfile.TemporaryDirectory() as out:
+        yield pair(
+            "build and check all tables (target: below 5 s)",
+            lambda: fk.build(Path(out), sources=folder / "sources"),
+            "polars reads the same CSV files",
+            lambda: [pl.read_csv(file, infer_schema=False) for file in files],
+            "",
+            runs=3,
+        )
+    bare = duckdb.connect()
+    for name in ("runs", "accelerators"):
+        bare.execute(f"create view {name} as from '{folder / name}.parquet'")
+    yield pair(
+        "a second query (target: below 50 ms)",
+        lambda: fk.sql(QUERY),
+        "DuckDB alone",
+        lambda: bare.sql(QUERY).pl(),
+        "",
+        21,
+    )
