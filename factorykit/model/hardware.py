@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError, UnknownName, unknown
-from factorykit.formulas.performance import exponentials_per_s
+from factorykit.formulas.performance import design_j_per_flop, exponentials_per_s
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ CEILING_16BIT: Final = 0.85
 CEILING_8BIT: Final = 0.80
 """The same in 8 bits."""
 UNLIMITED_J_PER_FLOP: Final = 1e-12
-"""Design power over peak of chips whose power nobody states, TPUs before all: enough to hold their clock."""
+"""Design power over peak of TPUs, whose power nobody states: enough to hold their clock. Others have that of H100."""
 FEW_BITS: Final = MappingProxyType(
     {"fp8": "peak_fp8_flop_per_s", "mxfp8": "peak_fp8_flop_per_s", "nvfp4": "peak_fp4_flop_per_s"}
 )
@@ -158,6 +158,7 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
     eight = row["ceiling_fp8"] / row["peak_fp8_flop_per_s"] if row.get("ceiling_fp8") else CEILING_8BIT
     if not row.get("ceiling_fp8") and row.get("ceiling_bf16"):
         eight = min(eight, ceiling_16bit)
+    unstated = UNLIMITED_J_PER_FLOP if row["kind"] == "TPU" else design_j_per_flop()
     values = {
         "peak_flop_per_s": peak,
         "peak_16bit_flop_per_s": sixteen,
@@ -169,7 +170,7 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
         "scale_up_domain": row["scale_up_domain"] or 8.0,
         "scale_out_bytes_per_s": row.get("scale_out_bytes_per_s"),
         "chip_year": _first_launch(row),
-        "design_j_per_flop": row["tdp_w"] / sixteen if row["tdp_w"] else UNLIMITED_J_PER_FLOP,
+        "design_j_per_flop": row["tdp_w"] / sixteen if row["tdp_w"] else unstated,
         "exponentials_per_s": row["exponentials_per_s"] or exponentials_per_s(sixteen),
         "evidence_families": float(len(evidence().get(row["accelerator"], ()))),
     }

@@ -54,6 +54,8 @@ FIRST_LAYER: Final = 1e-9
 """Share of layers that stands for the first one recomputed."""
 ROUNDING: Final = 1e-6
 """Share of layers recomputed beyond the least, so that what fits does so in spite of rounding."""
+USUAL_YEAR: Final = 2024.0
+"""Software year of a run that states none, on a chip whose generation is out for a year by then; else that year."""
 LAST_FP16_YEAR: Final = 2022.0
 """Runs in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
 OMNI_PATH_SHARE: Final = 0.34
@@ -326,7 +328,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     shape = _architecture(row, assumed)
     if row.get("year") is None:
         assumed.append("software_year")
-    year = float(row.get("year") or 2024)
+    year = float(row.get("year") or max(USUAL_YEAR, math.floor(chip["chip_year"]) + 1.0))
     if precision == "fp16":
         year = min(year, LAST_FP16_YEAR)
     layout = _layout(row, year, assumed)
