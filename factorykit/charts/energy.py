@@ -90,6 +90,28 @@ def scale(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     )
 
 
+def pue_by_year(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
+    """Show how much facilities add to their servers: rows of the table ``pue``, by year and operator."""
+    year = pl.col("as_of").fill_null("year not stated")
+    dots = (
+        encoding.chart(frame.select("operator", "scope", "pue", year=year).sort("year"))
+        .mark_point(filled=True, size=110, opacity=0.9)
+        .encode(
+            x=alt.X("year:N", title=None, axis=alt.Axis(labelAngle=0)),
+            y=encoding.y("pue", scale=alt.Scale(zero=False)),
+            color=alt.Color("operator:N", title=None, scale=alt.Scale(range=list(PALETTE))),
+            shape=alt.Shape("operator:N", title=None),
+            tooltip=encoding.tooltip(["operator", "scope", "year", "pue"]),
+        )
+    )
+    return finish(
+        dots,
+        title,
+        source=source,
+        description=f"{encoding.title('pue')} of {frame['operator'].n_unique()} operators and surveys, by year.",
+    )
+
+
 def cooling(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show which cooling carries which rack.
 

@@ -33,6 +33,7 @@ def pictures():
     yield "energy", charts.energy.stated_and_computed(fk.validate_energy(), **told)
     hours = pl.DataFrame({"hour": [0.0, 1.0], "busy_share": [0.5, 0.6], "policy": ["a", "a"]})
     yield "timeline", charts.operations.timeline(hours, **told)
+    yield "pue", charts.energy.pue_by_year(fk.table("pue").collect(), **told)
     sites = pl.DataFrame({"site": ["a", "city"], "kind": ["computed", "stated"], "facility_power_w": [2e7, 5e8]})
     yield "scale", charts.energy.scale(sites, **told)
     parts = pl.DataFrame({"policy": ["a", "a"], "part": ["work", "idle"], "rental_cost_usd": [3e6, 1e6]})
@@ -56,7 +57,7 @@ def drawn():
 
 
 NAMES = ["tornado", "exceedance", "band", "waterfall", "cooling", "energy", "timeline", "sizes", "surface"]
-NAMES += ["prices", "offers", "paces", "bill", "scale"]
+NAMES += ["prices", "offers", "paces", "bill", "scale", "pue"]
 
 
 @pytest.mark.parametrize("name", NAMES)
