@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from factorykit.errors import UnknownName, unknown
-from factorykit.quantities import rounded, vocabulary
+from factorykit.quantities import Quantity, rounded, vocabulary
 
 
 class Table:
@@ -42,7 +42,8 @@ class Table:
             return str(value)
         if name in self.shares:
             return f"{rounded(100.0 * value)} %"
-        return vocabulary()[name].text(float(value)) if name in vocabulary() else rounded(float(value))
+        row, _ = _quantity(name)
+        return row.text(float(value)) if row else rounded(float(value))
 
 
 def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
@@ -61,8 +62,17 @@ def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
     return Table(frame, shares)
 
 
+def _quantity(name: str) -> tuple[Quantity | None, str]:
+    """Return the quantity that a column holds, and which end of its range: ``mfu_low`` is the low end of ``mfu``."""
+    stem, _, end = name.rpartition("_")
+    if name not in vocabulary() and end in ("low", "high"):
+        return vocabulary().get(stem), f", {end}"
+    return vocabulary().get(name), ""
+
+
 def _label(name: str) -> str:
-    return vocabulary()[name].label if name in vocabulary() else name.replace("_", " ").capitalize()
+    row, end = _quantity(name)
+    return f"{row.label}{end}" if row else name.replace("_", " ").capitalize()
 
 
 def _right(number: bool) -> str:

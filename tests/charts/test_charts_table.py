@@ -33,3 +33,10 @@ def test_as_text_the_numbers_are_whole():
 def test_a_share_that_is_no_column_is_refused_with_the_nearest():
     with pytest.raises(UnknownName, match="nearest is 'error'"):
         fk.charts.table(FRAME, shares=["eror"])
+
+
+def test_ends_of_a_range_are_printed_as_their_quantity():
+    html = fk.charts.table(pl.DataFrame({"facility_power_w_low": [5e7], "cost_low": [3.0]}))._repr_html_()
+    assert "Facility power, low" in html
+    assert ">50 MW</td>" in html
+    assert "Cost low" in html
