@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.errors import MissingQuantity, ScenarioError, nearest
+from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
 from factorykit.model import layout
 from factorykit.model.agreement import agree_in_frame, refuse_two_sayings
 from factorykit.model.compute import columns
@@ -68,7 +69,11 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
         works = pl.col(BROKEN).is_null()
         floats = floats.with_columns(pl.when(works).then(name).alias(name) for name in outputs if name in computed)
     wider = floats.select(*stated, *(name for name in dict.fromkeys(outputs) if name not in stated))
-    return wider if lazy else wider.collect()
+    if lazy:
+        return wider
+    found = wider.collect()
+    _judge(found, [name for name in dict.fromkeys(outputs) if name in computed and not quantity(name).is_text])
+    return found
 
 
 def _holds(name: str) -> pl.Expr:
@@ -97,6 +102,24 @@ def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -
             raise ScenarioError(
                 f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "
                 f"the first is row {first} with {value}"
+            )
+
+
+def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
+    """Refuse results that are undefined, and say which are infinite."""
+    for name in outputs:
+        undefined, infinite = found[name].is_nan(), found[name].is_infinite()
+        if undefined.any():
+            raise ScenarioError(
+                f"column {name} is undefined in {undefined.sum()} of {found.height} rows, the first is row "
+                f"{undefined.arg_max()}; change the inputs it is computed from, or leave these rows out"
+            )
+        if infinite.any():
+            warnings.warn(
+                f"column {name} is infinite in {infinite.sum()} of {found.height} rows, the first is row "
+                f"{infinite.arg_max()}; factorykit.outside says which conditions fail there",
+                FactorykitWarning,
+                stacklevel=4,
             )
 
 

@@ -250,3 +250,16 @@ def test_rows_outside_a_stated_range_are_told_apart() -> None:
     assert fk.outside(frame.lazy(), "checkpoint_goodput", using=young).collect()["outside"].to_list() == said
     assert fk.outside(frame, "failures_per_day")["outside"].null_count() == 3
     assert fk.outside(frame, "checkpoint_goodput").columns == [*frame.columns, "outside"]
+
+
+def test_infinite_rows_of_a_frame_are_announced_and_undefined_ones_refused() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"cluster_mtbf_s": [1e4, 1.0], "checkpoint_write_s": 60.0, "restart_s": [60.0, 1e6]})
+    frame = frame.with_columns(downtime_s=0.0, training_s=1e6)
+    with pytest.warns(fk.FactorykitWarning, match="wall_s is infinite in 1 of 2 rows, the first is row 1"):
+        assert math.isinf(fk.evaluate(frame, "wall_s")["wall_s"][1])
+    assert "restart_s < cluster_mtbf_s" in fk.outside(frame, "wall_s")["outside"][1]
+    free = frame.with_columns(checkpoint_write_s=0.0, restart_s=60.0)
+    with pytest.raises(fk.FactorykitError, match="checkpoint_wall_s is undefined in 2 of 2 rows, the first is row 0"):
+        fk.evaluate(free, "checkpoint_wall_s")
