@@ -27,8 +27,8 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     ----------
     run
         Quantities of the run: ``accelerators``, what leads to ``training_s``, ``accelerator_mtbf_s``,
-        ``checkpoint_write_s``, ``restart_s``, ``downtime_s``, and what leads to ``transfer_bytes`` where an
-        offer has a price of egress.
+        ``checkpoint_write_s``, ``restart_s``, ``downtime_s``, and what leads to ``transfer_bytes`` where an offer has a
+        price of egress. ``spot_goodput="spot_tiered_goodput"`` counts with near and far checkpoints.
     offers
         One row per offer: ``provider``, ``rental_usd_per_accelerator_h``, and where known ``kind``,
         ``offered_accelerators`` (null: enough), ``spot_reclaim_mtbf_s`` (null: never taken away),
@@ -71,22 +71,43 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     rows = _completed(offers, wanted)
     given = (pl.lit(value).alias(name) for name, value in values.items() if name not in rows.columns)
     asked = rows.with_columns(*given, pl.col(PRICE).alias("spot_usd_per_accelerator_h"))
-    priced = evaluate(asked, OUTPUTS, using=rivals)
-
-    has = pl.col("offered_accelerators")
-    fits = has >= wanted if whole else has > 0.0
-    unit = pl.col("offer_cost_usd") if whole else pl.col(PRICE) / pl.col("spot_goodput")
-    left = wanted if whole else (wanted - (has.cum_sum() - has)).clip(0.0)
-    taken = pl.when(fits).then(pl.min_horizontal(pl.lit(left) if whole else left, has)).otherwise(0.0)
+    priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals)
+    placed = _whole(priced, wanted) if whole else _spread(priced, wanted)
     takes = pl.col("taken") > 0.0
     hours_usd = (pl.col("offer_cost_usd") - pl.col("egress_cost_usd")) * pl.col("taken") / wanted
-    too_few = pl.format("has {} accelerators, the run needs {}", has.cast(pl.Int64), pl.lit(int(wanted)))
-    placed = priced.sort(~fits, unit, maintain_order=True).with_columns(taken=taken)
     return placed.with_columns(
         offer_cost_usd=pl.when(takes).then(hours_usd + pl.col("egress_cost_usd")),
-        over_cheapest=unit / unit.filter(takes).min() - 1.0,
-        reason=pl.when(~takes).then(too_few if whole else pl.lit("cheaper offers suffice")),
+        over_cheapest=pl.col("unit_usd") / pl.col("unit_usd").filter(takes).min() - 1.0,
+        reason=pl.when(~takes).then("reason"),
     ).select(*TEXTS, PRICE, "taken", *OUTPUTS, "over_cheapest", "reason")
+
+
+def _whole(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
+    """Return the offers by the cost of the run, those first that have all the accelerators."""
+    import polars as pl
+
+    has = pl.col("offered_accelerators").cast(pl.Int64)
+    rows = priced.with_columns(
+        unit_usd="offer_cost_usd",
+        taken=pl.col("offer_fits") * wanted,
+        reason=pl.format("has {} accelerators, the run needs {}", has, pl.lit(int(wanted))),
+    )
+    return rows.sort(-pl.col("offer_fits"), "unit_usd", maintain_order=True)
+
+
+def _spread(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
+    """Return the offers by the cost of progress, each giving what those before it leave to find."""
+    import polars as pl
+
+    has = pl.col("offered_accelerators")
+    there = float(priced["offered_accelerators"].sum())
+    if there < wanted:
+        raise ScenarioError(f"the offers have {there:g} accelerators together, the work needs {wanted:g}; add offers")
+    rows = priced.with_columns(unit_usd=pl.col(PRICE) / pl.col("spot_goodput"), reason=pl.lit("cheaper offers suffice"))
+    found_before = has.cum_sum() - has
+    return rows.sort("unit_usd", maintain_order=True).with_columns(
+        taken=pl.min_horizontal((wanted - found_before).clip(0.0), has)
+    )
 
 
 def _listed(accelerator: str) -> pl.DataFrame:

@@ -54,6 +54,13 @@ def test_prices_of_providers_span_a_factor_of_six():
     assert listed.height == listed["provider"].n_unique() > 15
 
 
+def test_tiers_of_checkpoints_can_stand_for_one():
+    tiers = {"level_one_write_s": 2.0, "level_two_write_s": 58.0, "level_one_share": 0.8}
+    tiers |= {"level_one_restart_s": 60.0, "level_two_restart_s": 600.0, "spot_goodput": "spot_tiered_goodput"}
+    rows = offers(spot_reclaim_mtbf_s=[86400.0] * 3)
+    assert fk.rent(RUN | tiers, rows)["spot_goodput"][0] > fk.rent(RUN, rows)["spot_goodput"][0]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -62,6 +69,8 @@ def test_prices_of_providers_span_a_factor_of_six():
         (lambda: fk.rent(RUN | {"accelerator": "tpu_v4"}), "no provider of the table"),
         (lambda: fk.rent({name: value for name, value in RUN.items() if name != "accelerators"}), "no accelerators"),
         (lambda: fk.rent(RUN, offers(training_s=[1e6, -1.0, 1e6])), "training_s"),
+        (lambda: fk.rent(RUN, offers(offered_accelerators=[-1.0, 8.0, 8.0])), "offered_accelerators"),
+        (lambda: fk.rent(RUN, offers(offered_accelerators=[8.0] * 3), whole=False), "have 24 accelerators together"),
     ],
 )
 def test_offers_that_cannot_be_priced_are_refused(call, message):
