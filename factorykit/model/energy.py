@@ -51,10 +51,11 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
     rows
         Any frame with columns of the ``training_runs`` table, as many of them as there are; by default the rows of
         that table that state an energy. Hours that are not published come from days, from throughput, or from compute
-        at the row's MFU or, where it has none, at the median utilization of other whole runs on the same chip. Power
-        that is not stated is the thermal design power of the chip, and for energy at the meter (kind
-        ``energy_measured``) a chip's share of host, adapters and fans as well. A PUE that is not stated counts as one,
-        and so does one that the note says is not in the energy.
+        at the row's MFU or, where it has none, at the median utilization of other whole runs on the same chip, or on
+        any. Power that is not stated is the thermal design power of the chip, and for energy at the meter (kind
+        ``energy_measured``) a chip's share of host, adapters and fans as well; where the maker publishes none, it is
+        the median measured in other runs. A PUE that is not stated counts as one, and so does one that the note says is
+        not in the energy.
 
     Returns
     -------
@@ -81,7 +82,8 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
     ready = frame.with_columns(
         _chip_column(frame, "peak_bf16_flop_per_s", "peak"),
         _chip_column(frame, "tdp_w", "tdp_w"),
-        _utilization(frame, known),
+        _usual(frame, _utilization(known), "utilization"),
+        _usual(frame, known.filter(_measured_power()), "power_w_per_accelerator"),
     )
     hours, origin = _hours()
     before_pue = pl.any_horizontal(pl.col(name).str.contains(BEFORE_PUE).fill_null(False) for name in ("note", "notes"))
@@ -89,7 +91,8 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
     parts = {name: quantity(name).default or 0.0 for name in HOST_PARTS}
     host_w = node_overhead_power_built_w(**parts, network_power_w=0.0, nodes=1.0) / ACCELERATORS_PER_NODE
     at_the_meter = pl.when(pl.col("kind") == "energy_measured").then(host_w).otherwise(0.0)
-    power = facility_power_w(pl.coalesce("power_w_per_accelerator", pl.col("tdp_w") + at_the_meter), pue)
+    watts = pl.coalesce("power_w_per_accelerator", pl.col("tdp_w") + at_the_meter, "usual_power_w_per_accelerator")
+    power = facility_power_w(watts, pue)
     ready = ready.with_columns(
         hours_from=origin,
         evidence=_evidence(),
@@ -154,21 +157,28 @@ def _kin(hardware: str | None) -> str:
     return key if key.startswith("tpu") else key.split("_")[0]
 
 
-def _utilization(frame: pl.DataFrame, known: pl.DataFrame) -> pl.Series:
-    """Return the median 6ND over hours of other whole runs on the same kind of chip, for each row."""
+def _usual(frame: pl.DataFrame, seen: pl.DataFrame, name: str) -> pl.Series:
+    """Return, for each row, the median of ``name`` over other runs on its kind of chip, or on any if there are none."""
+    import polars as pl
+
+    known = seen.drop_nulls(name)
+    known = known.with_columns(pl.Series("kin", [_kin(hardware) for hardware in known["hardware"]], pl.String))
+    found: list[Any] = []
+    for key, hardware in frame.select("id", "hardware").iter_rows():
+        others = known.filter(pl.col("id").ne_missing(pl.lit(key)))
+        kin = others.filter(pl.col("kin") == _kin(hardware))
+        found.append((others if kin.is_empty() else kin)[name].median() if _chip(hardware) else None)
+    return pl.Series(f"usual_{name}", found, pl.Float64)
+
+
+def _utilization(known: pl.DataFrame) -> pl.DataFrame:
+    """Return the whole runs of a table with their 6ND over hours and peak."""
     import polars as pl
 
     whole = known.filter(pl.col("kind") == "training_run").drop_nulls("gpu_hours")
     whole = whole.with_columns(_chip_column(whole, "peak_bf16_flop_per_s", "peak"))
     work = training_flop(pl.col("active_params"), pl.col("tokens"))
-    share = work / (pl.col("gpu_hours") * SECONDS_PER_HOUR * pl.col("peak"))
-    seen = whole.select("id", "hardware", share=share).drop_nulls("share")
-    seen = seen.with_columns(pl.Series("kin", [_kin(hardware) for hardware in seen["hardware"]]))
-    medians = [
-        seen.filter((pl.col("kin") == _kin(hardware)) & pl.col("id").ne_missing(pl.lit(name)))["share"].median()
-        for name, hardware in frame.select("id", "hardware").iter_rows()
-    ]
-    return pl.Series("usual_utilization", medians, pl.Float64)
+    return whole.with_columns(utilization=work / (pl.col("gpu_hours") * SECONDS_PER_HOUR * pl.col("peak")))
 
 
 def _hours() -> tuple[pl.Expr, pl.Expr]:
@@ -189,6 +199,12 @@ def _hours() -> tuple[pl.Expr, pl.Expr]:
     return pl.coalesce(ways.values()), origin
 
 
+def _measured_power() -> pl.Expr:
+    import polars as pl
+
+    return pl.col("energy_basis").str.to_lowercase().str.contains("measured").fill_null(False)
+
+
 def _evidence() -> pl.Expr:
     import polars as pl
 
@@ -198,7 +214,7 @@ def _evidence() -> pl.Expr:
         .then(pl.lit("assumed power times hours"))
         .when(basis.str.contains("measured power"))
         .then(pl.lit("measured power times hours"))
-        .when(basis.str.contains("measured"))
+        .when(basis.str.contains("measured") | (basis.is_null() & (pl.col("kind") == "energy_measured")))
         .then(pl.lit("measured"))
         .otherwise(pl.lit("not said"))
     )
@@ -211,9 +227,12 @@ def _assumed(before_pue: pl.Expr) -> pl.Expr:
         pl.when(pl.col("power_w_per_accelerator").is_null() & pl.col("tdp_w").is_not_null()).then(
             pl.lit("power is the thermal design power")
         ),
+        pl.when(pl.col("power_w_per_accelerator").is_null() & pl.col("tdp_w").is_null()).then(
+            pl.lit("power measured in other runs")
+        ),
         pl.when(pl.col("pue").is_null() & ~before_pue).then(pl.lit("PUE 1")),
         pl.when((pl.col("hours_from") == "compute") & pl.col("mfu").is_null()).then(
-            pl.lit("utilization of other runs on the chip")
+            pl.lit("utilization of other runs")
         ),
     )
     return pl.concat_str(said, separator="; ", ignore_nulls=True)
@@ -223,10 +242,9 @@ def _reason() -> pl.Expr:
     import polars as pl
 
     no_hours = pl.lit("no gpu_hours, and not all of tokens, parameters and a known chip to compute them from")
-    no_power = pl.format("no power_w_per_accelerator, and no thermal design power of {} is known", "hardware")
-    missing = (
-        pl.when(pl.col("hours_from").is_null()).then(no_hours).otherwise(no_power.fill_null("no power and no chip"))
-    )
+    chip = pl.col("hardware").fill_null("nothing")
+    no_chip = pl.format("no power_w_per_accelerator, and {} is no accelerator of the table", chip)
+    missing = pl.when(pl.col("hours_from").is_null()).then(no_hours).otherwise(no_chip)
     verdict = pl.col("verdict")
     return (
         pl.when(verdict == "not computable")

@@ -49,11 +49,23 @@ def test_hours_come_from_compute_where_nobody_published_them():
 
 
 def test_a_run_does_not_lend_its_own_utilization():
-    """GLaM's hours rest on PaLM's utilization; PaLM alone on its chip has nobody left to borrow from."""
+    """PaLM alone gives its utilization to GLaM, on the same chip; itself it borrows from all others."""
     palm = fk.table("training_runs").filter(id="google-dense-001").collect()
     hidden = ("gpu_hours", "mfu", "tokens_per_s_per_gpu", "step_time_s")
-    found = fk.validate_energy(palm.with_columns(pl.lit(None, pl.Float64).alias(name) for name in hidden))
-    assert found["verdict"].item() == "not computable"
+    blind = palm.with_columns(pl.lit(None, pl.Float64).alias(name) for name in hidden)
+    kept, renamed = (fk.validate_energy(rows) for rows in (blind, blind.with_columns(id=pl.lit("another"))))
+    assert renamed["error"].item() == pytest.approx(0.0, abs=1e-3)
+    assert abs(kept["error"].item()) > 0.01
+    assert kept["assumed"].item() == "utilization of other runs"
+
+
+def test_power_of_a_chip_without_a_data_sheet_is_that_of_other_runs_on_it():
+    """Google publishes no power; GLaM's chips drew 326 and PaLM's 378.5 W."""
+    rows = fk.table("training_runs").filter(id="google-dense-001").drop("power_w_per_accelerator")
+    found = fk.validate_energy(rows).row(0, named=True)
+    assert found["computed_kwh"] == pytest.approx(8_404_992 * 0.326 * 1.08)
+    assert found["assumed"] == "power measured in other runs"
+    assert found["verdict"] == "reproduced"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +106,7 @@ def test_emissions_of_palm_follow_from_its_energy():
     ("row", "verdict", "reason"),
     [
         (RUN | {"power_w_per_accelerator": 400.0}, "not computable", "no gpu_hours"),
-        (RUN | {"hardware": "abacus", "gpu_hours": 1e6}, "not computable", "no thermal design power of abacus"),
+        (RUN | {"hardware": "abacus", "gpu_hours": 1e6}, "not computable", "abacus is no accelerator"),
         (RUN | HOURS | {"energy_mwh": None}, "not stated", "states no energy"),
         (RUN | HOURS | {"energy_basis": None}, "no evidence", "does not say how"),
     ],
