@@ -67,3 +67,19 @@ def test_a_move_has_paid_when_the_saving_reaches_its_price():
     hours = rental.move_pays_after_h(5000.0, 1024.0, 3.31, 2.30)
     assert hours * 1024.0 * (3.31 - 2.30) == pytest.approx(5000.0)
     assert rental.move_pays_after_h(5000.0, 1024.0, 2.0, 2.5) > 1e9
+
+
+def test_spot_with_tiers_costs_what_a_simulation_of_failures_and_reclaims_finds():
+    """A process that dies leaves the near copy; a lost node and a reclaim do not."""
+    mtbf, reclaims, size, patterns, interval = 30_000.0, 20_000.0, 12, 30, 200.0
+    stops = rental.spot_mtbf_s(mtbf, reclaims)
+    near = rental.spot_near_share(0.8, mtbf, stops)
+    goodput = rental.spot_tiered_goodput(float(size), interval, 2.0, 60.0, 60.0, 600.0, near, stops)
+    run = {"training_s": size * patterns * interval, "checkpoint_interval_s": interval, "checkpoint_write_s": 2.0}
+    run |= {"cluster_mtbf_s": stops, "restart_s": 0.0, "downtime_s": 0.0}
+    causes = [fk.Cause("process", 0.8 / mtbf), fk.Cause("node", 0.2 / mtbf, destroys=1)]
+    causes += [fk.Cause("reclaim", 1.0 / reclaims, destroys=1)]
+    tiers = [fk.Tier("near", 2.0, 60.0), fk.Tier("far", 60.0, 600.0, every=size)]
+    seen = fk.simulate(run, 4000, 5, causes=causes, tiers=tiers, protected_restart=True)["wall_s"]
+    error = seen.std() / seen.len() ** 0.5
+    assert abs(seen.mean() - run["training_s"] / goodput) < 4.0 * error
