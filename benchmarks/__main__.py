@@ -6,7 +6,7 @@ import importlib
 import platform
 import sys
 
-TOPICS = ("imports", "chain", "scalar", "simulation", "search", "tables")
+TOPICS = ("imports", "chain", "scalar", "tables", "simulation", "search", "schedule", "uncertainty")
 
 
 def main() -> None:

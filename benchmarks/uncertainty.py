@@ -1,21 +1,17 @@
-"""How long samples, indices and sweeps take, each beside what it is measured against.
-
-Run with ``python benchmarks/uncertainty.py``. Times are the best of three in one process; ratios carry over to other
-machines, seconds do not.
-"""
+"""How long samples, indices and sweeps take, each beside the bare evaluation of the same rows."""
 
 from __future__ import annotations
 
-import resource
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
+
 import factorykit as fk
+from benchmarks import Row, pair
 from factorykit.quantities import vocabulary
 
-KNOWN = {name: row.default for name, row in vocabulary().items() if row.default is not None and row.kind == "input"}
 DOUBT = {
     "mfu": fk.Uniform(0.35, 0.45),
     "rental_usd_per_accelerator_h": fk.LogNormal(1.5, 4.0),
@@ -25,47 +21,45 @@ DOUBT = {
     "storage_write_bytes_per_s": fk.LogUniform(1e10, 1e12),
 }
 CHAIN = ("rental_cost_usd", "training_carbon_kg", "training_water_l", "electricity_cost_usd", "failure_cost_usd")
+COMPUTED = ("checkpoint_write_s", "goodput")
+RUN = {
+    name: row.default
+    for name, row in vocabulary().items()
+    if row.default is not None and row.kind == "input" and name not in COMPUTED
+}
+GRID = {
+    "mfu": [0.2 + 0.4 * i / 999 for i in range(1000)],
+    "rental_usd_per_accelerator_h": [1.0 + i / 100 for i in range(1000)],
+    "accelerators": [8192.0, 16384.0, 24576.0, 32768.0],
+}
 
 
-def best(call: Callable[[], object]) -> float:
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def main() -> None:
-    run = {name: value for name, value in KNOWN.items() if name not in ("checkpoint_write_s", "goodput")}
-    drawn = fk.sample(run, DOUBT, 1_000_000, CHAIN)
-    evaluated = best(lambda: fk.evaluate(drawn.select(list(DOUBT)).with_columns(**_literals(run)), CHAIN))
-    sampled = best(lambda: fk.sample(run, DOUBT, 1_000_000, CHAIN))
-    print(f"1 million draws, {len(DOUBT)} inputs, whole chain   {sampled:6.2f} s   (target 2 s)")
-    print(f"  of which evaluate alone              {evaluated:6.2f} s   ratio {sampled / evaluated:.2f}")
-    indices = best(lambda: fk.sensitivity(run, DOUBT, CHAIN, 4096))
-    print(f"Sobol indices, n = 4096, 5 outputs     {indices:6.2f} s")
-    grid = {
-        "mfu": [0.2 + 0.4 * i / 999 for i in range(1000)],
-        "rental_usd_per_accelerator_h": [1.0 + i / 100 for i in range(1000)],
-        "accelerators": [8192.0, 16384.0, 24576.0, 32768.0],
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        fk.sweep(run, grid, "rental_cost_usd", out=Path(folder) / "sweep.parquet")
-        took = time.perf_counter() - start
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    inner = best(lambda: fk.sweep(run, grid, "rental_cost_usd"))
-    print(
-        f"4 million scenarios to Parquet         {took:6.2f} s   ratio to memory {took / inner:.2f}, {memory:,.0f} MiB"
+def rows() -> Iterator[Row]:
+    drawn = fk.sample(RUN, DOUBT, 1_000_000, CHAIN).select(list(DOUBT))
+    drawn = drawn.with_columns(pl.lit(value).alias(name) for name, value in RUN.items() if name not in DOUBT)
+    yield pair(
+        "1 million draws, whole chain (target: below 2 s)",
+        lambda: fk.sample(RUN, DOUBT, 1_000_000, CHAIN),
+        "evaluate on the same rows",
+        lambda: fk.evaluate(drawn, CHAIN),
+        "",
+        3,
     )
-
-
-def _literals(run: dict) -> dict:
-    import polars as pl
-
-    return {name: pl.lit(value) for name, value in run.items() if name not in DOUBT}
-
-
-if __name__ == "__main__":
-    main()
+    head = drawn.head(4096 * (len(DOUBT) + 2))
+    yield pair(
+        "Sobol indices, 4,096 points, 5 outputs",
+        lambda: fk.sensitivity(RUN, DOUBT, CHAIN, 4096),
+        "evaluate on as many rows",
+        lambda: fk.evaluate(head, CHAIN),
+        "",
+        3,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        yield pair(
+            "4 million scenarios to Parquet",
+            lambda: fk.sweep(RUN, GRID, "rental_cost_usd", out=Path(folder) / "sweep.parquet"),
+            "the same in memory",
+            lambda: fk.sweep(RUN, GRID, "rental_cost_usd"),
+            "",
+            3,
+        )
