@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,25 +61,33 @@ class FactorykitWarning(UserWarning):
     """A result that is right but leaves the range in which it means what one would expect."""
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of ``names`` that is most like ``name``, or None.
+MISSPELT: Final = 0.8
+"""Likeness from which a name counts as misspelt, and not as a word of several names. [1]"""
+
+
+def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
+    """Return the one of ``names`` that is most like ``name``, or None if none is this like it.
 
     >>> nearest("token", ["tokens", "mfu"])
     'tokens'
     """
     import difflib
 
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(name, list(names), n=1, cutoff=likeness)
     return found[0] if found else None
 
 
 def unknown(what: str, name: object, names: Iterable[str]) -> str:
-    """Return the sentence for an unknown name, with the nearest known one.
+    """Return the sentence for an unknown name: the known one for a misspelt one, those that hold it for a word.
 
     >>> unknown("table", "cluster", ["clusters", "costs"])
     "no table 'cluster'; nearest is 'clusters'"
+    >>> unknown("quantity", "mtbf", ["node_mtbf_s", "mfu", "cluster_mtbf_s"])
+    "no quantity 'mtbf'; there are node_mtbf_s, cluster_mtbf_s"
     """
-    names = list(names)
-    near = nearest(str(name), names)
-    hint = f"nearest is {near!r}" if near else f"there are {', '.join(names[:8])}{' …' if len(names) > 8 else ''}"
+    names, said = list(names), str(name)
+    holding = [one for one in names if said and said in one]
+    near = nearest(said, names, MISSPELT if len(holding) > 1 else 0.5)
+    offered = holding if len(holding) > 1 else names
+    hint = f"nearest is {near!r}" if near else f"there are {', '.join(offered[:8])}{' …' if len(offered) > 8 else ''}"
     return f"no {what} {name!r}; {hint}"

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from factorykit.errors import ScenarioError, UnknownQuantity, unknown
 
@@ -94,14 +94,14 @@ class Quantity:
             if not isinstance(value, str) or (self.alternatives and value not in self.alternatives):
                 raise ScenarioError(f"{self.name} = {value!r} is not one of {self.bounds or 'the known names'}")
             return value
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if not is_number(value):
             raise ScenarioError(
                 f"{self.name} = {value!r} is {type(value).__name__}, not a number; "
                 f"give {self.label} in {self.spoken_unit}"
             )
         number = float(value)
         if not self.holds(number):
-            raise ScenarioError(f"{self.name} = {number!r} is outside {self.bounds}{self._hint(number)}")
+            raise ScenarioError(f"{self.name} = {number!r} is outside {self.bounds}{self.hint(number)}")
         return number
 
     @property
@@ -109,7 +109,8 @@ class Quantity:
         """The unit in a sentence."""
         return "a plain number" if self.unit == "1" else self.unit
 
-    def _hint(self, number: float) -> str:
+    def hint(self, number: float) -> str:
+        """Return what to try instead of a number out of bounds, as the end of a sentence."""
         if self.upper == 1.0 and 1.0 < number <= 100.0:
             return f"; give a fraction, e.g. {number / 100:g}"
         if not math.isfinite(number):
@@ -141,6 +142,15 @@ class Quantity:
     @property
     def _prefixes(self) -> tuple[tuple[float, str], ...]:
         return SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if self.unit in ("USD", "1", "h") else ()
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether ``value`` is a number, of Python or of NumPy; a truth value is none.
+
+    >>> is_number(3), is_number(True), is_number("3")
+    (True, False, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def rounded(value: float, digits: int = 3) -> str:
@@ -217,7 +227,7 @@ def quantities() -> pl.DataFrame:
 
     rows = vocabulary().values()
     fields = [field for field in Quantity.__slots__ if field != "default"]
-    columns = {field: [getattr(row, field) or None for row in rows] for field in fields}
+    columns = {field: [None if (cell := getattr(row, field)) == "" else cell for row in rows] for field in fields}
     numbers = {
         "default": [row.default for row in rows],
         "lower": [None if row.is_text else row.lower for row in rows],

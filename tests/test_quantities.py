@@ -45,3 +45,17 @@ def test_the_frame_holds_every_quantity_with_its_bounds() -> None:
 def test_a_typo_is_answered_with_the_nearest_name_and_what_it_means() -> None:
     with pytest.raises(UnknownQuantity, match=r"no quantity 'restart'; nearest is 'restart_s' \(Restart time \[s\]\)"):
         quantity("restart")
+
+
+def test_the_vocabulary_as_a_frame_keeps_sliders_that_begin_at_zero() -> None:
+    rows = {row["name"]: row for row in quantities().iter_rows(named=True)}
+    assert rows["restart_s"]["slider_min"] == 0.0
+    assert all((row["slider_min"] is None) == (row["slider_max"] is None) for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("word", "found"), [("mtbf", "cluster_mtbf_s"), ("young", "checkpoint_interval_young_s"), ("token", "tokens")]
+)
+def test_an_unknown_name_is_answered_with_the_names_that_hold_it(word: str, found: str) -> None:
+    with pytest.raises(UnknownQuantity, match=rf"no quantity '{word}'; .*\b{found}\b"):
+        quantity(word)

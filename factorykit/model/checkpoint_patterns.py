@@ -248,6 +248,8 @@ def _rounded(ratio: float | None) -> int:
 
 
 def _check(levels: Sequence[Level]) -> None:
+    if strangers := [level for level in levels if not isinstance(level, Level)]:
+        raise ScenarioError(f"levels hold {strangers[0]!r}; give Level(share, write_s, restart_s) for each")
     if not levels:
         raise ScenarioError("levels are empty; give at least one place for checkpoints")
     total = sum(level.share for level in levels)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from factorykit.errors import ScenarioError
+from factorykit.quantities import is_number, quantity
 
 CENTRAL_MASS = 0.9
 """Share of the probability between the two values that give a lognormal, where nobody says otherwise: 5 to 95 %."""
@@ -28,7 +29,7 @@ class Distribution(Protocol):
 
 def _finite(kind: str, **numbers: float) -> None:
     for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if not is_number(value) or not math.isfinite(value):
             raise ScenarioError(f"{kind}: {name} = {value!r} is not a finite number; give one")
 
 
@@ -211,6 +212,7 @@ def empirical(values: Sequence[float]) -> Quantiles:
     >>> float(empirical([3.0, 1.0, 2.0]).ppf(0.5))
     2.0
     """
+    _finite("empirical", **{f"values[{i}]": value for i, value in enumerate(values)})
     seen = sorted(float(value) for value in values)
     if len(seen) < 2:
         raise ScenarioError(f"empirical: {len(seen)} values; give two or more, or put a fixed value in the base")
@@ -228,8 +230,6 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
     ------
     UnknownQuantity, ScenarioError
     """
-    from factorykit.quantities import quantity
-
     if not distributions:
         raise ScenarioError("distributions are empty; give at least one, e.g. {'mfu': Uniform(0.35, 0.45)}")
     for name, distribution in distributions.items():

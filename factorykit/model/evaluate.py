@@ -101,6 +101,8 @@ def checked(inputs: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str
     ------
     UnknownQuantity, ScenarioError
     """
+    if not isinstance(inputs, Mapping):
+        raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
     values: dict[str, float | str] = {}
     rivals: dict[str, str] = {}
     for name, value in inputs.items():
@@ -158,14 +160,25 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside
     if isinstance(value, str) or math.isfinite(value):
         return
     computed = {step.quantity: results[step.quantity] for step in steps if step.quantity != name}
-    direct = next((step.arguments for step in steps if step.quantity == name), ())
     suspects = [item for item in computed.items() if item[1] == 0.0 or not math.isfinite(item[1])]
-    suspects = suspects or [(other, 0.0) for other in direct if results[other] == 0.0]
+    suspects = suspects or _direct(next(step for step in steps if step.quantity == name), results)
     reason = ", ".join(f"{other} = {x:g}" for other, x in suspects)
-    because = f": {reason}" if reason else ""
     if math.isnan(value):
-        raise ScenarioError(f"{name} is undefined for these inputs{because}; change the inputs these are computed from")
-    warnings.warn("; ".join([f"{name} is infinite{because}", *outside]), FactorykitWarning, stacklevel=4)
+        raise ScenarioError(
+            f"{name} is undefined for these inputs: {reason}; change the inputs these are computed from"
+        )
+    warnings.warn("; ".join([f"{name} is infinite: {reason}", *outside]), FactorykitWarning, stacklevel=4)
+
+
+def _direct(step: Step, results: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """Return the arguments of zero without which the result would be finite; all its numbers if there are none."""
+    numbers = [(name, results[name]) for name in step.arguments if not isinstance(results[name], str)]
+    zeros = [
+        (name, 0.0)
+        for name, value in numbers
+        if value == 0.0 and math.isfinite(compute((step,), {**results, name: 1.0})[step.quantity])
+    ]
+    return zeros or numbers
 
 
 def _outside(steps: Sequence[Step], results: Mapping[str, Any]) -> tuple[str, ...]:

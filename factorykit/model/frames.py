@@ -101,7 +101,7 @@ def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -
             first, value = rows.row(0)
             raise ScenarioError(
                 f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "
-                f"the first is row {first} with {value}"
+                f"the first is row {first} with {value}{quantity(name).hint(math.nan if value is None else value)}"
             )
 
 

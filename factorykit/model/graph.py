@@ -148,7 +148,8 @@ def choice(name: str, rival: str) -> str:
     'ettr'
     """
     if rival not in vocabulary():
-        raise UnknownQuantity(f"{name} = {rival!r}: {unknown_quantity(rival)}")
+        wanted = f"neither a number ({quantity(name).described}) nor a formula"
+        raise UnknownQuantity(f"{name} = {rival!r} is {wanted}: {unknown_quantity(rival)}")
     if rival not in catalogue() or rival == name:
         raise ScenarioError(f"{name} = {rival!r} is no formula; name a quantity that is computed, or give a number")
     if quantity(rival).unit != quantity(name).unit:

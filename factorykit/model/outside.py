@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from factorykit.errors import ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model.evaluate import Outputs, evaluate, named
 from factorykit.model.graph import chain
@@ -48,6 +49,8 @@ def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None =
     """
     import polars as pl
 
+    if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
+        raise ScenarioError(f"frame is {type(frame).__name__}; give a polars DataFrame or LazyFrame")
     given = frame.collect_schema().names()
     asked = named(outputs) or ()
     steps = chain({name for name in given if name in vocabulary()}, asked, using)

@@ -13,7 +13,7 @@ from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.formulas.failure_cost import spares_usd_per_day
 from factorykit.formulas.reliability import nodes_in_repair, unavailability
-from factorykit.quantities import quantity
+from factorykit.quantities import is_number, quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,7 +93,7 @@ def rate_interval(failures: float, exposure: float, confidence: float = 0.95) ->
     >>> [round(1000 * limit, 2) for limit in rate_interval(419, 54 * 2048)]  # per 1,000 node-days
     [3.43, 4.17]
     """
-    if not (isinstance(exposure, (int, float)) and 0.0 < exposure < math.inf):
+    if not (is_number(exposure) and 0.0 < exposure < math.inf):
         raise ScenarioError(f"exposure = {exposure!r}: give a finite amount above 0, e.g. node-days or seconds")
     low, high = count_interval(failures, confidence)
     return Interval(low / exposure, high / exposure)
@@ -152,12 +152,14 @@ def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[floa
     """
     rows = parts.items() if isinstance(parts, Mapping) else enumerate(parts)
     rate = 0.0
-    for name, (number, mtbf) in rows:
-        if not (number >= 0 and mtbf > 0 and math.isfinite(number)):
-            raise ScenarioError(
-                f"part {name!r} = ({number!r}, {mtbf!r}): give a number from 0 on and a time between failures above 0"
-            )
-        rate += number / mtbf
+    for name, part in rows:
+        match part:
+            case (number, mtbf) if is_number(number) and is_number(mtbf) and 0 <= number < math.inf and mtbf > 0:
+                rate += number / mtbf
+            case _:
+                raise ScenarioError(
+                    f"part {name!r} = {part!r}: give a number from 0 on and a time between failures above 0 s"
+                )
     return 1.0 / rate if rate else math.inf
 
 
@@ -297,11 +299,12 @@ def spares_table(scenario: Mapping[str, Any], most: int | None = None, confidenc
     """
     import polars as pl
 
-    from factorykit.model.evaluate import evaluate
+    from factorykit.model.evaluate import checked, evaluate
 
     needed = ("nodes", "node_mtbf_s", "node_repair_s", "accelerators_per_node", "rental_usd_per_accelerator_h")
-    given = {name: scenario[name] for name in scenario if not quantity(name).is_text}
-    found = {name: given[name] if name in given else evaluate(given, name)[name] for name in needed}
+    values, rivals = checked(scenario)
+    given = {name: value for name, value in values.items() if not isinstance(value, str)}
+    found = {name: given[name] if name in given else evaluate(given, name, using=rivals)[name] for name in needed}
     nodes, mtbf, repair, per_node, price = (float(found[name]) for name in needed)
     mean = nodes_in_repair(nodes, mtbf, repair)
     last = spares_poisson(mean, confidence) if most is None else whole("most", most)
@@ -427,6 +430,8 @@ def renewal_failures(
     span, parts = _checked("span_s", span_s), _checked("accelerators", accelerators)
     scale, shape = _checked("lifetime_scale_s", lifetime_scale_s), _checked("lifetime_shape", lifetime_shape)
     count = whole("steps", steps)
+    if count < 1:
+        raise ScenarioError("steps = 0; give at least one")
     failed = -np.expm1(-((np.linspace(0.0, span, 2 * count + 1) / scale) ** shape))
     at, half = failed[::2], failed[1::2]
     first = half[0]
@@ -444,7 +449,7 @@ def whole(name: str, value: float) -> int:
     ------
     ScenarioError
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != value // 1:
+    if not is_number(value) or value < 0 or value != value // 1:
         raise ScenarioError(f"{name} = {value!r} is no whole number; give 0, 1, 2 …")
     return int(value)
 
@@ -456,8 +461,8 @@ def share(name: str, value: float) -> float:
     ------
     ScenarioError
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < 1.0:
-        hint = f"; give a fraction, e.g. {value / 100:g}" if isinstance(value, (int, float)) and 1 < value < 100 else ""
+    if not is_number(value) or not 0.0 < value < 1.0:
+        hint = f"; give a fraction, e.g. {value / 100:g}" if is_number(value) and 1 < value < 100 else ""
         raise ScenarioError(f"{name} = {value!r} is outside (0, 1){hint}")
     return float(value)
 

@@ -74,10 +74,11 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals)
     placed = _whole(priced, wanted) if whole else _spread(priced, wanted)
     takes = pl.col("taken") > 0.0
+    least = pl.col("unit_usd").filter(takes).min()
     hours_usd = (pl.col("offer_cost_usd") - pl.col("egress_cost_usd")) * pl.col("taken") / wanted
     return placed.with_columns(
         offer_cost_usd=pl.when(takes).then(hours_usd + pl.col("egress_cost_usd")),
-        over_cheapest=pl.col("unit_usd") / pl.col("unit_usd").filter(takes).min() - 1.0,
+        over_cheapest=(pl.col("unit_usd") - least) / least,
         reason=pl.when(~takes).then("reason"),
     ).select(*TEXTS, PRICE, "taken", *OUTPUTS, "over_cheapest", "reason")
 
@@ -123,6 +124,8 @@ def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
     """Return the offers with what they leave unsaid: enough accelerators, never taken away, nothing to pay to move."""
     import polars as pl
 
+    if not isinstance(offers, pl.DataFrame):
+        raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
     for name in ("provider", PRICE):
         if name not in offers.columns:
             raise ScenarioError(f"offers have no column {name}; give provider, {PRICE} and what else is known")
@@ -134,5 +137,8 @@ def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
     kind = [] if "kind" in offers.columns else [pl.lit(None, pl.String).alias("kind")]
     rows = offers.with_columns(*missing, *kind)
     known = [name for name in rows.columns if name in vocabulary()]
+    for name, dtype in rows.select(*unsaid).schema.items():
+        if not dtype.is_numeric() and dtype != pl.Null:
+            raise ScenarioError(f"column {name} is {dtype}, not numeric; cast it to Float64")
     filled = (pl.col(name).cast(pl.Float64).fill_null(value) for name, value in unsaid.items())
     return rows.select(*TEXTS, *known).with_columns(filled)

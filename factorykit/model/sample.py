@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.distributions import FURTHEST, Distribution, check
 from factorykit.model.evaluate import Outputs, checked, evaluate
-from factorykit.quantities import quantity
+from factorykit.model.reliability import whole
+from factorykit.quantities import is_number, quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,8 +78,10 @@ def sample(
     """
     import polars as pl
 
-    distributions = check(distributions)
-    points = _points(len(distributions), n, seed, method)
+    distributions, n = check(distributions), whole("n", n)
+    if n < 1:
+        raise ScenarioError("n = 0; give at least one draw, such as 1024")
+    points = _points(len(distributions), n, whole("seed", seed), method)
     drawn = pl.DataFrame({name: column(points[:, i], d) for i, (name, d) in enumerate(distributions.items())})
     axes = {name: [quantity(name).check(value) for value in values] for name, values in (grid or {}).items()}
     for name, values in axes.items():
@@ -94,8 +97,6 @@ def sample(
 
 def _points(d: int, n: int, seed: int, method: str) -> Any:
     qmc = _qmc()
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ScenarioError(f"n = {n!r} is no number of draws; give a whole number above zero, such as 1024")
     if method == "sobol":
         drawn = qmc.Sobol(d, bits=SOBOL_BITS, rng=seed).random_base2((n - 1).bit_length())[:n]
         return drawn + FURTHEST
@@ -152,7 +153,7 @@ def bands(
 
 
 def _share_name(share: float) -> str:
-    if not 0.0 <= share <= 1.0:
+    if not is_number(share) or not 0.0 <= share <= 1.0:
         raise ScenarioError(f"share = {share!r} is outside [0, 1]; give fractions, e.g. 0.05")
     return f"p{100 * share:04.1f}".removesuffix(".0").replace(".", "_")
 
@@ -172,7 +173,7 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     import polars as pl
 
     _refuse_missing(frame, [output])
-    if points < 2:
+    if whole("points", points) < 2:
         raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
     above = 1.0 - pl.int_range(1, pl.len() + 1) / pl.len()
     curve = frame.select(pl.col(output).sort()).with_columns(above.alias("exceedance"))
@@ -182,6 +183,10 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
 
 
 def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
+    import polars as pl
+
+    if not isinstance(frame, pl.DataFrame):
+        raise ScenarioError(f"the sample is {type(frame).__name__}; give a polars DataFrame")
     if frame.is_empty():
         raise ScenarioError("the frame has no rows; give the rows of a sample")
     for name in names:
@@ -288,7 +293,8 @@ def indices(
     import numpy as np
     from scipy.stats import sobol_indices
 
-    if isinstance(n, bool) or not isinstance(n, int) or n < 2 or n & (n - 1):
+    n = whole("n", n)
+    if n < 2 or n & (n - 1):
         raise ScenarioError(f"n = {n!r} is no power of two; give one, such as 4096")
     names = list(distributions)
 
@@ -302,7 +308,7 @@ def indices(
         varies[:] |= (values != 0.0).any(axis=1)
         return np.vstack([values, x[:1]])
 
-    found = sobol_indices(func=on_rows, n=n, dists=[distributions[name] for name in names], rng=seed)
+    found = sobol_indices(func=on_rows, n=n, dists=[distributions[name] for name in names], rng=whole("seed", seed))
     shape = (len(middle) + 1, len(names))
     parts = (np.reshape(part, shape)[:-1] for part in (found.first_order, found.total_order))
     return tuple(np.where(varies[:, None], part, np.nan) for part in parts)
@@ -314,7 +320,7 @@ def _bars(
     import numpy as np
 
     low, high = swing
-    if not 0.0 <= low < high <= 1.0:
+    if not (is_number(low) and is_number(high) and 0.0 <= low < high <= 1.0):
         raise ScenarioError(f"swing = {swing!r} is no pair of rising quantiles in [0, 1]; give e.g. (0.05, 0.95)")
     medians = {name: float(d.ppf(0.5)) for name, d in distributions.items()}
     columns = {name: np.full(2 * len(distributions) + 1, medians[name]) for name in distributions}

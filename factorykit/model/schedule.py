@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.placement import Nodes
+from factorykit.model.reliability import whole
+from factorykit.quantities import is_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,7 +82,7 @@ class Plant:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+            if not is_number(value) or not math.isfinite(value) or value < 0:
                 raise ScenarioError(f"{name} = {value!r} is no finite number of zero or more; give one")
         for name in ("accelerators", "accelerators_per_node", "nodes_per_pod", "checkpoint_interval_s"):
             if getattr(self, name) < 1:
@@ -164,7 +166,7 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     """
     plant, policy = plant or Plant(), policy or Policy()
     rows = _checked(jobs, plant)
-    run = _Run(rows, plant, policy, random.Random(seed))
+    run = _Run(rows, plant, policy, random.Random(whole("seed", seed)))
     run.play()
     return run.result(rows)
 
@@ -173,6 +175,8 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
     import polars as pl
 
     needed = ("arrival_s", "accelerators", "run_s", "estimate_s", "priority")
+    if not isinstance(jobs, pl.DataFrame):
+        raise ScenarioError(f"jobs are {type(jobs).__name__}; give a polars DataFrame with {', '.join(needed)}")
     for name in needed:
         if name not in jobs.columns:
             raise ScenarioError(f"jobs have no column {name}; give {', '.join(needed)}")
@@ -184,8 +188,8 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
         column = jobs[name].cast(pl.Float64)
         if column.null_count() or not (column.is_finite() & (column >= least)).all():
             raise ScenarioError(f"column {name} holds a value below {least:g}, missing or not finite")
-    if jobs["priority"].null_count():
-        raise ScenarioError("column priority holds a missing value")
+    if jobs["priority"].null_count() or not jobs["priority"].cast(pl.Float64).is_finite().all():
+        raise ScenarioError("column priority holds a value missing or not finite")
     largest = jobs["accelerators"].max()
     if largest > plant.accelerators:  # type: ignore[operator]
         raise ScenarioError(

@@ -13,7 +13,7 @@ from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.distributions import Distribution
 from factorykit.model.evaluate import evaluate
 from factorykit.model.reliability import whole
-from factorykit.quantities import quantity
+from factorykit.quantities import is_number, quantity
 
 Law = Distribution | float
 """How long something takes: a distribution of seconds with a quantile function, or a number of seconds."""
@@ -24,12 +24,12 @@ NEEDED = ("training_s", "checkpoint_interval_s", "checkpoint_write_s", "cluster_
 
 
 def _share(owner: str, name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < 1.0:
+    if not is_number(value) or not 0.0 <= value < 1.0:
         raise ScenarioError(f"{owner}: {name} = {value!r} is outside [0, 1); give a fraction, e.g. 0.01")
 
 
 def _seconds(owner: str, name: str, value: float, least: float = 0.0) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < math.inf:
+    if not is_number(value) or not least <= value < math.inf:
         raise ScenarioError(f"{owner}: {name} = {value!r} is outside [{least:g}, inf); give seconds")
 
 
@@ -65,7 +65,7 @@ class Cause:
 
     def __post_init__(self) -> None:
         owner = f"Cause({self.name!r})"
-        if not (isinstance(self.weight, (int, float)) and 0.0 <= self.weight < math.inf):
+        if not (is_number(self.weight) and 0.0 <= self.weight < math.inf):
             raise ScenarioError(f"{owner}: weight = {self.weight!r} is outside [0, inf); a count or a rate")
         whole("destroys", self.destroys)
         if self.repair_s is not None:
@@ -200,6 +200,11 @@ def plan(
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
     if not isinstance(scenario, Mapping):
         raise ScenarioError(f"scenario is {type(scenario).__name__}; give a Scenario or a mapping of quantities")
+    for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
+        if strangers := [one for one in given if not isinstance(one, kind)]:
+            raise ScenarioError(f"{name} hold {strangers[0]!r}; each is a fk.{kind.__name__}")
+    if maintenance is not None and not isinstance(maintenance, Maintenance):
+        raise ScenarioError(f"maintenance = {maintenance!r}; give fk.Maintenance(every_s, duration_s)")
     values = evaluate(scenario, [name for name in NEEDED if not (tiers and name == "checkpoint_write_s")])
     try:
         usd_per_s = evaluate(scenario, "cluster_usd_per_h")["cluster_usd_per_h"] / SECONDS_PER_HOUR

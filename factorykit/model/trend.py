@@ -69,13 +69,13 @@ def price_performance(of_year: int | None = None) -> pl.DataFrame:
         year=day.dt.year() + (day.dt.ordinal_day() - 1) / DAYS_PER_YEAR,
     )
     if of_year is not None:
-        levels = datasets.table("price_levels").filter(country="usa").select("year", "price_level")
-        wanted = levels.filter(year=of_year).collect()
-        if wanted.is_empty():
-            years = levels.select(pl.col("year").cast(pl.Int64).cast(pl.String)).collect()["year"]
-            raise UnknownName(unknown("price level of year", str(of_year), years))
-        chips = chips.join(levels.rename({"year": "calendar_year"}), on="calendar_year", how="left").with_columns(
-            accelerator_usd=real_usd(pl.col("accelerator_usd"), pl.col("price_level"), wanted["price_level"].item())
+        levels = datasets.table("price_levels").filter(country="usa").select("year", "price_level").collect()
+        level = dict(levels.iter_rows())
+        if of_year not in level:
+            raise UnknownName(unknown("price level of year", str(of_year), [f"{year:.0f}" for year in level]))
+        chips = chips.join(levels.lazy().rename({"year": "calendar_year"}), on="calendar_year", how="left")
+        chips = chips.with_columns(
+            accelerator_usd=real_usd(pl.col("accelerator_usd"), pl.col("price_level"), level[of_year])
         )
     long = chips.unpivot(
         on=list(PRECISIONS),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError, UnknownName, unknown
+from factorykit.model.reliability import whole
+from factorykit.quantities import is_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,16 +72,16 @@ def workload(
     except ImportError:
         raise FactorykitError("workload needs NumPy and SciPy: pip install 'factorykit[uncertainty]'") from None
     for what, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        if not is_number(value) or not math.isfinite(value) or value <= 0:
             raise ScenarioError(f"{what} = {value!r} is not above zero; give a finite number above zero")
-    if not estimate_factor >= 1.0:
+    if not is_number(estimate_factor) or not 1.0 <= estimate_factor < math.inf:
         raise ScenarioError(
-            f"estimate_factor = {estimate_factor!r} is below 1; a job that outruns its estimate is killed"
+            f"estimate_factor = {estimate_factor!r} is outside [1, inf); a job that outruns its estimate is killed"
         )
     row = _published(name)
     sizes, shares = _sizes(row, optimize)
     medians, sigma = _run_times(row, sizes, shares, optimize, special)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole("seed", seed))
     kind = rng.choice(len(sizes), size=int(jobs), p=shares)
     run = np.minimum(medians[kind] * np.exp(sigma * rng.standard_normal(int(jobs))), row["run_s_max"])
     asked = np.minimum(sizes[kind], accelerators)
@@ -99,7 +101,7 @@ def _published(name: str) -> dict[str, Any]:
     import polars as pl
 
     table = datasets.table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
-    if name not in table["workload"]:
+    if name not in table["workload"].to_list():
         raise UnknownName(unknown("workload", name, table["workload"]))
     return table.row(by_predicate=pl.col("workload") == name, named=True)
 

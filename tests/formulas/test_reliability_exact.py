@@ -263,3 +263,36 @@ def test_infinite_rows_of_a_frame_are_announced_and_undefined_ones_refused() -> 
     free = frame.with_columns(checkpoint_write_s=0.0, restart_s=60.0)
     with pytest.raises(fk.FactorykitError, match="checkpoint_wall_s is undefined in 2 of 2 rows, the first is row 0"):
         fk.evaluate(free, "checkpoint_wall_s")
+
+
+SPARES = {"nodes": 100.0, "node_mtbf_s": 64e6, "node_repair_s": 1e5}
+SPARES |= {"accelerators_per_node": 8.0, "rental_usd_per_accelerator_h": 2.0}
+
+
+def test_counts_from_numpy_are_counts() -> None:
+    assert fk.reliability.count_interval(np.int64(419)) == fk.reliability.count_interval(419)
+    assert fk.reliability.rate_interval(np.int32(3), np.float32(2.0)) == fk.reliability.rate_interval(3, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: fk.reliability.series_mtbf_s({"hosts": (3, "1e8")}), "part 'hosts' = .*give a number"),
+        (lambda: fk.reliability.series_mtbf_s([1e8]), "part 0 = 100000000.0: give a number"),
+        (lambda: fk.reliability.series_mtbf_s([(-1, 1e8)]), "part 0 = "),
+        (lambda: fk.reliability.renewal_failures(1e5, 10, 1e6, 0.7, steps=0), "steps = 0"),
+        (lambda: fk.reliability.spares_table(SPARES | {"nodes": 0.0}), "nodes = 0.0 is outside"),
+        (lambda: fk.reliability.spares_table(SPARES | {"node_repair_s": None}), "node_repair_s = None is NoneType"),
+        (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "6e7"}), "neither a number"),
+        (lambda: fk.checkpoint_patterns.pattern_s([(1.0, 30.0)], [], 100.0, 3600.0), r"levels hold \(1.0, 30.0\)"),
+    ],
+)
+def test_reliability_refuses_what_is_no_number(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=said):
+        call()
+
+
+def test_spares_follow_from_a_rate_of_failures_as_from_a_time_between_them() -> None:
+    from_rate = {name: value for name, value in SPARES.items() if name != "node_mtbf_s"}
+    from_rate |= {"node_failures_per_node_day": 86400.0 / SPARES["node_mtbf_s"]}
+    assert fk.reliability.spares_table(from_rate).equals(fk.reliability.spares_table(SPARES))

@@ -60,3 +60,8 @@ def test_a_budget_that_does_not_pay_the_rent_says_so():
     poor = fk.decide({"parameters": 7e9, "budget_usd": 1e6, "rental_cost_usd": 3e6})
     assert poor.answer == "rent"
     assert "does not pay the rent, which is 3 times as high" in poor.because
+
+
+def test_a_scenario_that_is_no_mapping_is_refused():
+    with pytest.raises(fk.FactorykitError, match="inputs are list; give a Scenario or a mapping"):
+        fk.decide([7e9])

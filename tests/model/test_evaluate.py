@@ -192,3 +192,17 @@ def test_an_explanation_ends_with_the_value_that_evaluate_gives() -> None:
     for place, step in enumerate(explanation):
         assert all(needed in names[:place] for needed in names if needed in step.formula.split("; ")[0].split())
     assert explanation.to_frame()["unit"].to_list()[-1] == "USD"
+
+
+@pytest.mark.parametrize("restart_s", [0.0, 5.0])
+def test_an_overflow_is_not_blamed_on_a_harmless_zero(restart_s: float) -> None:
+    run = {"checkpoint_segments": 10.0, "checkpoint_interval_s": 3600.0, "checkpoint_write_s": 60.0}
+    run |= {"cluster_mtbf_s": 1.0, "restart_s": restart_s, "downtime_s": 0.0}
+    with pytest.warns(fk.FactorykitWarning, match="is infinite: .*checkpoint_interval_s = 3600.*cluster_mtbf_s = 1"):
+        assert fk.evaluate(run, "checkpoint_wall_s")["checkpoint_wall_s"] == math.inf
+
+
+def test_a_percentage_in_a_column_is_answered_with_the_fraction() -> None:
+    frame = pl.DataFrame({"mfu": [0.4, 38.0], "cluster_peak_flop_per_s": 1e18, "training_flop": 1e24})
+    with pytest.raises(ScenarioError, match=r"the first is row 1 with 38.0; give a fraction, e.g. 0.38"):
+        fk.evaluate(frame, "training_s")

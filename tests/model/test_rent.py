@@ -66,6 +66,12 @@ def test_tiers_of_checkpoints_can_stand_for_one():
     [
         (lambda: fk.rent(RUN, offers().drop("provider")), "no column provider"),
         (lambda: fk.rent(RUN, offers().head(0)), "no rows"),
+        (lambda: fk.rent(RUN, [{"provider": "a"}]), "offers are list"),
+        (lambda: fk.rent(7, offers()), "inputs are int"),
+        (
+            lambda: fk.rent(RUN, offers().with_columns(egress_usd_per_byte=pl.lit("free"))),
+            "egress_usd_per_byte is String",
+        ),
         (lambda: fk.rent(RUN | {"accelerator": "tpu_v4"}), "no provider of the table"),
         (lambda: fk.rent({name: value for name, value in RUN.items() if name != "accelerators"}), "no accelerators"),
         (lambda: fk.rent(RUN, offers(training_s=[1e6, -1.0, 1e6])), "training_s"),

@@ -140,6 +140,7 @@ def test_bad_distributions_are_refused(doubt, message):
         (lambda: fk.Triangular(0, 2, 1), "mode"),
         (lambda: fk.Quantiles((0.0, 0.9), (1, 2)), "rise from 0 to 1"),
         (lambda: fk.empirical([1.0]), "two or more"),
+        (lambda: fk.empirical([1.0, None]), r"values\[1\] = None is not a finite number"),
     ],
 )
 def test_impossible_distributions_are_refused(make, message):
@@ -149,10 +150,30 @@ def test_impossible_distributions_are_refused(make, message):
 
 @pytest.mark.parametrize("n", [0, 1.5, True])
 def test_a_number_of_draws_is_a_whole_number(n):
-    with pytest.raises(fk.FactorykitError, match="no number of draws"):
+    with pytest.raises(fk.FactorykitError, match=r"n = (0; give at least one|.* is no whole number)"):
         fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, n, "training_s")
 
 
 def test_bands_name_a_missing_column():
     with pytest.raises(fk.FactorykitError, match="no column 'wall_s'"):
         fk.bands(pl.DataFrame({"mfu": [0.4]}), "wall_s")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda rows: fk.bands(rows, "mfu", ["5 %"]), "share = '5 %' is outside"),
+        (lambda rows: fk.bands(rows.lazy(), "mfu"), "the sample is LazyFrame"),
+        (lambda rows: fk.exceedance(rows, "mfu", 2.5), "points = 2.5 is no whole number"),
+        (lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_s", seed=-1), "seed = -1"),
+        (lambda _: fk.sensitivity(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, swing=(None, 1.0)), "swing = "),
+    ],
+)
+def test_impossible_summaries_of_a_sample_are_refused(call, message):
+    with pytest.raises(fk.FactorykitError, match=message):
+        call(pl.DataFrame({"mfu": [0.4, 0.5]}))
+
+
+def test_as_many_draws_as_a_float_says():
+    mfu = {"mfu": fk.Uniform(0.3, 0.5)}
+    assert fk.sample(RUN, mfu, 1e2, "training_s").equals(fk.sample(RUN, mfu, np.int64(100), "training_s"))

@@ -75,3 +75,9 @@ def test_the_published_pace_of_machine_learning_gpus_lies_inside_ours():
 def test_what_has_no_pace_is_refused(call, message):
     with pytest.raises(fk.FactorykitError, match=message):
         call()
+
+
+@pytest.mark.parametrize("year", [1900, "soon", 2020.5])
+def test_a_year_without_a_price_level_is_refused(year):
+    with pytest.raises(fk.FactorykitError, match="no price level of year"):
+        fk.price_performance(year)
