@@ -114,11 +114,13 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--claim", metavar="CLAIM", help="one claim, its recipe unfolded")
     search = _json(_verb(verbs, "search", _search, "list layouts of a model over a cluster, best first"))
     search.add_argument("model", help="a row of the architectures table, or the path of a config.json")
-    search.add_argument("cluster", help="a preset, or quantities: accelerators=512,accelerator=h100_sxm")
+    search.add_argument(
+        "cluster", help="accelerators=512,accelerator=h100_sxm; a preset and its chip: meta_24k,accelerator=h100_sxm"
+    )
     search.add_argument("global_batch_size", type=float, help="sequences of one optimizer step")
     search.add_argument("--sequence-length", type=float, default=4096.0, help="tokens of one sequence (default 4096)")
     search.add_argument("--objective", default="step_s", metavar="QUANTITY", help="what makes a layout better")
-    search.add_argument("--rows", type=int, default=10, help="how many layouts to print (default 10)")
+    search.add_argument("--rows", type=_count, default=10, help="how many layouts to print (default 10)")
 
     validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
     validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
@@ -237,6 +239,8 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
 def _sweep(options: argparse.Namespace) -> None:
     grid = dict(map(_axis, options.grid))
+    if options.out is not None and options.out.suffix != ".parquet":
+        raise ScenarioError(f"--out {options.out} is no .parquet file, and a sweep is streamed to Parquet")
     if options.out is None:
         _print_frame(fk.sweep(_scenario(options), grid, options.output), options.json)
         return
@@ -315,21 +319,35 @@ def _audit(options: argparse.Namespace) -> int:
     return 1 if len(errors) else 0
 
 
-def _search(options: argparse.Namespace) -> None:
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1, 2, 3 …")
+    return int(text)
+
+
+def _search(options: argparse.Namespace) -> int:
     file = Path(options.model)
     model = fk.read_hf_config(file) if file.exists() else options.model
-    cluster: Any = options.cluster
-    if "=" in cluster:
-        pairs = [pair.partition("=") for pair in cluster.split(",")]
-        cluster = {name.strip(): _value(text.strip()) for name, _, text in pairs}
-        cluster.setdefault("sequence_length", options.sequence_length)
-    found = fk.search(model, cluster, global_batch_size=options.global_batch_size, objective=options.objective)
-    best = found.head(options.rows).collect()
+    cluster: dict[str, Any] = {"sequence_length": options.sequence_length}
+    for part in options.cluster.split(","):
+        name, equals, text = part.partition("=")
+        cluster |= {name.strip(): _value(text.strip())} if equals else fk.preset(name.strip())
+    asked = {"global_batch_size": options.global_batch_size, "objective": options.objective}
+    best = fk.search(model, cluster, **asked).head(options.rows).collect()
+    if best.is_empty():
+        rules = fk.search(model, cluster, **asked, keep_excluded=True).collect()["excluded_by"]
+        print("no layout works; the rules that exclude them:", file=sys.stderr)
+        for rule, count in rules.value_counts(sort=True).iter_rows():
+            print(f"{count:>9,}  {rule}", file=sys.stderr)
+        if options.json:
+            print("[]")
+        return 1
     if not options.json and best.height > 1:
         alike = [name for name in best.columns if best[name].n_unique() == 1]
         print("all:", ", ".join(f"{name} {_short(best[name][0])}" for name in alike))
         best = best.drop(alike)
     _print_frame(best, options.json)
+    return 0
 
 
 def _short(value: Any) -> str:

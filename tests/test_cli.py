@@ -133,3 +133,21 @@ def test_simulate_says_in_one_line_what_it_lacks(capsys):
     assert main(["simulate", *RUN, "--runs", "10"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "restart_s" in line
+
+
+def test_a_search_that_finds_nothing_says_why(capsys):
+    assert main(["search", "gpt3_175b", "accelerators=8,accelerator=l40s", "512", "--json"]) == 1
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == []
+    assert "memory" in captured.err
+
+
+def test_a_preset_and_its_chip_are_a_cluster(capsys):
+    assert main(["search", "llama3_8b", "dgx_h100,accelerator=h100_sxm", "64", "--rows", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["fits"] == 1.0
+
+
+def test_a_sweep_is_written_as_parquet_alone(capsys, tmp_path):
+    inputs = ["active_parameters=1e9", "tokens=1e12", "accelerators=8", "peak_flop_per_s=1e15"]
+    assert main(["sweep", *inputs, "-g", "mfu=0.3,0.4", "-o", "training_s", "--out", str(tmp_path / "s.csv")]) == 2
+    assert not (tmp_path / "s.csv").exists()

@@ -102,23 +102,30 @@ def _aliases() -> tuple[tuple[str, str], ...]:
         chip = "".join(words[:2]) if words[0] in ("tpu",) else words[0]
         variants = [other for other in chips() if other.split("_")[0] == words[0]]
         preferred = next((other for other in variants if "sxm" in other and "80gb" in other), variants[0])
-        found.setdefault(chip, key if words[0] == "tpu" else preferred)
+        if re.search(r"\d", chip):
+            found.setdefault(chip, key if words[0] == "tpu" else preferred)
         for nickname in re.findall(r"\(([A-Za-z]+)\)", row["name"]):
             found.setdefault(nickname.lower(), key)
     return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+def _is_whole(name: str, text: str) -> bool:
+    """Return whether a compact name stands in a text and no digit continues its number."""
+    return re.search(r"[^a-z0-9]*".join(name) + (r"(?!\d)" if name[-1].isdigit() else ""), text.lower()) is not None
 
 
 @cache
 def find(text: str) -> str | None:
     """Return the accelerator that a text means, or None.
 
-    The longest known name within the text counts; memory and form factor choose among parts of one chip.
+    The longest known name within the text counts, its number being whole; memory and form factor choose among parts of
+    one chip.
 
-    >>> find("A100-40GB SXM"), find("TPUv6e (Trillium)"), find("GB200"), find("abacus")
+    >>> find("A100-40GB SXM"), find("TPUv6e (Trillium)"), find("GB200"), find("RTX A1000")
     ('a100_sxm_40gb', 'tpu_v6e', 'gb200', None)
     """
     wanted = _compact(text)
-    match = next((key for name, key in _aliases() if name in wanted), None)
+    match = next((key for name, key in _aliases() if name in wanted and _is_whole(name, text)), None)
     if match is None:
         return None
     parts = [key for key in chips() if key.split("_")[0] == match.split("_")[0]]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from factorykit.errors import ScenarioError
+from factorykit.model.layout import check
 from factorykit.quantities import quantity
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -140,7 +141,14 @@ def read_hf_config(path: str | Path) -> dict[str, float]:
     found["gated_ffn"] = _gated(config, file)
     found["tied_embeddings"] = _tied(config)
     _experts(config, found, file)
-    return {name: _number(name, value, file) for name, value in found.items()}
+    numbers = {name: _number(name, value, file) for name, value in found.items()}
+    if "experts" in numbers and numbers["experts"] > 1.0 and "experts_per_token" not in numbers:
+        raise ScenarioError(f"{file}: no field {' or '.join(NAMES['experts_per_token'])}")
+    try:
+        check(numbers)
+    except ScenarioError as error:
+        raise ScenarioError(f"{file}: {error}") from None
+    return numbers
 
 
 def _counts(value: Any) -> bool:
@@ -182,7 +190,7 @@ def _window(config: Mapping[str, Any], file: Path) -> dict[str, Any]:
     elif config.get("model_type") in ALTERNATING_TYPES:
         windowed = (layers + 1) // 2
     elif config.get("use_sliding_window"):
-        windowed = max(layers - config.get("max_window_layers", 0), 0)
+        windowed = max(layers - (config.get("max_window_layers") or 0), 0)
     return {"attention_window": window, "windowed_layers_share": windowed / layers}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
 from factorykit.errors import ScenarioError
+from factorykit.formulas.functions import where
 
 COMPUTED: Final = ("data_parallel", "micro_batches", "stage_layers")
 """Quantities whose formulas divide a layout: where one of them is computed, the rules hold."""
@@ -40,6 +41,24 @@ RULES: Final[tuple[Rule, ...]] = (
         ("experts", "expert_parallel"),
         lambda experts, degree: experts % degree == 0.0,
         "choose an expert_parallel that divides experts",
+    ),
+    (
+        "expert parallel divides the accelerators of a stage",
+        ("accelerators", "pipeline_parallel", "expert_parallel"),
+        lambda count, stages, degree: count % (stages * degree) == 0.0,
+        "choose an expert_parallel that divides accelerators / pipeline_parallel",
+    ),
+    (
+        "query heads divide over key-value heads",
+        ("attention_heads", "kv_heads"),
+        lambda heads, kv_heads: heads % kv_heads == 0.0,
+        "choose kv_heads that divide attention_heads",
+    ),
+    (
+        "a token visits some of the experts",
+        ("experts", "experts_per_token"),
+        lambda experts, visited: where(experts > 1.0, (visited - 1.0) * (experts - visited), 0.0) >= 0.0,
+        "choose experts_per_token from 1 to experts",
     ),
 )
 """Name, the quantities it is about, the condition on floats, polars expressions or terms, and what to try."""

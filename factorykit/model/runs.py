@@ -17,6 +17,7 @@ from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.evaluate import evaluate
 from factorykit.model.hardware import chips, find, specification
+from factorykit.model.layout import COMPUTED, check
 from factorykit.model.supply import constants
 from factorykit.quantities import quantity, vocabulary
 
@@ -47,6 +48,17 @@ NUMBERS: Final = frozenset(
     }
 )
 """Columns of numbers that a scenario is read from."""
+WHOLE: Final = NUMBERS - {"year", "total_params", "mlp_gated", "global_batch", "global_batch_tokens"}
+"""Columns of counts; a batch may be the mean of a ramp."""
+LARGEST: Final = 1e15
+"""No cell of these columns comes near it; products of larger ones could overflow."""
+TEXTS: Final = (
+    *("kind", "group", "model", "organisation", "hardware", "precision"),
+    *("recompute", "sharding", "network", "flops_basis"),
+)
+"""Columns of words."""
+SPELLINGS: Final = {"bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
+"""Number formats as frameworks write them."""
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
@@ -62,6 +74,9 @@ OMNI_PATH_SHARE: Final = 0.34
 """Share of its link rate that an Omni-Path network reached: 135 of 400 Gb/s between nodes of Jean Zay, measured before
 BLOOM and a year later (S. Bekman, "Machine learning engineering," 744d01e, network, Omni-Path). Its adapters leave
 messages to the processor."""
+PARTS_APART: Final = 2.0
+"""Most that the memories of two parts of one chip differ by (A100 of 40 and 80 GB); beyond it a name tells the memory
+of the host or the node, as "GH200 480GB" does."""
 MAKERS: Final = {"NVIDIA": ("NVIDIA",), "Google": ("Google",), "AMD": ("AMD",), "Intel": ("Intel", "Habana")}
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
@@ -128,6 +143,8 @@ def _precision(stated: str | None, assumed: list[str]) -> str:
         assumed.append("precision")
         return "bf16"
     text = stated.lower()
+    for spelling, name in SPELLINGS.items():
+        text = text.replace(spelling, name)
     found = next((name for name in PRECISIONS if name in text), None)
     if found is None or found == "int8":
         raise _Unpredictable(f"precision {stated!r} is not modelled; known are bf16, fp16, fp8, mxfp8, nvfp4")
@@ -144,7 +161,7 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     except FactorykitError as error:
         raise _Unpredictable(str(error)) from None
     memory = re.search(r"(\d+) ?GB", hardware)
-    if memory:
+    if memory and float(memory[1]) * 1e9 <= PARTS_APART * chip["accelerator_memory_bytes"]:
         chip["accelerator_memory_bytes"] = float(memory[1]) * 1e9
     half = (
         *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s"),
@@ -217,10 +234,13 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         raise _Unpredictable(
             f"tp {tensor:g} times pp {pipeline:g} times cp {context:g} does not divide {count:g} chips"
         )
-    if float(row["heads"]) % tensor and tensor <= float(row["heads"]):
-        raise _Unpredictable(f"{row['heads']} heads do not divide by tp {tensor:g}")
+    if row["heads"] % tensor:
+        raise _Unpredictable(f"{row['heads']:g} heads do not divide by tp {tensor:g}")
     if pipeline > float(row["layers"]):
-        raise _Unpredictable(f"pp {pipeline:g} is more than {row['layers']} layers")
+        raise _Unpredictable(f"pp {pipeline:g} is more than {row['layers']:g} layers")
+    spread = float(row.get("ep") or 1)
+    if (count / pipeline) % spread:
+        raise _Unpredictable(f"ep {spread:g} does not divide the {count / pipeline:g} chips of a stage")
     batch = row.get("global_batch") or (
         row["global_batch_tokens"] / row["seq_len"] if row.get("global_batch_tokens") else None
     )
@@ -242,7 +262,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         "tensor_parallel": tensor,
         "pipeline_parallel": pipeline,
         "context_parallel": context,
-        "expert_parallel": float(row.get("ep") or 1),
+        "expert_parallel": spread,
         "expert_tensor_parallel": 1.0,
         "virtual_stages": float(row.get("vp") or 1),
         "global_batch_size": float(batch),
@@ -271,22 +291,32 @@ def scenarios(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         group = row.get("group") or ""
         base: dict[str, Any] = {"row": number, "family": family(group)}
         try:
-            yield from ({**base, **_checked(scenario)} for scenario in _read(row))
+            yield from [{**base, **_checked(scenario)} for scenario in _read(row)]
         except (_Unpredictable, ScenarioError) as why:
             yield {**base, "reason": str(why)}
-        except (TypeError, ValueError) as why:
-            yield {**base, "reason": f"a cell is no number: {why}"}
 
 
 def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
     for name, value in scenario.items():
         if name in vocabulary():
             quantity(name).check(value)
+    check({name: value for name, value in scenario.items() if name not in COMPUTED})
     return scenario
 
 
-def _read_number(cell: Any) -> float | None:
-    return None if cell is None or cell == "" else float(cell)
+def _read_number(row: Mapping[str, Any], name: str) -> float | None:
+    cell = row.get(name)
+    if cell is None or cell == "":
+        return None
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        raise _Unpredictable(f"{name} {cell!r} is no number") from None
+    if not abs(number) < LARGEST:
+        raise _Unpredictable(f"{name} {number:g} is no number of a training run")
+    if name in WHOLE and number % 1.0:
+        raise _Unpredictable(f"{name} {number:g} is not whole")
+    return number
 
 
 def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -310,17 +340,22 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _expert_ways(row: Mapping[str, Any]) -> list[float]:
-    experts = _read_number(row.get("experts")) or 0.0
+    experts = _read_number(row, "experts") or 0.0
     return [ways for ways in EXPERT_WAYS if ways == 1.0 or (experts > 1.0 and experts % ways == 0)]
 
 
 def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
     if row.get("kind") not in (None, "throughput", "mlperf"):
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
-    row = {name: _read_number(value) if name in NUMBERS else value for name, value in row.items()}
+    row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
     missing = [name for name in COLUMNS[2:] if row.get(name) in (None, "")]
+    if (row.get("experts") or 0.0) > 1.0 and row.get("top_k") is None:
+        missing.append("top_k")
     if missing:
         raise _Unpredictable(f"{', '.join(missing)} not stated")
+    for name in COLUMNS[2:]:
+        if name in NUMBERS and row[name] < 1.0:
+            raise _Unpredictable(f"{name} {row[name]:g} is less than one")
     if "lora" in f"{row.get('group')} {row.get('model')}".lower():
         raise _Unpredictable("low-rank adaptation trains a part of the weights, which is not modelled")
     precision = _precision(row.get("precision"), assumed)
@@ -381,20 +416,29 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     return [{**one, "assumed_inputs": inputs, "assumed": ", ".join(names)} for one in found]
 
 
+def positive(rows: pl.DataFrame, name: str, most: float = LARGEST) -> pl.Expr:
+    """Return a column as numbers above zero and up to ``most``; what a row states otherwise, or not, is null."""
+    import polars as pl
+
+    number = (pl.col(name) if name in rows.columns else pl.lit(None)).cast(pl.Float64, strict=False)
+    return pl.when((number > 0.0) & (number <= most)).then(number)
+
+
 def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     """Return the measured time of a step: printed, or batch tokens over throughput, or batch FLOP over the FLOP rate.
 
     Where only a FLOP rate, an MFU or an HFU is printed, the whole attention square is counted, as most such sources
     do, MFU is of the dense 16-bit peak, and what counts the hardware's FLOP holds the recomputed forward pass. Such a
-    rate needs the row's scenario, from ``ready``.
+    rate needs the row's scenario, from ``ready``. A cell that is no positive number measures nothing, nor does a
+    utilization above one.
     """
     import polars as pl
 
-    def column(name: str) -> pl.Expr:
-        return (pl.col(name) if name in rows.columns else pl.lit(None)).cast(pl.Float64, strict=False)
+    def column(name: str, most: float = LARGEST) -> pl.Expr:
+        return positive(rows, name, most)
 
     basis = pl.col("flops_basis") if "flops_basis" in rows.columns else pl.lit(None, dtype=pl.String)
-    of_hardware = (basis == "hardware") | (column("tflops_per_gpu").is_null() & column("mfu").is_null())
+    of_hardware = (basis == "hardware") | (column("tflops_per_gpu").is_null() & column("mfu", 1.0).is_null())
     batch_tokens = pl.coalesce(column("global_batch_tokens"), column("global_batch") * column("seq_len"))
     rate = column("tokens_per_s_per_gpu") * column("accelerator_count")
     printed = rows.select(
@@ -402,7 +446,7 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
         pl.coalesce(column("step_time_s"), batch_tokens / rate).alias("printed_s"),
         (batch_tokens / column("accelerator_count")).alias("tokens"),
         (column("tflops_per_gpu") * 1e12).alias("flop_per_s"),
-        pl.coalesce(column("mfu"), column("hfu")).alias("utilization"),
+        pl.coalesce(column("mfu", 1.0), column("hfu", 1.0)).alias("utilization"),
         of_hardware.alias("of_hardware"),
     )
     if ready.is_empty():

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.model import layout
 from factorykit.model.compute import columns, fold
 from factorykit.model.evaluate import checked
 from factorykit.model.graph import chain, choice
 from factorykit.model.hardware import specification
-from factorykit.model.presets import preset, presets
 from factorykit.model.supply import constants
 from factorykit.quantities import quantity, vocabulary
 
@@ -48,7 +48,7 @@ BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_
 
 def search(
     model: str | Mapping[str, Any],
-    cluster: str | Mapping[str, Any],
+    cluster: Mapping[str, Any],
     *,
     global_batch_size: float,
     objective: str = "step_s",
@@ -63,8 +63,9 @@ def search(
         Name of a row of the ``architectures`` table, or a mapping of the quantities of an architecture with
         ``sequence_length`` (4,096 tokens for a name, unless the cluster says otherwise).
     cluster
-        Name of a preset, or a mapping with ``accelerators``, ``accelerator`` and, if it is not bf16, ``precision``.
-        Further quantities, such as ``scale_out_bytes_per_s``, ``tokens`` or ``rental_usd_per_accelerator_h``, count.
+        A mapping with ``accelerators``, ``accelerator`` and, if it is not bf16, ``precision``: that of a preset names
+        no chip, so ``{**preset("meta_24k"), "accelerator": "h100_sxm"}``. Further quantities, such as
+        ``scale_out_bytes_per_s``, ``tokens`` or ``rental_usd_per_accelerator_h``, count.
     global_batch_size
         Sequences of one optimizer step.
     objective
@@ -80,7 +81,8 @@ def search(
     polars.LazyFrame
         One row a layout: its parts, ``data_parallel``, ``micro_batches``, ``step_s`` with interval [s],
         ``predicted_mfu``, ``pipeline_bubble``, ``memory_peak_bytes`` [byte], ``fits``, the objective, and ``pareto``:
-        whether no other layout is both as fast and as small. With ``keep_excluded`` also ``excluded_by``.
+        whether no other layout is both as fast and as small. With ``keep_excluded`` also ``excluded_by``. Where no
+        layout works there is no row; ``keep_excluded`` says why.
 
     Raises
     ------
@@ -105,6 +107,7 @@ def search(
     given = {*fixed, *tried}
     steps = chain(given, wanted, rival)
     known, left = fold(steps, {**constants(), **fixed})
+    layout.check({name: value for name, value in known.items() if name not in {*CHOICES, *layout.COMPUTED}})
     grid = _grid(tried, fixed)
     rule = _rule(fixed)
     lazy = grid.with_columns(rule.alias("excluded_by"))
@@ -142,11 +145,14 @@ def search(
 
 
 def _scalars(
-    model: str | Mapping[str, Any], cluster: str | Mapping[str, Any], global_batch_size: float
+    model: str | Mapping[str, Any], cluster: Mapping[str, Any], global_batch_size: float
 ) -> tuple[dict[str, Any], dict[str, str]]:
+    if not isinstance(cluster, Mapping):
+        raise ScenarioError(
+            f"cluster {cluster!r} is no mapping; give {{'accelerators': 512, 'accelerator': 'h100_sxm'}}"
+        )
     shape = _architecture(model) if isinstance(model, str) else dict(model)
-    site = _cluster(cluster) if isinstance(cluster, str) else dict(cluster)
-    values, using = checked({**shape, **site, "global_batch_size": global_batch_size})
+    values, using = checked({**shape, **cluster, "global_batch_size": global_batch_size})
     precision = str(values.setdefault("precision", "bf16"))
     if "accelerator" in values:
         values = {**specification(str(values.pop("accelerator")), precision), **values}
@@ -166,12 +172,6 @@ def _architecture(name: str) -> dict[str, Any]:
     row = found.row(0, named=True)
     shape = {key: value for key, value in row.items() if key in vocabulary() and value is not None}
     return {"sequence_length": 4096.0, **shape}
-
-
-def _cluster(name: str) -> dict[str, Any]:
-    if name not in presets()["preset"]:
-        raise UnknownName(unknown("preset", name, presets()["preset"]))
-    return dict(preset(name))
 
 
 def _divisors(number: float) -> tuple[int, ...]:
@@ -195,8 +195,10 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
     for name, values in usual.items():
         if name in fixed:
             continue
-        row = quantity(name)
-        tried[name] = [row.check(value) for value in choices.get(name, values)]
+        row, wanted = quantity(name), choices.get(name, values)
+        if isinstance(wanted, str) or not isinstance(wanted, Iterable):
+            raise ScenarioError(f"{name}: {wanted!r} is one value; give a list, [{wanted!r}]")
+        tried[name] = [row.check(value) for value in wanted]
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit import datasets
 from factorykit.errors import DatasetError, ScenarioError, unknown
 from factorykit.model.evaluate import evaluate
-from factorykit.model.runs import COLUMNS, GIB, measured_step_s, prepared
+from factorykit.model.runs import COLUMNS, GIB, NUMBERS, TEXTS, measured_step_s, positive, prepared
 from factorykit.model.supply import constants
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ OUTPUTS: Final = (
     "predicted_mfu",
 )
 TERMS: Final = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes", "memory_reserve_bytes")
+MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
 
 
 def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.DataFrame:
@@ -52,7 +53,7 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
     Raises
     ------
     ScenarioError
-        If ``rows`` is no frame, is empty, or has none of the columns that a prediction needs.
+        If ``rows`` is no frame, is empty, has none of the columns that a prediction needs, or has lists in one.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
             (pl.col(name) if name in frame.columns else pl.lit(None)).alias(name)
             for name in ("id", "group", "accelerator_count")
         ],
-        _number(frame, "mem_gib_per_gpu").alias("measured_gib"),
+        positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
     predicted = _predicted(ready, left_out) if ready.height else _nothing()
     wide = told.join(predicted, on="row", how="left", maintain_order="left").join(
@@ -120,13 +121,12 @@ def _frame(rows: Any) -> pl.DataFrame:
     if not set(needed) & set(frame.columns):
         hint = unknown("column", frame.columns[0] if frame.columns else "", needed)
         raise ScenarioError(f"the frame has none of the columns {', '.join(needed)}; {hint}")
-    return frame
-
-
-def _number(frame: pl.DataFrame, name: str) -> pl.Expr:
-    import polars as pl
-
-    return (pl.col(name) if name in frame.columns else pl.lit(None)).cast(pl.Float64, strict=False)
+    read = [name for name in (*TEXTS, *NUMBERS, *MEASURED) if name in frame.columns]
+    for name in read:
+        if frame.schema[name].is_nested():
+            raise ScenarioError(f"column {name} is {frame.schema[name]}; give one number or text a row")
+    texts = [name for name in read if name in TEXTS or not frame.schema[name].is_numeric()]
+    return frame.with_columns(pl.col(texts).cast(pl.String, strict=False).str.strip_chars())
 
 
 def _nothing() -> pl.DataFrame:

@@ -104,6 +104,9 @@ def test_parameters_follow_from_the_file(tmp_path, config, total):
         ({"hidden_act": "sinus"}, "sinus"),
         ({"hidden_size": None}, "hidden_size"),
         ({"vocab_size": "many"}, "vocabulary_size"),
+        ({"num_key_value_heads": 7}, "kv_heads = 7"),
+        ({"num_local_experts": 8}, "num_experts_per_tok"),
+        ({"num_local_experts": 8, "num_experts_per_tok": 9}, "experts_per_token = 9"),
     ],
 )
 def test_what_is_not_understood_is_named(tmp_path, change, word):

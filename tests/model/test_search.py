@@ -5,6 +5,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
+from factorykit.model.search import CHOICES
 from factorykit.quantities import vocabulary
 
 A100 = {"accelerators": 512, "accelerator": "a100_sxm_80gb"}
@@ -67,7 +68,11 @@ def test_cost_follows_from_the_step_time():
     ("model", "cluster", "more", "error"),
     [
         ("gpt3", A100, {}, UnknownName),
-        ("gpt3_175b", "no_such_preset", {}, UnknownName),
+        ("gpt3_175b", "meta_24k", {}, ScenarioError),
+        ("gpt3_175b", A100 | {"accelerator": "a1000"}, {}, UnknownName),
+        ("mixtral_8x7b", A100 | {"experts_per_token": 9}, {}, ScenarioError),
+        ("gpt3_175b", A100, {"choices": {"tensor_parallel": 8}}, ScenarioError),
+        ("gpt3_175b", A100, {"choices": {"recompute": "full"}}, ScenarioError),
         ("gpt3_175b", A100 | {"accelerator": "x100"}, {}, UnknownName),
         ("gpt3_175b", {"accelerator": "h100_sxm"}, {}, ScenarioError),
         ("gpt3_175b", A100, {"objective": "step"}, UnknownQuantity),
@@ -80,3 +85,27 @@ def test_cost_follows_from_the_step_time():
 def test_what_cannot_be_searched_is_an_error(model, cluster, more, error):
     with pytest.raises(error):
         fk.search(model, cluster, global_batch_size=1536, **more)
+
+
+def test_every_row_is_what_evaluate_gives():
+    few = {
+        "tensor_parallel": [1, 2, 8],
+        "pipeline_parallel": [1, 2],
+        "context_parallel": [1, 2],
+        "virtual_stages": [1, 2],
+    }
+    few |= {"expert_parallel": [1, 4], "micro_batch_size": [1, 2], "zero_stage": [1, 3], "recompute": ["full"]}
+    site = {"accelerators": 64, "accelerator": "h200_sxm", "global_batch_size": 128}
+    found = fk.search("mixtral_8x7b", site, global_batch_size=128, choices=few).collect()
+    shape = fk.table("architectures").filter(architecture="mixtral_8x7b").collect().row(0, named=True)
+    shape = {name: value for name, value in shape.items() if name in vocabulary() and value is not None}
+    checked = ("step_s", "step_low_s", "step_high_s", "memory_peak_bytes", "predicted_mfu", "fits")
+    assert found.height > 20
+    for row in found.select(*CHOICES, *checked).sample(20, seed=1).to_dicts():
+        alone = fk.evaluate(shape | site | {name: row[name] for name in CHOICES} | {"sequence_length": 4096}, checked)
+        assert alone == pytest.approx({name: row[name] for name in checked})
+
+
+def test_a_preset_with_its_chip_is_a_cluster():
+    site = {**fk.preset("dgx_h100"), "accelerator": "h100_sxm"}
+    assert fk.search("llama3_8b", site, global_batch_size=64).collect().height > 0

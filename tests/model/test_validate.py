@@ -1,5 +1,7 @@
 """The performance model on measured runs: targets that hold stay held, and no row stops the others."""
 
+import math
+
 import polars as pl
 import pytest
 
@@ -118,16 +120,69 @@ RUN = {
         ({"global_batch": None}, "batch"),
         ({"global_batch": 2}, "batch"),
         ({"layers": None}, "layers"),
-        ({"hidden": -1}, "hidden_size"),
+        ({"hidden": -1}, "hidden"),
+        ({"heads": 0}, "heads"),
+        ({"accelerator_count": math.inf}, "accelerator_count"),
+        ({"hidden": 1e300}, "hidden"),
+        ({"kv_heads": 2.5}, "kv_heads"),
+        ({"kv_heads": 48}, "kv_heads"),
+        ({"vocab": "unknown"}, "vocab 'unknown'"),
+        ({"experts": 8, "moe_ffn": 3584}, "top_k"),
+        ({"experts": 8, "top_k": 16}, "experts_per_token = 16"),
+        ({"experts": 8, "top_k": 2, "ep": 3}, "ep 3"),
+        ({"experts": 8, "top_k": 2, "ep": 16}, "expert_parallel = 16"),
+        ({"experts": 64, "top_k": 2, "ep": 32}, "ep 32"),
         ({"precision": "fp8", "hardware": "A100-80GB SXM"}, "fp8"),
     ],
 )
 def test_a_row_that_cannot_be_predicted_says_why(change, word):
-    rows = pl.DataFrame([RUN, RUN | change], infer_schema_length=None)
+    rows = pl.DataFrame([RUN, RUN | change], infer_schema_length=None, strict=False)
     found = fk.validate(rows)
     assert found["step_s"][0] > 0
     assert found["step_s"][1] is None
     assert word in found["reason"][1]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pl.all().cast(pl.String),
+        pl.all().cast(pl.String) + "\r",
+        pl.all().cast(pl.String).cast(pl.Categorical),
+        pl.lit(None).alias("network"),
+        pl.lit(5).alias("group"),
+        pl.lit(math.nan).alias("sharding"),
+        pl.lit("bfloat16").alias("precision"),
+    ],
+)
+def test_types_of_columns_change_no_prediction(written):
+    plain = pl.DataFrame([RUN | {"sharding": "none", "step_time_s": 9.0}])
+    found, same = fk.validate(plain.with_columns(written)), fk.validate(plain)
+    assert found["reason"].to_list() == [None]
+    assert found["step_s"].to_list() == same["step_s"].to_list()
+    assert found["error"].to_list() == same["error"].to_list()
+
+
+def test_a_column_of_lists_is_refused():
+    with pytest.raises(ScenarioError, match=r"column tp is List"):
+        fk.validate(pl.DataFrame([RUN | {"tp": [4]}]))
+
+
+@pytest.mark.parametrize(
+    "stated", [{"step_time_s": 0.0}, {"step_time_s": -1.0}, {"step_time_s": math.nan}, {"mfu": 43.0}]
+)
+def test_a_measurement_that_is_none_is_left_out(stated):
+    found = fk.validate(pl.DataFrame([RUN | stated]))
+    assert found["step_s"][0] > 0
+    assert found["measured_s"].to_list() == found["error"].to_list() == [None]
+
+
+def test_memory_of_the_host_is_not_that_of_the_chip():
+    names = ["GH200 480GB", "GH200", "A100-80GB SXM"]
+    shape = RUN | {"tp": 4, "pp": 1, "sharding": "ZeRO-1"}
+    host, chip, small = fk.validate(pl.DataFrame([shape | {"hardware": name} for name in names])).to_dicts()
+    assert 80e9 * 1.25 < host["memory_peak_bytes"] < 480e9
+    assert host["fits"] == chip["fits"] == small["fits"] == 0.0
 
 
 def test_columns_a_frame_lacks_are_unknown():
