@@ -230,6 +230,8 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
     ------
     UnknownQuantity, ScenarioError
     """
+    if not isinstance(distributions, Mapping):
+        raise ScenarioError(f"distributions are {type(distributions).__name__}; give a mapping by quantity")
     if not distributions:
         raise ScenarioError("distributions are empty; give at least one, e.g. {'mfu': Uniform(0.35, 0.45)}")
     for name, distribution in distributions.items():

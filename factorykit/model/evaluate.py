@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from factorykit.errors import FactorykitWarning, ScenarioError
@@ -94,8 +94,8 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     raise ScenarioError(f"inputs are {type(inputs).__name__}; give a mapping, a polars DataFrame or a LazyFrame")
 
 
-def checked(inputs: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return the values of a mapping, each checked, and the rival models it names.
+def checked(inputs: Mapping[str, Any], without: Container[str] = ()) -> tuple[dict[str, float | str], dict[str, str]]:
+    """Return the values of a mapping, each checked, and the rival models it names; those of ``without`` are left out.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def checked(inputs: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
     values: dict[str, float | str] = {}
     rivals: dict[str, str] = {}
-    for name, value in inputs.items():
+    for name, value in ((name, value) for name, value in inputs.items() if name not in without):
         row = quantity(name)
         if isinstance(value, str) and not row.is_text:
             rivals[name] = choice(name, value)
@@ -123,6 +123,8 @@ def named(outputs: Outputs) -> tuple[str, ...] | None:
     """
     if outputs is None:
         return None
+    if not isinstance(outputs, Iterable):
+        raise ScenarioError(f"outputs = {outputs!r}: give the name of a quantity, or several")
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
     if not names:
         raise ScenarioError("outputs are empty; name at least one quantity, or leave outputs away for all of them")
@@ -173,12 +175,9 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside
 def _direct(step: Step, results: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Return the arguments of zero without which the result would be finite; all its numbers if there are none."""
     numbers = [(name, results[name]) for name in step.arguments if not isinstance(results[name], str)]
-    zeros = [
-        (name, 0.0)
-        for name, value in numbers
-        if value == 0.0 and math.isfinite(compute((step,), {**results, name: 1.0})[step.quantity])
-    ]
-    return zeros or numbers
+    zeros = [(name, value) for name, value in numbers if value == 0.0]
+    otherwise: dict[str, Any] = {name: compute((step,), {**results, name: 1.0})[step.quantity] for name, _ in zeros}
+    return [zero for zero in zeros if math.isfinite(otherwise[zero[0]])] or numbers
 
 
 def _outside(steps: Sequence[Step], results: Mapping[str, Any]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.distributions import FURTHEST, Distribution, check
 from factorykit.model.evaluate import Outputs, checked, evaluate
 from factorykit.model.reliability import whole
-from factorykit.quantities import is_number, quantity
+from factorykit.model.sweep import axes_of
+from factorykit.quantities import is_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,10 +84,10 @@ def sample(
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
     points = _points(len(distributions), n, whole("seed", seed), method)
     drawn = pl.DataFrame({name: column(points[:, i], d) for i, (name, d) in enumerate(distributions.items())})
-    axes = {name: [quantity(name).check(value) for value in values] for name, values in (grid or {}).items()}
+    axes = axes_of(grid) if grid else {}
     for name, values in axes.items():
         drawn = pl.DataFrame({name: values}).join(drawn, how="cross", maintain_order="left_right")
-    values, rivals = checked({name: value for name, value in base.items() if name not in distributions | axes})
+    values, rivals = checked(base, without=distributions | axes)
     fixed = drawn.with_columns(pl.lit(value).alias(name) for name, value in values.items())
     wider = evaluate(fixed, outputs, using=rivals | dict(using or {}))
     draw = pl.int_range(pl.len(), dtype=pl.Int64) % n
@@ -242,7 +243,7 @@ def sensitivity(
 
     distributions = check(distributions)
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    values, rivals = checked({name: value for name, value in base.items() if name not in distributions})
+    values, rivals = checked(base, without=distributions)
     rivals |= dict(using or {})
 
     def computed(columns: Mapping[str, Any]) -> Any:

@@ -165,6 +165,9 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     [0.0, 3599.0]
     """
     plant, policy = plant or Plant(), policy or Policy()
+    for name, given, kind in (("plant", plant, Plant), ("policy", policy, Policy)):
+        if not isinstance(given, kind):
+            raise ScenarioError(f"{name} = {given!r}; give a fk.{kind.__name__}")
     rows = _checked(jobs, plant)
     run = _Run(rows, plant, policy, random.Random(whole("seed", seed)))
     run.play()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -84,8 +84,8 @@ def sweep(
 
     if engine not in ("local", "ray"):
         raise ScenarioError(f"engine = {engine!r} is not known; use 'local' or 'ray'")
-    axes = _axes(grid)
-    values, rivals = checked({name: value for name, value in base.items() if name not in axes})
+    axes = axes_of(grid)
+    values, rivals = checked(base, without=axes)
     rivals |= dict(using or {})
     _evaluated(_corners(axes), values, outputs, rivals)
     if engine == "ray":
@@ -106,13 +106,21 @@ def sweep(
     return pl.scan_parquet(path)
 
 
-def _axes(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]:
+def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]:
+    """Return the values of each quantity of a grid, checked.
+
+    Raises
+    ------
+    UnknownQuantity, ScenarioError
+    """
+    if not isinstance(grid, Mapping):
+        raise ScenarioError(f"grid is {type(grid).__name__}; give a mapping such as {{'mfu': [0.3, 0.4]}}")
     if not grid:
         raise ScenarioError("the grid is empty; give values for at least one quantity, e.g. {'mfu': [0.3, 0.4]}")
     axes = {}
     for name, values in grid.items():
         row = quantity(name)
-        if row.is_text or isinstance(values, str):
+        if row.is_text or isinstance(values, str) or not isinstance(values, Iterable):
             raise ScenarioError(f"grid: {name} = {values!r} is no series of numbers; give a list")
         axes[name] = [row.check(value) for value in values]
         if not axes[name]:

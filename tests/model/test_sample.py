@@ -165,6 +165,12 @@ def test_bands_name_a_missing_column():
         (lambda rows: fk.bands(rows, "mfu", ["5 %"]), "share = '5 %' is outside"),
         (lambda rows: fk.bands(rows.lazy(), "mfu"), "the sample is LazyFrame"),
         (lambda rows: fk.exceedance(rows, "mfu", 2.5), "points = 2.5 is no whole number"),
+        (lambda _: fk.sample(5, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_s"), "inputs are int"),
+        (lambda _: fk.sample(RUN, [fk.Uniform(0.3, 0.5)], 8, "training_s"), "distributions are list"),
+        (
+            lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_s", grid={"tokens": 1e12}),
+            "grid: tokens = 1000000000000.0 is no series",
+        ),
         (lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_s", seed=-1), "seed = -1"),
         (lambda _: fk.sensitivity(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, swing=(None, 1.0)), "swing = "),
     ],

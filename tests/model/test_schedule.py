@@ -168,6 +168,7 @@ def test_a_scenario_says_what_it_knows_of_the_cluster():
         (lambda: fk.schedule(jobs((0, 1, 1, 0)).head(0), CALM), "no rows"),
         (lambda: fk.schedule(jobs((0, 1, 1, math.nan)), CALM), "column priority holds a value missing or not finite"),
         (lambda: fk.schedule([(0, 1, 1, 0)], CALM), "jobs are list"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)), 64), "plant = 64; give a fk.Plant"),
         (lambda: fk.schedule(jobs((0, 1, 1, 0)), CALM, seed=0.5), "seed = 0.5 is no whole number"),
         (lambda: Plant(accelerators=12), "no whole number of nodes"),
         (lambda: Plant(repair_median_s=10.0, repair_mean_s=1.0), "repair_median_s"),

@@ -59,3 +59,17 @@ def test_too_many_rows_want_a_file():
 def test_a_contradiction_shows_before_anything_is_computed():
     with pytest.raises(fk.FactorykitError, match="contradicts"):
         fk.sweep(RUN | {"cluster_peak_flop_per_s": 1e19}, GRID, "training_days")
+
+
+@pytest.mark.parametrize(
+    ("base", "grid", "outputs", "message"),
+    [
+        (RUN, {"mfu": 0.4}, "training_s", "mfu = 0.4 is no series of numbers; give a list"),
+        (RUN, [0.3, 0.4], "training_s", "grid is list"),
+        (None, {"mfu": [0.4]}, "training_s", "inputs are NoneType"),
+        (RUN, {"mfu": [0.4]}, 7, "outputs = 7: give the name"),
+    ],
+)
+def test_what_is_no_grid_is_refused(base, grid, outputs, message):
+    with pytest.raises(fk.FactorykitError, match=message):
+        fk.sweep(base, grid, outputs)
