@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error, 1)
     except FactorykitError as error:
         return _fail(error, 2)
+    except ModuleNotFoundError as error:
+        return _fail(FactorykitError(f"{error.name} is missing; pip install 'factorykit[site]'"), 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -387,8 +389,11 @@ def _site_serve(options: argparse.Namespace) -> None:
 
 
 def _lab(options: argparse.Namespace) -> int:
+    import importlib.util
     import subprocess
 
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise FactorykitError("JupyterLab is missing; pip install 'factorykit[notebook]'")
     home = Path("notebooks") if Path("notebooks").is_dir() else Path()
     quiet = [
         "--ServerApp.ip=127.0.0.1",

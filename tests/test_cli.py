@@ -151,3 +151,16 @@ def test_a_sweep_is_written_as_parquet_alone(capsys, tmp_path):
     inputs = ["active_parameters=1e9", "tokens=1e12", "accelerators=8", "peak_flop_per_s=1e15"]
     assert main(["sweep", *inputs, "-g", "mfu=0.3,0.4", "-o", "training_s", "--out", str(tmp_path / "s.csv")]) == 2
     assert not (tmp_path / "s.csv").exists()
+
+
+def test_a_missing_extra_is_one_line_and_status_2(capsys, monkeypatch, tmp_path):
+    def build(_out):
+        raise ModuleNotFoundError("No module named 'dataframely'", name="dataframely")
+
+    monkeypatch.setattr("factorykit.build", build)
+    assert main(["data", "build", "--out", str(tmp_path)]) == 2
+    assert "factorykit[site]" in capsys.readouterr().err
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert main(["lab"]) == 2
+    assert "factorykit[notebook]" in capsys.readouterr().err
