@@ -241,6 +241,9 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
     spread = float(row.get("ep") or 1)
     if (count / pipeline) % spread:
         raise _Unpredictable(f"ep {spread:g} does not divide the {count / pipeline:g} chips of a stage")
+    chunks = float(row.get("vp") or 1)
+    if pipeline > 1.0 and pipeline * chunks > row["layers"]:
+        raise _Unpredictable(f"pp {pipeline:g} times vp {chunks:g} is more than {row['layers']:g} layers")
     batch = row.get("global_batch") or (
         row["global_batch_tokens"] / row["seq_len"] if row.get("global_batch_tokens") else None
     )
@@ -264,7 +267,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         "context_parallel": context,
         "expert_parallel": spread,
         "expert_tensor_parallel": 1.0,
-        "virtual_stages": float(row.get("vp") or 1),
+        "virtual_stages": chunks,
         "global_batch_size": float(batch),
         "zero_stage": stage,
         "schedule": "1f1b",
@@ -429,8 +432,8 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
 
     Where only a FLOP rate, an MFU or an HFU is printed, the whole attention square is counted, as most such sources
     do, MFU is of the dense 16-bit peak, and what counts the hardware's FLOP holds the recomputed forward pass. Such a
-    rate needs the row's scenario, from ``ready``. A cell that is no positive number measures nothing, nor does a
-    utilization above one.
+    rate needs the row's scenario, from ``ready``. A cell that is no positive number measures nothing, nor does a rate
+    above the peak.
     """
     import polars as pl
 
@@ -455,7 +458,8 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     wide = printed.join(counted, on="row", how="left", maintain_order="left")
     passes = 1.0 + pl.when("of_hardware").then(pl.col("recompute_share") / 3.0).otherwise(0.0)
     achieved = pl.coalesce("flop_per_s", pl.col("utilization") * pl.col("peak_16bit_flop_per_s"))
-    derived = pl.col("tokens") * pl.col("model_flop_per_token_full_attention") * passes / achieved
+    possible = pl.when(achieved <= pl.col("peak_flop_per_s")).then(achieved)
+    derived = pl.col("tokens") * pl.col("model_flop_per_token_full_attention") * passes / possible
     return wide.select(pl.coalesce("printed_s", derived).alias("measured_s"))["measured_s"]
 
 

@@ -46,9 +46,9 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
     polars.DataFrame
         One row a run, in the order given: ``id``, ``group``, ``family``, ``accelerator_count``, ``step_s``,
         ``step_low_s`` and ``step_high_s`` [s], ``memory_peak_bytes`` [byte], ``memory_binding`` (the largest term),
-        ``fits``, ``predicted_mfu``, ``measured_s`` [s], ``error`` (predicted over measured, less one),
-        ``memory_error``, ``assumed`` (what the row leaves open and a rule filled), ``reason`` (why nothing is
-        predicted; null otherwise).
+        ``fits``, ``predicted_mfu``, ``measured_s`` [s] (null where a row states no possible one), ``error`` (predicted
+        over measured, less one), ``memory_error``, ``assumed`` (what the row leaves open and a rule filled),
+        ``reason`` (why nothing is predicted; null otherwise).
 
     Raises
     ------

@@ -125,6 +125,7 @@ RUN = {
         ({"accelerator_count": math.inf}, "accelerator_count"),
         ({"hidden": 1e300}, "hidden"),
         ({"kv_heads": 2.5}, "kv_heads"),
+        ({"vp": 21}, "vp 21"),
         ({"kv_heads": 48}, "kv_heads"),
         ({"vocab": "unknown"}, "vocab 'unknown'"),
         ({"experts": 8, "moe_ffn": 3584}, "top_k"),
@@ -169,7 +170,8 @@ def test_a_column_of_lists_is_refused():
 
 
 @pytest.mark.parametrize(
-    "stated", [{"step_time_s": 0.0}, {"step_time_s": -1.0}, {"step_time_s": math.nan}, {"mfu": 43.0}]
+    "stated",
+    [{"step_time_s": 0.0}, {"step_time_s": -1.0}, {"step_time_s": math.nan}, {"mfu": 43.0}, {"tflops_per_gpu": 4e14}],
 )
 def test_a_measurement_that_is_none_is_left_out(stated):
     found = fk.validate(pl.DataFrame([RUN | stated]))
