@@ -156,6 +156,8 @@ def _scalars(
     precision = str(values.setdefault("precision", "bf16"))
     if "accelerator" in values:
         values = {**specification(str(values.pop("accelerator")), precision), **values}
+    elif "gemm_ceiling" not in values:
+        raise ScenarioError("the cluster names no accelerator; give one, e.g. accelerator = 'h100_sxm'")
     if "accelerators" not in values:
         raise ScenarioError("the cluster gives no accelerators; give their number and the name of one")
     for name in ("accelerators", "global_batch_size", "layers"):

@@ -75,6 +75,7 @@ def test_cost_follows_from_the_step_time():
         ("gpt3_175b", A100, {"choices": {"recompute": "full"}}, ScenarioError),
         ("gpt3_175b", A100 | {"accelerator": "x100"}, {}, UnknownName),
         ("gpt3_175b", {"accelerator": "h100_sxm"}, {}, ScenarioError),
+        ("gpt3_175b", fk.preset("meta_24k"), {}, ScenarioError),
         ("gpt3_175b", A100, {"objective": "step"}, UnknownQuantity),
         ("gpt3_175b", A100, {"objective": "rental_cost_usd"}, MissingQuantity),
         ("gpt3_175b", A100, {"choices": {"tensor": [1]}}, UnknownName),
