@@ -118,7 +118,8 @@ def cooling(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     ``frame`` has one row per rack and approach: ``rack``, ``approach``, ``rack_power_w``, ``cooling_capacity_w``,
     ``cooling_fits``.
     """
-    x = alt.X("approach:N", title=None, sort=None, axis=alt.Axis(labelAngle=0, orient="top", ticks=False, domain=False))
+    lines = alt.Axis(labelAngle=0, orient="top", ticks=False, domain=False, labelExpr="split(datum.label, ' ')")
+    x = alt.X("approach:N", title=None, sort=None, axis=lines)
     y = alt.Y("rack:N", title=None, sort=None, axis=alt.Axis(labelLimit=240, ticks=False, domain=False))
     started = encoding.chart(frame)
     color = alt.condition("datum.cooling_fits > 0", alt.value(PALETTE[2]), alt.value(PALETTE[1]))

@@ -27,6 +27,7 @@ from factorykit.model.evaluate import evaluate
 from factorykit.model.graph import available, chain, leaves
 from factorykit.quantities import Quantity, quantity, vocabulary
 
+LETTER_PX = 7.5  # widest mean width of a letter of the label
 GRID_POINTS = 121
 
 
@@ -461,7 +462,7 @@ class Live:
                     "encoding": axes | color,
                 }
             )
-        late = f"scale('x', {now['x']}) > 0.72 * width"
+        late = f"scale('x', {now['x']}) + {LETTER_PX} * length({now['text']}) > width"
         place = [
             {"calculate": now["x"], "as": "x"},
             {"calculate": now["y"], "as": "y"},

@@ -11,6 +11,8 @@ import polars as pl
 from factorykit.errors import UnknownName, unknown
 from factorykit.quantities import Quantity, rounded, vocabulary
 
+NAMES = ("quantity", "input", "output")
+
 
 class Table:
     """A frame shown with the vocabulary's labels and units; as text it keeps the numbers in full."""
@@ -28,28 +30,31 @@ class Table:
         numbers = {name: dtype.is_numeric() for name, dtype in self.frame.schema.items()}
         head = "".join(f"<th{_right(numbers[name])}>{escape(_label(name))}</th>" for name in self.frame.columns)
         rows = [
-            [(self._cell(name, value), numbers[name]) for name, value in row.items()]
+            [(self._cell(name, value, row.get("quantity")), numbers[name]) for name, value in row.items()]
             for row in self.frame.iter_rows(named=True)
         ]
         cells = ("".join(f"<td{_style(*cell)}>{_linked(cell[0])}</td>" for cell in row) for row in rows)
         body = "".join(f"<tr>{row}</tr>" for row in cells)
         return f'<table class="table fk-frame"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
-    def _cell(self, name: str, value: Any) -> str:
+    def _cell(self, name: str, value: Any, of: Any) -> str:
         if value is None:
             return "–"
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return str(value)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if not isinstance(value, (int, float)):
+            return vocabulary()[value].label if name in NAMES and value in vocabulary() else str(value)
         if name in self.shares:
             return f"{rounded(100.0 * value)} %"
-        row, _ = _quantity(name)
+        row = _quantity(name)[0] or vocabulary().get(of)
         return row.text(float(value)) if row else rounded(float(value))
 
 
 def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
     """Return the frame as a table: one row per row, one column per column, in the same order.
 
-    ``shares`` are columns of fractions, printed in percent; quantities are printed as the vocabulary has them.
+    ``shares`` are columns of fractions, printed in percent. A column named after a quantity, or ``<quantity>_<word>``,
+    is printed in its unit; a column ``quantity`` names the quantity in whose unit the row's other numbers are printed.
 
     Raises
     ------
@@ -63,16 +68,16 @@ def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
 
 
 def _quantity(name: str) -> tuple[Quantity | None, str]:
-    """Return the quantity that a column holds, and which end of its range: ``mfu_low`` is the low end of ``mfu``."""
-    stem, _, end = name.rpartition("_")
-    if name not in vocabulary() and end in ("low", "high"):
-        return vocabulary().get(stem), f", {end}"
+    """Return the quantity that a column holds, and what is said of it: ``mfu_low`` is the low end of ``mfu``."""
+    stem, _, word = name.rpartition("_")
+    if name not in vocabulary() and stem in vocabulary():
+        return vocabulary()[stem], f", {word}"
     return vocabulary().get(name), ""
 
 
 def _label(name: str) -> str:
-    row, end = _quantity(name)
-    return f"{row.label}{end}" if row else name.replace("_", " ").capitalize()
+    row, word = _quantity(name)
+    return f"{row.label}{word}" if row else name.replace("_", " ").capitalize()
 
 
 def _right(number: bool) -> str:
@@ -81,7 +86,8 @@ def _right(number: bool) -> str:
 
 def _style(text: str, number: bool) -> str:
     """Return the style of a cell: numbers stand to the right, what is short stays on one line."""
-    return _right(number) if number or len(text) > 32 else ' style="white-space:nowrap"'
+    styles = ["text-align:right"] * number + ["white-space:nowrap"] * (number or len(text) <= 32)
+    return f' style="{";".join(styles)}"' if styles else ""
 
 
 def _linked(text: str) -> str:

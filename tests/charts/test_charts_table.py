@@ -40,3 +40,15 @@ def test_ends_of_a_range_are_printed_as_their_quantity():
     assert "Facility power, low" in html
     assert ">50 MW</td>" in html
     assert "Cost low" in html
+
+
+def test_a_word_after_a_quantity_stands_beside_its_label():
+    html = fk.charts.table(pl.DataFrame({"training_energy_kwh_stated": [3.4e6]}))._repr_html_()
+    assert "Training energy, stated" in html
+    assert ">3.4 GWh</td>" in html
+
+
+def test_numbers_of_a_row_are_printed_as_the_quantity_that_it_names():
+    frame = pl.DataFrame({"quantity": ["tokens", "mfu"], "start": [15.6e12, 0.4], "effect": [0.5, 0.25]})
+    html = fk.charts.table(frame, shares=["effect"])._repr_html_()
+    assert all(f">{text}</td>" in html for text in ("Training tokens", "15.6 trillion", "40 %", "25 %"))

@@ -27,7 +27,7 @@ class Ceilings(Sourced):
 class Generations(Sourced):
     """Generations of chips.
 
-    A row says of which generation a chip is, whose software it shares, and what its special function units compute.
+    A row is a chip with its generation, whose software it shares, and what its special function units compute.
     """
 
     accelerator = dy.String(
