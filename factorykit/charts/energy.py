@@ -118,7 +118,7 @@ def cooling(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     ``frame`` has one row per rack and approach: ``rack``, ``approach``, ``rack_power_w``, ``cooling_capacity_w``,
     ``cooling_fits``.
     """
-    lines = alt.Axis(labelAngle=0, orient="top", ticks=False, domain=False, labelExpr="split(datum.label, ' ')")
+    lines = alt.Axis(labelAngle=0, ticks=False, domain=False, labelExpr="split(datum.label, ' ')")
     x = alt.X("approach:N", title=None, sort=None, axis=lines)
     y = alt.Y("rack:N", title=None, sort=None, axis=alt.Axis(labelLimit=240, ticks=False, domain=False))
     started = encoding.chart(frame)
