@@ -462,7 +462,7 @@ class Live:
                     "encoding": axes | color,
                 }
             )
-        late = f"scale('x', {now['x']}) + {LETTER_PX} * length({now['text']}) > width"
+        late = f"scale('x', {now['x']}) + 8 + {LETTER_PX} * length({now['text']}) > width"
         place = [
             {"calculate": now["x"], "as": "x"},
             {"calculate": now["y"], "as": "y"},
