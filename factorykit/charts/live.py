@@ -306,7 +306,7 @@ class Live:
         marks = [self._mark(program, case, output) for case in self.points]
         now = program.compute(self._given(present, Case("")), (*self.shown, *asked), {})
         y = self._drawn(now, _scaled(row, now[output]))
-        text = encoding.text_expression(row, now[output])
+        text = program.emit("label", encoding.text_expression(row, now[output]))
         marks.append({"label": "now", "x": _scaled(x_row, now[self.x]), "y": y, "text": text})
         texts = self._texts(now) if output == self.outputs[0] else []
         grid = {"name": "grid", "values": [{self.x: value} for value in self.grid]}
