@@ -29,6 +29,15 @@ PARTS: dict[str, tuple[str, ...]] = {
 ASKED = (*[name for names in PARTS.values() for name in names], "step_s")
 
 
+DEGREES = (
+    "accelerators",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "micro_batch_size",
+    "global_batch_size",
+    "sequence_length",
+)
+"""What a layout divides and is divided by; sliders move it by factors of two."""
 MEMORY = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes", "memory_reserve_bytes")
 """What fills the memory of a rank; together the peak."""
 
@@ -60,28 +69,13 @@ def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
         base=next(iter(runs.values())),
         x="accelerators",
         outputs=("predicted_mfu", "memory_peak_bytes"),
-        sliders=(
-            "accelerators",
-            "tensor_parallel",
-            "pipeline_parallel",
-            "micro_batch_size",
-            "global_batch_size",
-            "sequence_length",
-            "scale_out_bytes_per_s",
-        ),
+        sliders=(*DEGREES, "scale_out_bytes_per_s"),
         curves=(
             Case("Nothing recomputed", given={"recompute": "none"}),
             Case("Everything recomputed", given={"recompute": "full"}),
         ),
         readouts=("step_s", "predicted_mfu", "pipeline_bubble", "memory_peak_bytes", "accelerator_memory_bytes"),
-        doubling=(
-            "accelerators",
-            "tensor_parallel",
-            "pipeline_parallel",
-            "micro_batch_size",
-            "global_batch_size",
-            "sequence_length",
-        ),
+        doubling=DEGREES,
         presets=runs,
         key="step",
         source=SOURCE,
