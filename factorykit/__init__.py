@@ -10,20 +10,36 @@ only; polars, DuckDB, charts and widgets load on use.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
+from factorykit.borders import need
 from factorykit.quantities import quantities, quantity  # now: loaded later, the module would take the name
 
 if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, connect, connectors, identify, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
-    from factorykit.model import checkpoint_patterns, fault_traces, lifetimes, reliability
-    from factorykit.model.audit import audit
-    from factorykit.model.compare import attribute, compare
-    from factorykit.model.decide import decide
-    from factorykit.model.distributions import (
+    from factorykit.model.engine.evaluate import evaluate
+    from factorykit.model.engine.explain import explain
+    from factorykit.model.engine.outside import outside
+    from factorykit.model.evidence.audit import audit
+    from factorykit.model.evidence.measured_energy import validate_energy
+    from factorykit.model.evidence.recipe_check import check_recipe
+    from factorykit.model.evidence.validate import validate
+    from factorykit.model.market.decide import decide
+    from factorykit.model.market.rent import rent
+    from factorykit.model.market.trend import price_performance, trend
+    from factorykit.model.operations.schedule import Plant, Policy, schedule
+    from factorykit.model.operations.simulate import Cause, Maintenance, Tier, simulate, timeline
+    from factorykit.model.operations.workload import workload
+    from factorykit.model.performance.configurations import read_hf_config
+    from factorykit.model.performance.search import search
+    from factorykit.model.reliability import checkpoint_patterns, fault_traces, lifetimes
+    from factorykit.model.reliability import statistics as reliability
+    from factorykit.model.scenario.compare import attribute, compare
+    from factorykit.model.scenario.presets import preset, presets
+    from factorykit.model.scenario.scenario import Scenario
+    from factorykit.model.uncertainty.distributions import (
         LogNormal,
         LogUniform,
         Normal,
@@ -32,84 +48,69 @@ if TYPE_CHECKING:
         Uniform,
         empirical,
     )
-    from factorykit.model.energy import validate_energy
-    from factorykit.model.evaluate import evaluate
-    from factorykit.model.explain import explain
-    from factorykit.model.hf_config import read_hf_config
-    from factorykit.model.outside import outside
-    from factorykit.model.presets import preset, presets
-    from factorykit.model.recipe_check import check_recipe
-    from factorykit.model.rent import rent
-    from factorykit.model.sample import bands, exceedance, sample, sensitivity
-    from factorykit.model.scenario import Scenario
-    from factorykit.model.schedule import Plant, Policy, schedule
-    from factorykit.model.search import search
-    from factorykit.model.simulate import Cause, Maintenance, Tier, simulate, timeline
-    from factorykit.model.sweep import sweep
-    from factorykit.model.trend import price_performance, trend
-    from factorykit.model.validate import validate
-    from factorykit.model.workload import workload
+    from factorykit.model.uncertainty.sample import bands, exceedance, sample, sensitivity
+    from factorykit.model.uncertainty.sweep import sweep
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Cause": "model.simulate",
+    "Cause": "model.operations.simulate",
     "FactorykitError": "errors",
     "FactorykitWarning": "errors",
-    "LogNormal": "model.distributions",
-    "LogUniform": "model.distributions",
-    "Maintenance": "model.simulate",
-    "Normal": "model.distributions",
-    "Plant": "model.schedule",
-    "Policy": "model.schedule",
-    "Quantiles": "model.distributions",
-    "Scenario": "model.scenario",
-    "Tier": "model.simulate",
-    "Triangular": "model.distributions",
-    "Uniform": "model.distributions",
-    "attribute": "model.compare",
-    "audit": "model.audit",
-    "bands": "model.sample",
+    "LogNormal": "model.uncertainty.distributions",
+    "LogUniform": "model.uncertainty.distributions",
+    "Maintenance": "model.operations.simulate",
+    "Normal": "model.uncertainty.distributions",
+    "Plant": "model.operations.schedule",
+    "Policy": "model.operations.schedule",
+    "Quantiles": "model.uncertainty.distributions",
+    "Scenario": "model.scenario.scenario",
+    "Tier": "model.operations.simulate",
+    "Triangular": "model.uncertainty.distributions",
+    "Uniform": "model.uncertainty.distributions",
+    "attribute": "model.scenario.compare",
+    "audit": "model.evidence.audit",
+    "bands": "model.uncertainty.sample",
     "build": "datasets",
     "charts": "",
-    "check_recipe": "model.recipe_check",
-    "checkpoint_patterns": "model.checkpoint_patterns",
-    "compare": "model.compare",
+    "check_recipe": "model.evidence.recipe_check",
+    "checkpoint_patterns": "model.reliability.checkpoint_patterns",
+    "compare": "model.scenario.compare",
     "connect": "datasets",
     "connectors": "datasets",
     "datasets": "",
-    "decide": "model.decide",
-    "empirical": "model.distributions",
-    "evaluate": "model.evaluate",
-    "exceedance": "model.sample",
-    "explain": "model.explain",
-    "fault_traces": "model.fault_traces",
+    "decide": "model.market.decide",
+    "empirical": "model.uncertainty.distributions",
+    "evaluate": "model.engine.evaluate",
+    "exceedance": "model.uncertainty.sample",
+    "explain": "model.engine.explain",
+    "fault_traces": "model.reliability.fault_traces",
     "formulas": "",
     "identify": "datasets",
-    "lifetimes": "model.lifetimes",
-    "outside": "model.outside",
-    "preset": "model.presets",
-    "presets": "model.presets",
-    "price_performance": "model.trend",
-    "read_hf_config": "model.hf_config",
-    "reliability": "model.reliability",
-    "rent": "model.rent",
-    "sample": "model.sample",
-    "schedule": "model.schedule",
-    "search": "model.search",
-    "sensitivity": "model.sample",
-    "simulate": "model.simulate",
+    "lifetimes": "model.reliability.lifetimes",
+    "outside": "model.engine.outside",
+    "preset": "model.scenario.presets",
+    "presets": "model.scenario.presets",
+    "price_performance": "model.market.trend",
+    "read_hf_config": "model.performance.configurations",
+    "reliability": "model.reliability.statistics",
+    "rent": "model.market.rent",
+    "sample": "model.uncertainty.sample",
+    "schedule": "model.operations.schedule",
+    "search": "model.performance.search",
+    "sensitivity": "model.uncertainty.sample",
+    "simulate": "model.operations.simulate",
     "sources": "datasets",
     "sql": "datasets",
-    "sweep": "model.sweep",
+    "sweep": "model.uncertainty.sweep",
     "table": "datasets",
     "tables": "datasets",
-    "timeline": "model.simulate",
-    "trend": "model.trend",
-    "validate": "model.validate",
-    "validate_energy": "model.energy",
+    "timeline": "model.operations.simulate",
+    "trend": "model.market.trend",
+    "validate": "model.evidence.validate",
+    "validate_energy": "model.evidence.measured_energy",
     "widgets": "",
-    "workload": "model.workload",
+    "workload": "model.operations.workload",
 }
 
 __all__ = [
@@ -179,7 +180,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'factorykit' has no attribute {name!r}")
     home = _HOME[name]
-    module = importlib.import_module(f"factorykit.{home or name}")
+    module = need(f"factorykit.{home or name}")
     value = getattr(module, name, module) if home else module
     globals()[name] = value
     return value

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import factorykit as fk
+from factorykit.borders import not_installed
 from factorykit.errors import DatasetError, FactorykitError, ScenarioError, SiteError
 from factorykit.quantities import quantity
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FactorykitError as error:
         return _fail(error, 2)
     except ModuleNotFoundError as error:
-        return _fail(FactorykitError(f"{error.name} is missing; pip install 'factorykit[site]'"), 2)
+        return _fail(not_installed(error), 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -305,7 +306,7 @@ def _explain(options: argparse.Namespace) -> None:
 
 def _audit(options: argparse.Namespace) -> int:
     if options.claim:
-        from factorykit.model.audit import unfold
+        from factorykit.model.evidence.audit import unfold
 
         _print_frame(unfold(options.claim), options.json)
         return 0
@@ -364,7 +365,7 @@ def _value(text: str) -> float | str:
 
 
 def _validate(options: argparse.Namespace) -> None:
-    from factorykit.model.validate import errors
+    from factorykit.model.evidence.validate import errors
 
     validated = fk.validate(_read(options.file) if options.file else None)
     _print_frame(errors(validated, options.by) if options.by else validated, options.json)

@@ -22,9 +22,9 @@ from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
 from factorykit.errors import MissingQuantity, UnknownName, unknown
 from factorykit.formulas.terms import Symbol, as_vega
-from factorykit.model import layout
-from factorykit.model.evaluate import evaluate
-from factorykit.model.graph import available, chain, leaves
+from factorykit.model.engine.chain import available, chain, leaves
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.performance import layout_rules as layout
 from factorykit.quantities import Quantity, quantity, vocabulary
 
 LETTER_PX = 7.5  # widest mean width of a letter of the label

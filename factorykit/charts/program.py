@@ -7,7 +7,7 @@ from typing import Final
 
 from factorykit.charts import encoding
 from factorykit.formulas.terms import Number, Symbol, as_vega, steps
-from factorykit.model.graph import chain
+from factorykit.model.engine.chain import chain
 
 REPEATING: Final = frozenset({"log1p", "expm1"})
 """Functions whose Vega form repeats its argument."""

@@ -14,7 +14,7 @@ from factorykit.charts.checkpoint import MODELS, goodput_by_interval
 from factorykit.charts.control import control
 from factorykit.charts.live import Case, Live
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
-from factorykit.model.evaluate import evaluate
+from factorykit.model.engine.evaluate import evaluate
 from factorykit.quantities import quantity
 
 

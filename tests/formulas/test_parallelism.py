@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factorykit.formulas import network
-from factorykit.model.evaluate import evaluate
+from factorykit.model.engine.evaluate import evaluate
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schedules.csv"
 NAMES = {"interleave v2": "interleaved", "1f1b_overlap": "1f1b"}

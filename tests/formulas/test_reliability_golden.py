@@ -302,7 +302,7 @@ GROUPS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "raw_data": raw_data,
 }
 NOT_SHIPPED = {"dead_dbe", "dead_otb"}
-"""Counts of the single GPUs' records, which tests/model/test_fault_traces.py reads."""
+"""Counts of the single GPUs' records, which tests/model/reliability/test_fault_traces.py reads."""
 EXACT_TO = {"raw_data": 1e-6}
 """Likelihoods are flat: two libraries find their maximum to this. Fits are stored with nine digits."""
 
@@ -326,7 +326,7 @@ def test_a_golden_case_is_met(case: dict[str, Any] | None) -> None:
     if case is None:
         pytest.skip("../shared is absent; tests/golden/reliability.csv holds the essential cases")
     if case["group"] == "monte_carlo":
-        pytest.skip("tests/model/test_simulate.py")
+        pytest.skip("tests/model/operations/test_simulate.py")
     for name, got, wanted in comparisons(case):
         tolerance = max(case["rtol"], EXACT_TO.get(case["group"], 0.0))
         assert got == (wanted if isinstance(wanted, str) else pytest.approx(wanted, rel=tolerance)), name

@@ -53,7 +53,7 @@ def test_parts_appear_where_their_cause_does() -> None:
 
 
 def test_measured_runs_leave_no_part_negative() -> None:
-    from factorykit.model.runs import prepared
+    from factorykit.model.evidence.training_runs import prepared
 
     ready, _ = prepared(fk.table("training_runs").collect())
     found = fk.evaluate(ready, [*PARTS, "step_s"])

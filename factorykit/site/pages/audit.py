@@ -34,7 +34,7 @@ def audit_pages(data: Path) -> dict[str, str]:
     import polars as pl
 
     from factorykit.datasets import table
-    from factorykit.model.audit import VERDICTS, audit
+    from factorykit.model.evidence.audit import VERDICTS, audit
 
     rows = audit()
     sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
@@ -96,7 +96,7 @@ def _document_page(
     cells: dict[str, dict[str, Any]],
     sources: dict[str, dict[str, Any]],
 ) -> str:
-    from factorykit.model.recipes import Tables, cook
+    from factorykit.model.evidence.recipes import Tables, cook
 
     tables = Tables()
     parts = [

@@ -1,0 +1,76 @@
+"""Checks at the borders: arguments that are no quantities, and extras that are not installed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.quantities import is_number
+
+
+def whole(name: str, value: float) -> int:
+    """Return ``value`` as a whole number from 0 on.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not is_number(value) or value < 0 or value != value // 1:
+        raise ScenarioError(f"{name} = {value!r} is no whole number; give 0, 1, 2 …")
+    return int(value)
+
+
+def share(name: str, value: float) -> float:
+    """Return ``value`` as a probability above 0 and below 1.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not is_number(value) or not 0.0 < value < 1.0:
+        hint = f"; give a fraction, e.g. {value / 100:g}" if is_number(value) and 1 < value < 100 else ""
+        raise ScenarioError(f"{name} = {value!r} is outside (0, 1){hint}")
+    return float(value)
+
+
+EXTRAS: Final = {
+    "altair": "notebook",
+    "anywidget": "notebook",
+    "great_tables": "notebook",
+    "ipywidgets": "notebook",
+    "jupyterlab": "notebook",
+    "lifelines": "reliability",
+    "numpy": "uncertainty",
+    "pyarrow": "ray",
+    "ray": "ray",
+    "scipy": "uncertainty",
+    "vl_convert": "notebook",
+}
+"""The smallest extra that brings a package; all others come with ``site``."""
+
+
+def need(module: str) -> Any:
+    """Return a module that an extra brings.
+
+    Raises
+    ------
+    FactorykitError
+        If it is not installed, with what to install.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise not_installed(error) from None
+
+
+def not_installed(error: ModuleNotFoundError) -> Exception:
+    """Return what to raise for a package that is not there: the extra that brings it, or the error itself.
+
+    >>> str(not_installed(ModuleNotFoundError(name="scipy.stats")))
+    "scipy is not installed; pip install 'factorykit[uncertainty]'"
+    """
+    package = (error.name or "").partition(".")[0]
+    if package in ("", "factorykit"):
+        return error
+    return FactorykitError(f"{package} is not installed; pip install 'factorykit[{EXTRAS.get(package, 'site')}]'")

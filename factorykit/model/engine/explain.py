@@ -1,0 +1,154 @@
+"""How a number comes about: the chain of formulas with values, units and sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from factorykit.formulas import catalogue
+from factorykit.formulas.terms import Symbol, Term, as_latex, as_text, symbol_latex
+from factorykit.formulas.terms import steps as steps_of
+from factorykit.model.engine.chain import Step, chain, leaves
+from factorykit.model.engine.evaluate import checked, evaluate
+from factorykit.model.engine.run import compute
+from factorykit.quantities import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """One quantity of the chain: its value, how it was computed and who says so."""
+
+    quantity: str
+    value: float | str
+    unit: str
+    formula: str
+    latex: str
+    source: str
+
+    def __str__(self) -> str:
+        shown = quantity(self.quantity).text(self.value)  # type: ignore[arg-type]
+        origin = f" = {self.formula}" if self.formula else f"  [{self.source or 'given'}]"
+        return f"{self.quantity} = {shown}{origin}"
+
+
+@dataclass(frozen=True)
+class Explanation(Sequence[ExplainedStep]):
+    """The chain to one quantity, inputs first, in the order of computation."""
+
+    steps: tuple[ExplainedStep, ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.steps[index]
+
+    def __iter__(self) -> Iterator[ExplainedStep]:
+        return iter(self.steps)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps))
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_latex_(self) -> str:
+        rows = [rf"{symbol_latex(step.quantity)} &= {step.latex}" for step in self.steps if step.latex]
+        return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row per step: quantity, value, unit, formula, latex, source; text quantities have a null value."""
+        import polars as pl
+
+        rows = [
+            (
+                step.quantity,
+                None if isinstance(step.value, str) else step.value,
+                step.unit,
+                step.formula,
+                step.latex,
+                step.source,
+            )
+            for step in self.steps
+        ]
+        schema = {"quantity": pl.String, "value": pl.Float64, "unit": pl.String}
+        texts = dict.fromkeys(("formula", "latex", "source"), pl.String)
+        return pl.DataFrame(rows, schema=schema | texts, orient="row")
+
+
+def explain(inputs: Mapping[str, Any], output: str, *, using: Mapping[str, str] | None = None) -> Explanation:
+    """Show how ``output`` follows from ``inputs``.
+
+    Parameters
+    ----------
+    inputs
+        A mapping of quantities to numbers, or a Scenario; a preset's own sources are shown beside its values.
+    output
+        The quantity to explain.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`evaluate`.
+
+    Returns
+    -------
+    Explanation
+        Steps in order of computation; the inputs that are used come first.
+
+    Raises
+    ------
+    FactorykitError
+        As :func:`evaluate` does.
+
+    Examples
+    --------
+    >>> print(explain({"accelerators": 16384, "accelerator_mtbf_s": 50_677 * 3600}, "failures_per_day"))
+    accelerator_mtbf_s = 50,677 h  [given]
+    accelerators = 16,384  [given]
+    cluster_mtbf_s = 3.09 h = accelerator_mtbf_s / accelerators
+    failures_per_day = 7.76 per day = 86400 / cluster_mtbf_s
+    """
+    evaluate(inputs, output, using=using)
+    values, rivals = checked(inputs)
+    steps = chain(values, (output,), rivals | dict(using or {}))
+    results = compute(steps, values)
+    given = leaves(steps) or (output,)
+    origins = getattr(inputs, "sources", {})
+    shown = [ExplainedStep(name, results[name], quantity(name).unit, "", "", origins.get(name, "")) for name in given]
+    return Explanation((*shown, *(_explained(step, results[step.quantity]) for step in steps)))
+
+
+def _explained(step: Step, value: float | str) -> ExplainedStep:
+    return ExplainedStep(
+        step.quantity,
+        value,
+        quantity(step.quantity).unit,
+        _with_parts(step, as_text, "; "),
+        _with_parts(step, as_latex, r",\quad "),
+        source(step.quantity),
+    )
+
+
+def _with_parts(step: Step, printed: Callable[[Term], str], joint: str) -> str:
+    """Return the formula printed, followed by the parts it uses more than once, so that nothing is written twice."""
+    *parts, (_, whole) = steps_of(step.term, "x")
+    return joint.join([printed(whole), *(f"{printed(Symbol(name))} = {printed(part)}" for name, part in parts)])
+
+
+def source(name: str) -> str:
+    """Return the references in the docstring of a formula, one after another.
+
+    >>> source("checkpoint_interval_young_s")[:14]
+    'J. W. Young, "'
+    """
+    if name not in catalogue():
+        from factorykit.model.performance.fitted import how
+
+        return how(name)
+    _, _, references = (catalogue()[name].__doc__ or "").partition("References\n    ----------\n")
+    body = references.partition("\n\n")[0]
+    entries = re.split(r"\s*\.\. \[\d+\] ", body)[1:]
+    return "; ".join(" ".join(entry.split()) for entry in entries)

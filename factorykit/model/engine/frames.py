@@ -1,0 +1,142 @@
+"""Evaluate quantities on a DataFrame or a LazyFrame: values checked, columns added, nothing collected early."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
+from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
+from factorykit.model.engine.chain import available, chain, leaves
+from factorykit.model.engine.run import columns
+from factorykit.model.performance import layout_rules as layout
+from factorykit.quantities import quantity, vocabulary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BROKEN: Final = "rule that the layout breaks"
+"""Name of the column in which a frame is told which rows hold a layout that does not work."""
+
+
+def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str]) -> Any:
+    """Return the frame wider by the outputs: see `factorykit.model.engine.evaluate.evaluate`."""
+    import polars as pl
+
+    lazy = isinstance(frame, pl.LazyFrame)
+    if not lazy and frame.height == 0:
+        raise ScenarioError("the frame has no rows; nothing can be evaluated")
+    schema = frame.collect_schema()
+    stated = list(schema)
+    if "accelerator" in schema:
+        from factorykit.model.scenario.chips import joined
+
+        frame = joined(frame)
+        schema = frame.collect_schema()
+    given = {name for name in schema if name in vocabulary()}
+    refuse_two_sayings(given, using)
+    if outputs is None:
+        outputs = available(given, using)
+    try:
+        steps = chain(given, outputs, using)
+    except MissingQuantity as error:
+        raise MissingQuantity(f"{error}{_typo(error.missing, schema)}", error.missing) from None
+    used = {*leaves(steps), *(name for name in outputs if name in given)}
+    inputs = [name for name in schema if name in used]
+    for name in inputs:
+        if quantity(name).is_text and schema[name] != pl.String:
+            raise ScenarioError(f"column {name} is {schema[name]}, not text; cast it to String")
+        if not quantity(name).is_text and not schema[name].is_numeric():
+            raise ScenarioError(f"column {name} is {schema[name]}, not numeric; cast it to Float64")
+    floats = frame.lazy().with_columns(
+        pl.col(name).cast(pl.Float64) for name in inputs if not quantity(name).is_text and schema[name] != pl.Float64
+    )
+    if lazy:
+        floats = floats.with_columns(pl.when(_holds(name)).then(pl.col(name)).alias(name) for name in inputs)
+    else:
+        _check_frame(frame, floats, inputs)  # type: ignore[arg-type]
+        agree_in_frame(floats, given, using)
+    for layer in columns(steps):
+        floats = floats.with_columns(layer)
+    computed = {step.quantity for step in steps}
+    if layout.concerns(computed):
+        floats = floats.with_columns(layout.broken({*computed, *inputs} - layout.said(inputs)).alias(BROKEN))
+        if not lazy:
+            floats = floats.collect().lazy()
+            _check_layouts(floats)
+        works = pl.col(BROKEN).is_null()
+        floats = floats.with_columns(pl.when(works).then(name).alias(name) for name in outputs if name in computed)
+    wider = floats.select(*stated, *(name for name in dict.fromkeys(outputs) if name not in stated))
+    if lazy:
+        return wider
+    found = wider.collect()
+    _judge(found, [name for name in dict.fromkeys(outputs) if name in computed and not quantity(name).is_text])
+    return found
+
+
+def _holds(name: str) -> pl.Expr:
+    """Return whether the column is within the bounds. Polars orders NaN above infinity: ``<`` refuses both."""
+    import polars as pl
+
+    row, column = quantity(name), pl.col(name)
+    if row.is_text:
+        return column.is_in(row.alternatives) if row.alternatives else column.is_not_null()
+    above = column >= row.lower if row.bounds[0] == "[" else column > row.lower
+    below = column <= row.upper if row.bounds[-1] == "]" else column < row.upper
+    return above & below if math.isfinite(row.lower) else below & column.is_finite()
+
+
+def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -> None:
+    import polars as pl
+
+    verdicts = floats.select(
+        (_holds(name) & pl.col(name).is_not_null()).all(ignore_nulls=False) for name in inputs
+    ).collect()
+    for name in inputs:
+        if not verdicts[name][0]:
+            broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
+            rows = broken.select("number of row", name).collect()
+            first, value = rows.row(0)
+            raise ScenarioError(
+                f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "
+                f"the first is row {first} with {value}{quantity(name).hint(math.nan if value is None else value)}"
+            )
+
+
+def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
+    """Refuse results that are undefined, and say which are infinite. A finite sum has neither: one look at each."""
+    sums = found.select(outputs).sum()
+    for name in (name for name in outputs if not math.isfinite(sums[name][0])):
+        undefined, infinite = found[name].is_nan(), found[name].is_infinite()
+        if undefined.any():
+            raise ScenarioError(
+                f"column {name} is undefined in {undefined.sum()} of {found.height} rows, the first is row "
+                f"{undefined.arg_max()}; change the inputs it is computed from, or leave these rows out"
+            )
+        if infinite.any():
+            warnings.warn(
+                f"column {name} is infinite in {infinite.sum()} of {found.height} rows, the first is row "
+                f"{infinite.arg_max()}; factorykit.outside says which conditions fail there",
+                FactorykitWarning,
+                stacklevel=4,
+            )
+
+
+def _check_layouts(floats: pl.LazyFrame) -> None:
+    import polars as pl
+
+    rows = floats.select(BROKEN).with_row_index("number of row").filter(pl.col(BROKEN).is_not_null()).collect()
+    if rows.height:
+        first, rule = rows.row(0)
+        raise ScenarioError(
+            f"{rows.height} rows hold a layout that does not work, the first is row {first}: {rule}, and there not; "
+            "evaluate a LazyFrame to get null there"
+        )
+
+
+def _typo(missing: Sequence[str], schema: Mapping[str, Any]) -> str:
+    strangers = [name for name in schema if name not in vocabulary()]
+    hints = [f"column {near!r} is no quantity; is it {name}?" for name in missing if (near := nearest(name, strangers))]
+    return f" ({' '.join(hints)})" if hints else ""

@@ -1,0 +1,65 @@
+"""Which rows of a frame leave the ranges in which the formulas on their way are stated to be good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from factorykit.errors import ScenarioError
+from factorykit.formulas.validity import validity
+from factorykit.model.engine.chain import chain
+from factorykit.model.engine.evaluate import Outputs, evaluate, named
+from factorykit.quantities import vocabulary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
+
+
+def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None = None) -> Frame:
+    """Say for each row which formulas on the way to the outputs leave their stated range.
+
+    Parameters
+    ----------
+    frame
+        As for :func:`factorykit.evaluate`.
+    outputs
+        One name or several.
+    using
+        Which model stands for a quantity that has rivals.
+
+    Returns
+    -------
+    DataFrame or LazyFrame
+        The frame, wider by the column ``outside``: what fails, in words, or null where every formula is within its
+        range.
+
+    Raises
+    ------
+    FactorykitError
+        As :func:`factorykit.evaluate`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> writes = pl.DataFrame({"checkpoint_write_s": [60.0, 5000.0], "cluster_mtbf_s": 1e4})
+    >>> outside(writes, "checkpoint_interval_young_s")["outside"].to_list()
+    [None, 'checkpoint_interval_young_s is good for checkpoint_write_s <= cluster_mtbf_s / 4']
+    """
+    import polars as pl
+
+    if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
+        raise ScenarioError(f"frame is {type(frame).__name__}; give a polars DataFrame or LazyFrame")
+    given = frame.collect_schema().names()
+    asked = named(outputs) or ()
+    steps = chain({name for name in given if name in vocabulary()}, asked, using)
+    stated = {step.quantity: found for step in steps if (found := validity(step.quantity))}
+    needed = sorted({name for found in stated.values() for name in found.arguments})
+    known = evaluate(frame, needed, using=using) if needed else frame
+    said = [
+        pl.when(found.condition(*map(pl.col, found.arguments)).not_()).then(pl.lit(f"{name} is good for {found.words}"))
+        for name, found in stated.items()
+    ]
+    sentence = pl.concat_str(said, separator="; ", ignore_nulls=True) if said else pl.lit("")
+    return known.select(*given, pl.when(sentence != "").then(sentence).alias("outside"))

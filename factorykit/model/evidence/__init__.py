@@ -1,0 +1,1 @@
+"""The model against the world: measured runs, measured energies, published claims and their recipes."""

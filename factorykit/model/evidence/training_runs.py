@@ -1,0 +1,508 @@
+"""Published training runs as scenarios: the columns of the ``training_runs`` table read into quantities.
+
+What a source leaves out is filled by rule, never by row: each filling is named in ``assumed``, and a row that cannot
+be filled says why in ``reason``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit import datasets
+from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.performance.fitted import constants
+from factorykit.model.performance.layout_rules import COMPUTED, check
+from factorykit.model.scenario.chips import chips, find, specification
+from factorykit.quantities import quantity, vocabulary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PRECISIONS: Final = ("nvfp4", "mxfp8", "int8", "fp8", "fp16", "bf16")
+"""Number formats as sources write them, the more special ones first."""
+COLUMNS: Final = ("id", "group", "layers", "hidden", "heads", "seq_len", "hardware", "accelerator_count")
+"""Columns without which nothing can be predicted."""
+NUMBERS: Final = frozenset(
+    {
+        *("year", "total_params", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "mlp_gated", "vocab"),
+        *(
+            "experts",
+            "top_k",
+            "moe_ffn",
+            "shared_experts",
+            "seq_len",
+            "accelerator_count",
+            "tp",
+            "pp",
+            "vp",
+            "ep",
+            "cp",
+        ),
+        *("micro_batch", "global_batch", "global_batch_tokens"),
+    }
+)
+"""Columns of numbers that a scenario is read from."""
+WHOLE: Final = NUMBERS - {"year", "total_params", "mlp_gated", "global_batch", "global_batch_tokens"}
+"""Columns of counts; a batch may be the mean of a ramp."""
+LARGEST: Final = 1e15
+"""No cell of these columns comes near it; products of larger ones could overflow."""
+TEXTS: Final = (
+    *("kind", "group", "model", "organisation", "hardware", "precision"),
+    *("recompute", "sharding", "network", "flops_basis"),
+)
+"""Columns of words."""
+SPELLINGS: Final = {"bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
+"""Number formats as frameworks write them."""
+USUAL_VOCABULARY: Final = 51_200.0
+"""Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
+GIB: Final = 2.0**30
+FIRST_LAYER: Final = 1e-9
+"""Share of layers that stands for the first one recomputed."""
+ROUNDING: Final = 1e-6
+"""Share of layers recomputed beyond the least, so that what fits does so in spite of rounding."""
+USUAL_YEAR: Final = 2024.0
+"""Software year of a run that states none, on a chip whose generation is out for a year by then; else that year."""
+LAST_FP16_YEAR: Final = 2022.0
+"""Runs in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
+OMNI_PATH_SHARE: Final = 0.34
+"""Share of its link rate that an Omni-Path network reached: 135 of 400 Gb/s between nodes of Jean Zay, measured before
+BLOOM and a year later (S. Bekman, "Machine learning engineering," 744d01e, network, Omni-Path). Its adapters leave
+messages to the processor."""
+PARTS_APART: Final = 2.0
+"""Most that the memories of two parts of one chip differ by (A100 of 40 and 80 GB); beyond it a name tells the memory
+of the host or the node, as "GH200 480GB" does."""
+MAKERS: Final = {"NVIDIA": ("NVIDIA",), "Google": ("Google",), "AMD": ("AMD",), "Intel": ("Intel", "Habana")}
+MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
+"""Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
+TENSOR_WAYS: Final = (1.0, 2.0, 4.0, 8.0)
+PIPELINE_STAGES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
+EXPERT_WAYS: Final = (1.0, 8.0, 16.0, 32.0, 64.0)
+"""Degrees that are tried where a source states no layout; operators choose the fastest that fits."""
+LAYOUT_DEGREES: Final = 5
+"""Inputs that are assumed where a source states no layout: tensor, pipeline, virtual, context and expert degree."""
+
+
+def family(group: str) -> str:
+    """Return the family of a group: the word before the first hyphen.
+
+    >>> family("mosaicml-7b")
+    'mosaicml'
+    """
+    return group.partition("-")[0]
+
+
+@cache
+def _architectures() -> Mapping[tuple[float, float, float], Mapping[str, Any]]:
+    rows = datasets.table("architectures").collect().iter_rows(named=True)
+    return {(row["hidden_size"], row["attention_heads"], row["vocabulary_size"]): row for row in rows}
+
+
+def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float | None:
+    """Return the rate per accelerator and direction that a description of a network means, or None.
+
+    >>> link_bytes_per_s("8x200 Gb/s HDR per node"), link_bytes_per_s("400 Gb/s RoCE per GPU")
+    (25000000000.0, 50000000000.0)
+    """
+    several = re.search(r"(\d+) ?x ?(\d+) Gb/s", network)
+    if several:
+        return float(several[1]) * float(several[2]) * 1e9 / 8.0 / accelerators_per_node
+    one = re.search(r"(\d+) Gb/s[^,;]* per (GPU|chip|accelerator|node)", network)
+    if not one:
+        return None
+    per_node = one[2] == "node"
+    return float(one[1]) * 1e9 / 8.0 / (accelerators_per_node if per_node else 1.0)
+
+
+def zero_stage(sharding: str) -> float:
+    """Return the ZeRO stage that a description of sharding means.
+
+    >>> zero_stage("FSDP full (ZeRO-3)"), zero_stage("distributed optimizer (ZeRO-1)"), zero_stage("none")
+    (3.0, 1.0, 0.0)
+    """
+    text = sharding.lower()
+    stated = re.search(r"zero-?(\d)", text)
+    if stated:
+        return float(stated[1])
+    if any(word in text for word in ("fsdp", "hsdp", "fully sharded")):
+        return 3.0
+    return 1.0 if "distributed optimizer" in text else 0.0
+
+
+class _Unpredictable(Exception):
+    """Why a row cannot be predicted."""
+
+
+def _precision(stated: str | None, assumed: list[str]) -> str:
+    if not stated:
+        assumed.append("precision")
+        return "bf16"
+    text = stated.lower()
+    for spelling, name in SPELLINGS.items():
+        text = text.replace(spelling, name)
+    found = next((name for name in PRECISIONS if name in text), None)
+    if found is None or found == "int8":
+        raise _Unpredictable(f"precision {stated!r} is not modelled; known are bf16, fp16, fp8, mxfp8, nvfp4")
+    return found
+
+
+def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
+    hardware = row["hardware"]
+    key = find(hardware) if hardware else None
+    if key is None:
+        raise _Unpredictable(f"hardware {hardware!r} is no accelerator of the table")
+    try:
+        chip: dict[str, Any] = dict(specification(key, precision))
+    except FactorykitError as error:
+        raise _Unpredictable(str(error)) from None
+    memory = re.search(r"(\d+) ?GB", hardware)
+    if memory and float(memory[1]) * 1e9 <= PARTS_APART * chip["accelerator_memory_bytes"]:
+        chip["accelerator_memory_bytes"] = float(memory[1]) * 1e9
+    half = (
+        *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s"),
+        *("accelerator_memory_bytes", "memory_bytes_per_s"),
+    )
+    if "GCD" in hardware:
+        chip |= {name: 0.5 * chip[name] for name in half}
+    watts = re.search(r"(\d+) ?W\b", hardware)
+    design = chips()[key]["tdp_w"]
+    chip["power_limit_share"] = float(watts[1]) / design if watts and design else 1.0
+    network = row.get("network") or ""
+    cut = re.search(r"NVLink cut to (\d+) GB/s", network)
+    if cut:
+        chip["scale_up_bytes_per_s"] = float(cut[1]) * 0.5e9
+    stated = link_bytes_per_s(network)
+    if stated:
+        chip["scale_out_bytes_per_s"] = stated
+    chip["scale_out_share"] = OMNI_PATH_SHARE if "Omni-Path" in network else constants()["scale_out_share"]
+    return {**chip, "accelerator": key}
+
+
+def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
+    layers, hidden, heads = (float(row[name]) for name in ("layers", "hidden", "heads"))
+    experts = float(row.get("experts") or 0)
+    known = _architectures().get((hidden, heads, float(row.get("vocab") or 0)), {})
+    public = known if row.get("kv_heads") is None and experts > 1 else {}
+    if row.get("vocab") is None:
+        assumed.append("vocabulary_size")
+    head = float(row.get("head_dim") or public.get("head_size") or hidden / heads)
+    expert_width = float(row.get("moe_ffn") or 0)
+    width = float(row.get("ffn") or 0) or (expert_width if experts > 1 else 0.0)
+    if not width:
+        width = 4.0 * hidden
+        assumed.append("ffn_size")
+    return {
+        "layers": layers,
+        "hidden_size": hidden,
+        "attention_heads": heads,
+        "kv_heads": float(row.get("kv_heads") or public.get("kv_heads") or heads),
+        "head_size": head,
+        "rope_head_size": float(public.get("rope_head_size") or 0),
+        "value_head_size": float(public.get("value_head_size") or head),
+        "attention_window": float(known.get("attention_window") or 0),
+        "windowed_layers_share": float(known.get("windowed_layers_share") or 0),
+        "query_rank": float(public.get("query_rank") or 0),
+        "kv_rank": float(public.get("kv_rank") or 0),
+        "ffn_size": width,
+        "gated_ffn": float(row.get("mlp_gated") or 0),
+        "vocabulary_size": float(row.get("vocab") or USUAL_VOCABULARY),
+        "tied_embeddings": 0.0 if row.get("mlp_gated") else 1.0,
+        "experts": experts,
+        "experts_per_token": float(row.get("top_k") or 0),
+        "shared_experts": float(row.get("shared_experts") or 0),
+        "expert_ffn_size": expert_width or width,
+        "dense_layers": min(float(public.get("dense_layers") or 0), layers - 1.0),
+        "mtp_layers": 0.0,
+        "sequence_length": float(row["seq_len"]),
+    }
+
+
+def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
+    count = float(row["accelerator_count"])
+    if row.get("tp") is None and row.get("pp") is None:
+        assumed.append("layout")
+    tensor, pipeline, context = (1.0 if row.get(name) is None else row[name] for name in ("tp", "pp", "cp"))
+    if min(tensor, pipeline, context) < 1.0:
+        raise _Unpredictable(f"tp {tensor:g}, pp {pipeline:g}, cp {context:g}: a degree is less than one")
+    replicas = count / (tensor * pipeline * context)
+    if replicas < 1 or replicas != math.floor(replicas):
+        raise _Unpredictable(
+            f"tp {tensor:g} times pp {pipeline:g} times cp {context:g} does not divide {count:g} chips"
+        )
+    if row["heads"] % tensor:
+        raise _Unpredictable(f"{row['heads']:g} heads do not divide by tp {tensor:g}")
+    if pipeline > float(row["layers"]):
+        raise _Unpredictable(f"pp {pipeline:g} is more than {row['layers']:g} layers")
+    spread = float(row.get("ep") or 1)
+    if (count / pipeline) % spread:
+        raise _Unpredictable(f"ep {spread:g} does not divide the {count / pipeline:g} chips of a stage")
+    chunks = float(row.get("vp") or 1)
+    if pipeline > 1.0 and pipeline * chunks > row["layers"]:
+        raise _Unpredictable(f"pp {pipeline:g} times vp {chunks:g} is more than {row['layers']:g} layers")
+    batch = row.get("global_batch") or (
+        row["global_batch_tokens"] / row["seq_len"] if row.get("global_batch_tokens") else None
+    )
+    if not batch:
+        raise _Unpredictable("no global batch is stated")
+    if batch < replicas:
+        if "layout" not in assumed or replicas % batch:
+            raise _Unpredictable(f"a batch of {batch:g} sequences is less than {replicas:g} data-parallel copies")
+        context *= replicas / batch
+    alone = tensor * pipeline * context == 1.0
+    if row.get("sharding"):
+        stage = zero_stage(row["sharding"])
+    else:
+        unstated = alone and "layout" in assumed
+        stage = 3.0 if unstated else 1.0 if year >= 2023 else 0.0
+        assumed.append("zero_stage")
+    return {
+        "accelerators": count,
+        "tensor_parallel": tensor,
+        "pipeline_parallel": pipeline,
+        "context_parallel": context,
+        "expert_parallel": spread,
+        "expert_tensor_parallel": 1.0,
+        "virtual_stages": chunks,
+        "global_batch_size": float(batch),
+        "zero_stage": stage,
+        "schedule": "1f1b",
+    }
+
+
+def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: list[str]) -> list[float]:
+    replicas = layout["accelerators"] / (
+        layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["context_parallel"]
+    )
+    per_replica = layout["global_batch_size"] / replicas
+    if row.get("micro_batch"):
+        return [min(float(row["micro_batch"]), per_replica)]
+    assumed.append("micro_batch_size")
+    return [float(size) for size in MICRO_BATCHES if per_replica % size == 0] or [1.0]
+
+
+def scenarios(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield for each row the scenarios that it may mean, or one dict with a ``reason``.
+
+    Each dict has ``row`` (its number), ``group``, ``family``, ``assumed`` (a sentence) and the quantities of a step.
+    """
+    for number, row in enumerate(rows.iter_rows(named=True)):
+        group = row.get("group") or ""
+        base: dict[str, Any] = {"row": number, "family": family(group)}
+        try:
+            yield from [{**base, **_checked(scenario)} for scenario in _read(row)]
+        except (_Unpredictable, ScenarioError) as why:
+            yield {**base, "reason": str(why)}
+
+
+def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
+    for name, value in scenario.items():
+        if name in vocabulary():
+            quantity(name).check(value)
+    check({name: value for name, value in scenario.items() if name not in COMPUTED})
+    return scenario
+
+
+def _read_number(row: Mapping[str, Any], name: str) -> float | None:
+    cell = row.get(name)
+    if cell is None or cell == "":
+        return None
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        raise _Unpredictable(f"{name} {cell!r} is no number") from None
+    if not abs(number) < LARGEST:
+        raise _Unpredictable(f"{name} {number:g} is no number of a training run")
+    if name in WHOLE and number % 1.0:
+        raise _Unpredictable(f"{name} {number:g} is not whole")
+    return number
+
+
+def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the scenarios that a row may mean: one, or many where it states no layout and its chips may have any.
+
+    On TPUs, and where a row tells its sharding, weights are sharded and models left whole.
+    """
+    key = find(row.get("hardware") or "")
+    stated = any(row.get(name) not in (None, "") for name in ("tp", "pp", "sharding"))
+    if stated or key is None or chips()[key]["kind"] == "TPU":
+        return _scenarios(row, [])
+    found, reasons = [], []
+    for ways, stages, spread in itertools.product(TENSOR_WAYS, PIPELINE_STAGES, _expert_ways(row)):
+        try:
+            found += _scenarios({**row, "tp": ways, "pp": stages, "ep": spread}, ["layout"])
+        except _Unpredictable as reason:
+            reasons.append(reason)
+    if not found:
+        raise reasons[0]
+    return found
+
+
+def _expert_ways(row: Mapping[str, Any]) -> list[float]:
+    experts = _read_number(row, "experts") or 0.0
+    return [ways for ways in EXPERT_WAYS if ways == 1.0 or (experts > 1.0 and experts % ways == 0)]
+
+
+def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
+    if row.get("kind") not in (None, "throughput", "mlperf"):
+        raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
+    row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
+    missing = [name for name in COLUMNS[2:] if row.get(name) in (None, "")]
+    if (row.get("experts") or 0.0) > 1.0 and row.get("top_k") is None:
+        missing.append("top_k")
+    if missing:
+        raise _Unpredictable(f"{', '.join(missing)} not stated")
+    for name in COLUMNS[2:]:
+        if name in NUMBERS and row[name] < 1.0:
+            raise _Unpredictable(f"{name} {row[name]:g} is less than one")
+    if "lora" in f"{row.get('group')} {row.get('model')}".lower():
+        raise _Unpredictable("low-rank adaptation trains a part of the weights, which is not modelled")
+    precision = _precision(row.get("precision"), assumed)
+    chip = _chip(row, precision)
+    shape = _architecture(row, assumed)
+    if row.get("year") is None:
+        assumed.append("software_year")
+    year = float(row.get("year") or max(USUAL_YEAR, math.floor(chip["chip_year"]) + 1.0))
+    if precision == "fp16":
+        year = min(year, LAST_FP16_YEAR)
+    layout = _layout(row, year, assumed)
+    recompute = (row.get("recompute") or "").lower()
+    stated = next((word for word in ("full", "selective", "none") if recompute.startswith(word)), None)
+    if recompute.startswith("minimal"):
+        stated = "selective"
+    if stated is None:
+        assumed.append("recompute")
+    if row.get("vp") is None and layout["pipeline_parallel"] > 1 and stated is None and year >= 2023:
+        assumed.append("virtual_stages")
+    organisation = row.get("organisation") or ""
+    vendor = chips()[str(chip["accelerator"])]["vendor"]
+    text = f"{row.get('precision')} {row.get('sharding')}".lower()
+    gradients = (
+        6.0
+        if "fp32 gradient accumulation" in text
+        else 2.0
+        if precision == "fp16" or layout["zero_stage"] >= 2
+        else 4.0
+    )
+    common = {
+        **chip,
+        **shape,
+        **layout,
+        "precision": precision,
+        "recompute": stated or "none",
+        "recompute_stated": stated is not None,
+        "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
+        "gradient_bytes_per_parameter": gradients,
+        "sequence_parallel": 1.0 if year >= 2023 or "sequence" in recompute or stated == "selective" else 0.0,
+        "software_year": year,
+        "tuned": float(
+            organisation != "Google Cloud" and any(n in organisation for n in MAKERS.get(vendor, (vendor,)))
+        ),
+    }
+    found = []
+    for size in _micro_batches(row, layout, assumed):
+        replicas = layout["accelerators"] / (
+            layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["context_parallel"]
+        )
+        count = max(layout["global_batch_size"] / (size * replicas), 1.0)
+        chunks = layout["virtual_stages"]
+        if "virtual_stages" in assumed and count % layout["pipeline_parallel"] == 0:
+            deep = math.ceil(shape["layers"] / layout["pipeline_parallel"])
+            chunks = float(deep if deep <= 8 else math.ceil(deep / 2))
+        found.append({**common, "micro_batch_size": size, "micro_batches": count, "virtual_stages": chunks})
+    names = list(dict.fromkeys(assumed))
+    inputs = float(len(names) + (LAYOUT_DEGREES - 1 if "layout" in names else 0))
+    return [{**one, "assumed_inputs": inputs, "assumed": ", ".join(names)} for one in found]
+
+
+def positive(rows: pl.DataFrame, name: str, most: float = LARGEST) -> pl.Expr:
+    """Return a column as numbers above zero and up to ``most``; what a row states otherwise, or not, is null."""
+    import polars as pl
+
+    number = (pl.col(name) if name in rows.columns else pl.lit(None)).cast(pl.Float64, strict=False)
+    return pl.when((number > 0.0) & (number <= most)).then(number)
+
+
+def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
+    """Return the measured time of a step: printed, or batch tokens over throughput, or batch FLOP over the FLOP rate.
+
+    Where only a FLOP rate, an MFU or an HFU is printed, the whole attention square is counted, as most such sources
+    do, MFU is of the dense 16-bit peak, and what counts the hardware's FLOP holds the recomputed forward pass. Such a
+    rate needs the row's scenario, from ``ready``. A cell that is no positive number measures nothing, nor does a rate
+    above the peak.
+    """
+    import polars as pl
+
+    def column(name: str, most: float = LARGEST) -> pl.Expr:
+        return positive(rows, name, most)
+
+    basis = pl.col("flops_basis") if "flops_basis" in rows.columns else pl.lit(None, dtype=pl.String)
+    of_hardware = (basis == "hardware") | (column("tflops_per_gpu").is_null() & column("mfu", 1.0).is_null())
+    batch_tokens = pl.coalesce(column("global_batch_tokens"), column("global_batch") * column("seq_len"))
+    rate = column("tokens_per_s_per_gpu") * column("accelerator_count")
+    printed = rows.select(
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
+        pl.coalesce(column("step_time_s"), batch_tokens / rate).alias("printed_s"),
+        (batch_tokens / column("accelerator_count")).alias("tokens"),
+        (column("tflops_per_gpu") * 1e12).alias("flop_per_s"),
+        pl.coalesce(column("mfu", 1.0), column("hfu", 1.0)).alias("utilization"),
+        of_hardware.alias("of_hardware"),
+    )
+    if ready.is_empty():
+        return printed["printed_s"].alias("measured_s")
+    counted = evaluate(ready.unique("row", keep="first", maintain_order=True), ["model_flop_per_token_full_attention"])
+    wide = printed.join(counted, on="row", how="left", maintain_order="left")
+    passes = 1.0 + pl.when("of_hardware").then(pl.col("recompute_share") / 3.0).otherwise(0.0)
+    achieved = pl.coalesce("flop_per_s", pl.col("utilization") * pl.col("peak_16bit_flop_per_s"))
+    possible = pl.when(achieved <= pl.col("peak_flop_per_s")).then(achieved)
+    derived = pl.col("tokens") * pl.col("model_flop_per_token_full_attention") * passes / possible
+    return wide.select(pl.coalesce("printed_s", derived).alias("measured_s"))["measured_s"]
+
+
+def _tied(ready: pl.DataFrame) -> pl.DataFrame:
+    """Return the scenarios with one embedding or two, whichever meets the stated number of parameters better."""
+    import polars as pl
+
+    counted = {
+        tied: evaluate(ready.with_columns(tied_embeddings=pl.lit(tied)), "parameters")["parameters"]
+        for tied in (0.0, 1.0)
+    }
+    stated = pl.col("stated_parameters")
+    nearer = ((pl.lit(counted[1.0]) - stated).abs() < (pl.lit(counted[0.0]) - stated).abs()).cast(pl.Float64)
+    return ready.with_columns(pl.coalesce(nearer, "tied_embeddings").alias("tied_embeddings")).drop("stated_parameters")
+
+
+def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the scenarios of the rows with their recomputation settled, and the rows that have none with the reason.
+
+    Where a source does not state recomputation, the least share of layers that lets the run fit is recomputed. The
+    first recomputed layer costs room of its own, so the straight line to all layers starts just above none.
+    """
+    import polars as pl
+
+    every = list(scenarios(rows))
+    reasons = pl.DataFrame(
+        [{"row": one["row"], "family": one["family"], "reason": one["reason"]} for one in every if "reason" in one],
+        schema={"row": pl.Int64, "family": pl.String, "reason": pl.String},
+    )
+    predictable = [one for one in every if "reason" not in one]
+    types = {"row": pl.Int64, "stated_parameters": pl.Float64}
+    ready = pl.DataFrame(predictable, infer_schema_length=None, schema_overrides=types if predictable else {})
+    if ready.is_empty():
+        return ready, reasons
+    peak = "memory_peak_bytes"
+    plain = _tied(ready.drop("accelerator"))
+    none, first, full = (
+        evaluate(plain.with_columns(recompute_share=pl.lit(share)), peak)[peak] for share in (0.0, FIRST_LAYER, 1.0)
+    )
+    room = ready["accelerator_memory_bytes"]
+    line = ((first - room) / (first - full).clip(1.0) + ROUNDING).clip(FIRST_LAYER, 1.0)
+    least = pl.select(pl.when(none <= room).then(0.0).otherwise(line)).to_series()
+    share = pl.select(
+        pl.when(ready["recompute_stated"]).then((ready["recompute"] == "full").cast(pl.Float64)).otherwise(least)
+    ).to_series()
+    return plain.with_columns(share.alias("recompute_share")), reasons

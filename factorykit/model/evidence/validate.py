@@ -1,0 +1,197 @@
+"""The performance model against measured runs: one row a run, misses included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit import datasets
+from factorykit.errors import DatasetError, ScenarioError, unknown
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.evidence.training_runs import COLUMNS, GIB, NUMBERS, TEXTS, measured_step_s, positive, prepared
+from factorykit.model.performance.fitted import constants
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OUTPUTS: Final = (
+    "step_s",
+    "step_low_s",
+    "step_high_s",
+    "memory_weights_bytes",
+    "memory_activations_bytes",
+    "memory_workspace_bytes",
+    "memory_reserve_bytes",
+    "memory_peak_bytes",
+    "fits",
+    "predicted_mfu",
+)
+TERMS: Final = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes", "memory_reserve_bytes")
+MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
+
+
+def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.DataFrame:
+    """Predict measured training runs and compare.
+
+    Parameters
+    ----------
+    rows
+        A polars frame with the columns of the ``training_runs`` table, as many of them as there are; the shipped
+        table by default. Names of hardware, precisions and empty cells are read as in that table.
+    leave_family_out
+        Whether a row is predicted with constants that were found without its family (the word of ``group`` before the
+        first hyphen). By default so for the shipped table, and not for other rows, which no constant has seen.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a run, in the order given: ``id``, ``group``, ``family``, ``accelerator_count``, ``step_s``,
+        ``step_low_s`` and ``step_high_s`` [s], ``memory_peak_bytes`` [byte], ``memory_binding`` (the largest term),
+        ``fits``, ``predicted_mfu``, ``measured_s`` [s] (null where a row states no possible one), ``error`` (predicted
+        over measured, less one), ``memory_error``, ``assumed`` (what the row leaves open and a rule filled),
+        ``reason`` (why nothing is predicted; null otherwise).
+
+    Raises
+    ------
+    ScenarioError
+        If ``rows`` is no frame, is empty, has none of the columns that a prediction needs, or has lists in one.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> run = {"hardware": "H100-80GB SXM", "accelerator_count": 64, "layers": 80, "hidden": 8192, "heads": 64}
+    >>> run |= {"kv_heads": 8, "ffn": 28672, "mlp_gated": 1, "vocab": 128256, "seq_len": 8192, "tp": 4, "pp": 4}
+    >>> run |= {"cp": 2, "vp": 5, "micro_batch": 1, "global_batch": 128, "precision": "bf16", "year": 2025}
+    >>> validate(pl.DataFrame([run])).select(pl.col("step_s").round(), "reason")
+    shape: (1, 2)
+    ┌────────┬────────┐
+    │ step_s ┆ reason │
+    │ ---    ┆ ---    │
+    │ f64    ┆ str    │
+    ╞════════╪════════╡
+    │ 17.0   ┆ null   │
+    └────────┴────────┘
+    """
+    import polars as pl
+
+    shipped = rows is None
+    frame = _frame(datasets.table("training_runs") if shipped else rows)
+    left_out = shipped if leave_family_out is None else leave_family_out
+    ready, reasons = prepared(frame)
+    told = frame.select(
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
+        *[
+            (pl.col(name) if name in frame.columns else pl.lit(None)).alias(name)
+            for name in ("id", "group", "accelerator_count")
+        ],
+        positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
+    ).with_columns(measured_s=measured_step_s(frame, ready))
+    predicted = _predicted(ready, left_out) if ready.height else _nothing()
+    wide = told.join(predicted, on="row", how="left", maintain_order="left").join(
+        reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
+    )
+    return wide.select(
+        "id",
+        "group",
+        pl.coalesce("family", "unpredicted_family").alias("family"),
+        "accelerator_count",
+        "step_s",
+        "step_low_s",
+        "step_high_s",
+        "memory_peak_bytes",
+        "memory_binding",
+        "fits",
+        "predicted_mfu",
+        "measured_s",
+        (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error"),
+        (pl.col("memory_peak_bytes") / (pl.col("measured_gib") * GIB) - 1.0).alias("memory_error"),
+        "assumed",
+        "reason",
+    )
+
+
+def _frame(rows: Any) -> pl.DataFrame:
+    import polars as pl
+
+    if not isinstance(rows, (pl.DataFrame, pl.LazyFrame)):
+        raise ScenarioError(f"rows are {type(rows).__name__}; give a polars frame with the columns of training_runs")
+    frame = rows.lazy().collect()
+    if frame.height == 0:
+        raise ScenarioError("the frame has no rows; nothing can be validated")
+    needed = COLUMNS[2:]
+    if not set(needed) & set(frame.columns):
+        hint = unknown("column", frame.columns[0] if frame.columns else "", needed)
+        raise ScenarioError(f"the frame has none of the columns {', '.join(needed)}; {hint}")
+    read = [name for name in (*TEXTS, *NUMBERS, *MEASURED) if name in frame.columns]
+    for name in read:
+        if frame.schema[name].is_nested():
+            raise ScenarioError(f"column {name} is {frame.schema[name]}; give one number or text a row")
+    texts = [name for name in read if name in TEXTS or not frame.schema[name].is_numeric()]
+    return frame.with_columns(pl.col(texts).cast(pl.String, strict=False).str.strip_chars())
+
+
+def _nothing() -> pl.DataFrame:
+    import polars as pl
+
+    numbers = dict.fromkeys((*OUTPUTS[:3], "memory_peak_bytes", "fits", "predicted_mfu"), pl.Float64)
+    texts = {"family": pl.String, "assumed": pl.String, "memory_binding": pl.String}
+    return pl.DataFrame(schema={"row": pl.Int64, **texts, **numbers})
+
+
+def _predicted(ready: pl.DataFrame, left_out: bool) -> pl.DataFrame:
+    """Return one row a run: of its scenarios the fastest that fits, otherwise the one that lacks least memory."""
+    import polars as pl
+
+    if left_out:
+        names = [name for name, value in constants().items() if value != constants(_any_family())[name]]
+        found = [{"family": family, **{n: constants(family)[n] for n in names}} for family in ready["family"].unique()]
+        ready = ready.join(pl.DataFrame(found), on="family", how="left", maintain_order="left")
+        ready = ready.with_columns((pl.col("evidence_families") - 1.0).clip(0.0))
+    wide = evaluate(ready, OUTPUTS)
+    binding = pl.concat_list(TERMS).list.arg_max()
+    wide = wide.with_columns(
+        binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String).alias("memory_binding"),
+        (pl.col("memory_peak_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0).alias("over"),
+    )
+    best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
+    return best.select("row", "family", "assumed", "memory_binding", *[n for n in OUTPUTS if n not in TERMS])
+
+
+def _any_family() -> str:
+    rows = datasets.table("performance_constants").filter(left_out="all_in").collect()
+    if rows.is_empty():
+        raise DatasetError("performance_constants: no row with left_out = all_in; run benchmarks/fit_performance.py")
+    every = datasets.table("performance_constants").select("left_out").unique(maintain_order=True).collect()
+    return str(every["left_out"][-1])
+
+
+def errors(validated: pl.DataFrame, by: str = "family") -> pl.DataFrame:
+    """Return how far predictions miss, one row per value of ``by``, most rows first.
+
+    Parameters
+    ----------
+    validated
+        What :func:`validate` returned.
+    by
+        ``family``, ``group``, or any column joined to it.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``by``, ``rows``, ``median_error`` (signed), ``median_absolute_error``, ``p90_absolute_error``, and
+        ``coverage``: the share of measured times within the 90 % interval.
+    """
+    import polars as pl
+
+    inside = pl.col("measured_s").is_between("step_low_s", "step_high_s")
+    seen = validated.filter(pl.col("error").is_not_null())
+    return (
+        seen.group_by(by)
+        .agg(
+            pl.len().cast(pl.Float64).alias("rows"),
+            pl.col("error").median().alias("median_error"),
+            pl.col("error").abs().median().alias("median_absolute_error"),
+            pl.col("error").abs().quantile(0.9, "linear").alias("p90_absolute_error"),
+            inside.mean().alias("coverage"),
+        )
+        .sort("rows", by, descending=[True, False])
+    )

@@ -1,0 +1,1 @@
+"""Renting, owning and what compute costs over the years."""

@@ -1,0 +1,144 @@
+"""One run at many providers: what it costs at each, and which of them can take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit import datasets
+from factorykit.errors import ScenarioError
+from factorykit.model.engine.evaluate import checked, evaluate
+from factorykit.quantities import vocabulary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NEVER_S: Final = 1e15
+"""Stands for capacity that is never taken away: 30 million years between reclaims. [s]"""
+PRICE: Final = "rental_usd_per_accelerator_h"
+OUTPUTS: Final = ("spot_goodput", "egress_cost_usd", "offer_cost_usd")
+TEXTS: Final = ("provider", "kind")
+
+
+def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: bool = True) -> pl.DataFrame:
+    """Price a run at every offer, cheapest first.
+
+    Parameters
+    ----------
+    run
+        Quantities of the run: ``accelerators``, what leads to ``training_s``, ``accelerator_mtbf_s``,
+        ``checkpoint_write_s``, ``restart_s``, ``downtime_s``, and what leads to ``transfer_bytes`` where an offer has a
+        price of egress. ``spot_goodput="spot_tiered_goodput"`` counts with near and far checkpoints.
+    offers
+        One row per offer: ``provider``, ``rental_usd_per_accelerator_h``, and where known ``kind``,
+        ``offered_accelerators`` (null: enough), ``spot_reclaim_mtbf_s`` (null: never taken away),
+        ``egress_usd_per_byte`` (null: nothing to pay; the price where the data lie now). Any other quantity takes the
+        place of the run's own. By default what the table lists on demand for the chip ``accelerator`` of the run, H100
+        SXM where it names none: the cheapest form of each provider.
+    whole
+        A synchronous run needs all accelerators at one provider. If false, the work is many small jobs, and they go to
+        the offers with the cheapest progress first, until all accelerators are found.
+
+    Returns
+    -------
+    DataFrame
+        One row per offer: ``provider``, ``kind``, ``rental_usd_per_accelerator_h``, ``taken`` (accelerators it gives),
+        ``spot_goodput``, ``egress_cost_usd``, ``offer_cost_usd`` (of what it takes), ``over_cheapest`` (cost of a unit
+        of work over the cheapest that takes any, less one), ``reason`` where it takes none. Offers that take none are
+        last.
+
+    Raises
+    ------
+    ScenarioError, FactorykitError
+        If a column is missing, offers are empty, or a value is refused.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> run = {"accelerators": 1024.0, "training_s": 1e6, "accelerator_mtbf_s": 1.8e8, "checkpoint_write_s": 60.0}
+    >>> run |= {"restart_s": 600.0, "downtime_s": 0.0, "transfer_bytes": 1e13}
+    >>> offers = pl.DataFrame({"provider": ["a", "b"], "rental_usd_per_accelerator_h": [2.0, 3.0]})
+    >>> rent(run, offers.with_columns(offered_accelerators=pl.Series([512.0, None])))["provider"].to_list()
+    ['b', 'a']
+    """
+    import polars as pl
+
+    values, rivals = checked(run)
+    if "accelerators" not in values:
+        raise ScenarioError("the run has no accelerators; give how many it needs")
+    wanted = float(values["accelerators"])
+    offers = _listed(str(values.get("accelerator", "h100_sxm"))) if offers is None else offers
+    rows = _completed(offers, wanted)
+    given = (pl.lit(value).alias(name) for name, value in values.items() if name not in rows.columns)
+    asked = rows.with_columns(*given, pl.col(PRICE).alias("spot_usd_per_accelerator_h"))
+    priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals)
+    placed = _whole(priced, wanted) if whole else _spread(priced, wanted)
+    takes = pl.col("taken") > 0.0
+    least = pl.col("unit_usd").filter(takes).min()
+    hours_usd = (pl.col("offer_cost_usd") - pl.col("egress_cost_usd")) * pl.col("taken") / wanted
+    return placed.with_columns(
+        offer_cost_usd=pl.when(takes).then(hours_usd + pl.col("egress_cost_usd")),
+        over_cheapest=(pl.col("unit_usd") - least) / least,
+        reason=pl.when(~takes).then("reason"),
+    ).select(*TEXTS, PRICE, "taken", *OUTPUTS, "over_cheapest", "reason")
+
+
+def _whole(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
+    """Return the offers by the cost of the run, those first that have all the accelerators."""
+    import polars as pl
+
+    has = pl.col("offered_accelerators").cast(pl.Int64)
+    rows = priced.with_columns(
+        unit_usd="offer_cost_usd",
+        taken=pl.col("offer_fits") * wanted,
+        reason=pl.format("has {} accelerators, the run needs {}", has, pl.lit(int(wanted))),
+    )
+    return rows.sort(-pl.col("offer_fits"), "unit_usd", maintain_order=True)
+
+
+def _spread(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
+    """Return the offers by the cost of progress, each giving what those before it leave to find."""
+    import polars as pl
+
+    has = pl.col("offered_accelerators")
+    there = float(priced["offered_accelerators"].sum())
+    if there < wanted:
+        raise ScenarioError(f"the offers have {there:g} accelerators together, the work needs {wanted:g}; add offers")
+    rows = priced.with_columns(unit_usd=pl.col(PRICE) / pl.col("spot_goodput"), reason=pl.lit("cheaper offers suffice"))
+    found_before = has.cum_sum() - has
+    return rows.sort("unit_usd", maintain_order=True).with_columns(
+        taken=pl.min_horizontal((wanted - found_before).clip(0.0), has)
+    )
+
+
+def _listed(accelerator: str) -> pl.DataFrame:
+    import polars as pl
+
+    offers = datasets.table("rental_offers").filter(accelerator=accelerator, kind="on demand").collect()
+    if offers.is_empty():
+        raise ScenarioError(f"no provider of the table rental_offers has {accelerator!r} on demand; give offers")
+    return offers.group_by("provider", "kind", maintain_order=True).agg(pl.col(PRICE).min())
+
+
+def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
+    """Return the offers with what they leave unsaid: enough accelerators, never taken away, nothing to pay to move."""
+    import polars as pl
+
+    if not isinstance(offers, pl.DataFrame):
+        raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
+    for name in ("provider", PRICE):
+        if name not in offers.columns:
+            raise ScenarioError(f"offers have no column {name}; give provider, {PRICE} and what else is known")
+    if offers.is_empty():
+        raise ScenarioError("offers have no rows; give at least one")
+    egress = "egress_usd_per_byte" if "egress_usd_per_byte" in offers.columns else "egress_cost_usd"
+    unsaid = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}
+    missing = [pl.lit(None, pl.Float64).alias(name) for name in unsaid if name not in offers.columns]
+    kind = [] if "kind" in offers.columns else [pl.lit(None, pl.String).alias("kind")]
+    rows = offers.with_columns(*missing, *kind)
+    known = [name for name in rows.columns if name in vocabulary()]
+    for name, dtype in rows.select(*unsaid).schema.items():
+        if not dtype.is_numeric() and dtype != pl.Null:
+            raise ScenarioError(f"column {name} is {dtype}, not numeric; cast it to Float64")
+    filled = (pl.col(name).cast(pl.Float64).fill_null(value) for name, value in unsaid.items())
+    return rows.select(*TEXTS, *known).with_columns(filled)

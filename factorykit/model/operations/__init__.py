@@ -1,0 +1,1 @@
+"""Runs and clusters over time: simulated, scheduled, loaded."""

@@ -1,0 +1,249 @@
+"""What a simulated run does when nothing fails, and what can fail: causes, tiers, planned stops, checked when made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from factorykit.borders import whole
+from factorykit.constants import SECONDS_PER_HOUR
+from factorykit.errors import MissingQuantity, ScenarioError
+from factorykit.formulas.checkpoint_runtime import checkpoint_failures
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.uncertainty.distributions import Distribution
+from factorykit.quantities import is_number, quantity
+
+Law = Distribution | float
+"""How long something takes: a distribution of seconds with a quantile function, or a number of seconds."""
+
+MOST_FAILURES = 100_000
+"""Expected failures of one run above which it counts as never ending."""
+NEEDED = ("training_s", "checkpoint_interval_s", "checkpoint_write_s", "cluster_mtbf_s", "restart_s", "downtime_s")
+
+
+def _share(owner: str, name: str, value: float) -> None:
+    if not is_number(value) or not 0.0 <= value < 1.0:
+        raise ScenarioError(f"{owner}: {name} = {value!r} is outside [0, 1); give a fraction, e.g. 0.01")
+
+
+def _seconds(owner: str, name: str, value: float, least: float = 0.0) -> None:
+    if not is_number(value) or not least <= value < math.inf:
+        raise ScenarioError(f"{owner}: {name} = {value!r} is outside [{least:g}, inf); give seconds")
+
+
+def _law(owner: str, name: str, law: Any) -> None:
+    if isinstance(law, Distribution):
+        low, middle = float(law.ppf(1e-6)), float(law.ppf(0.5))
+        if not 0.0 <= low <= middle < math.inf:
+            raise ScenarioError(f"{owner}: {name} reaches {low:g} s; times are 0 or more and finite")
+    else:
+        _seconds(owner, name, law)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause of failures.
+
+    Parameters
+    ----------
+    name
+        What fails.
+    weight
+        Rate of this cause relative to the others; counts of a failure table serve.
+    repair_s
+        Time until the failed node is back, as a law or a number [s]; None if no node is taken, as for software.
+    destroys
+        How many of the nearest tiers lose their copy with it: 0 if the node lives on, 1 if its own storage goes.
+    """
+
+    name: str
+    weight: float = 1.0
+    repair_s: Law | None = None
+    destroys: int = 0
+
+    def __post_init__(self) -> None:
+        owner = f"Cause({self.name!r})"
+        if not (is_number(self.weight) and 0.0 <= self.weight < math.inf):
+            raise ScenarioError(f"{owner}: weight = {self.weight!r} is outside [0, inf); a count or a rate")
+        whole("destroys", self.destroys)
+        if self.repair_s is not None:
+            _law(owner, "repair_s", self.repair_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A place for checkpoints; tiers are given the nearest first.
+
+    Parameters
+    ----------
+    name
+        Where the copy lies.
+    write_s
+        Time the job stands still for a checkpoint here, on top of the nearer tiers. [s]
+    restore_s
+        Time to read it back, on top of ``restart_s`` of the scenario. [s]
+    every
+        Checkpoints of the next nearer tier per checkpoint of this one; 1 for the nearest.
+    lag_s
+        Time after the write until the copy can be read back. [s]
+    corrupt_probability
+        Chance that the copy cannot be read when it is needed; then the next tier serves, and in the last tier an
+        older copy.
+    """
+
+    name: str
+    write_s: float
+    restore_s: float = 0.0
+    every: int = 1
+    lag_s: float = 0.0
+    corrupt_probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        owner = f"Tier({self.name!r})"
+        for name in ("write_s", "restore_s", "lag_s"):
+            _seconds(owner, name, getattr(self, name))
+        if whole("every", self.every) < 1:
+            raise ScenarioError(f"{owner}: every = {self.every!r} is below 1")
+        _share(owner, "corrupt_probability", self.corrupt_probability)
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Planned stops: the job saves, stands still for ``duration_s``, restarts, and runs on for ``every_s``."""
+
+    every_s: float
+    duration_s: float
+
+    def __post_init__(self) -> None:
+        _seconds("Maintenance", "every_s", self.every_s, least=1.0)
+        _seconds("Maintenance", "duration_s", self.duration_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run does when nothing fails, and what can fail."""
+
+    training_s: float
+    interval_s: float
+    mtbf_s: float
+    restart_s: float
+    downtime_s: float
+    usd_per_s: float | None
+    causes: tuple[Cause, ...]
+    tiers: tuple[Tier, ...]
+    gap_s: Distribution | None
+    spare_nodes: int | None
+    restart_failure_probability: float
+    protected_restart: bool
+    maintenance: Maintenance | None
+    is_plain: bool
+
+    @property
+    def blocks(self) -> tuple[float, ...]:
+        """Length of a block of each tier: what lies between two of its checkpoints."""
+        lengths = [self.interval_s + self.tiers[0].write_s]
+        for tier in self.tiers[1:]:
+            lengths.append(lengths[-1] * tier.every + tier.write_s)
+        return tuple(lengths)
+
+    @property
+    def segments(self) -> tuple[int, float]:
+        """Whole segments, and the work of a shorter last one."""
+        exact = self.training_s / self.interval_s
+        count = round(exact) if math.isclose(exact, round(exact), rel_tol=1e-12, abs_tol=1e-9) else math.floor(exact)
+        return count, max(self.training_s - count * self.interval_s, 0.0) if count < exact else 0.0
+
+    @property
+    def schedule_s(self) -> float:
+        """Work and writes of the run without failures."""
+        left, rest = self.segments
+        total = 0.0
+        sizes = [1]
+        for tier in self.tiers[1:]:
+            sizes.append(sizes[-1] * tier.every)
+        for size, block in zip(reversed(sizes), reversed(self.blocks), strict=True):
+            total += left // size * block
+            left %= size
+        return total + (rest + self.tiers[0].write_s if rest else 0.0)
+
+    def endless(self) -> str:
+        """Return why a run would practically never end, or nothing."""
+        segments, rest = self.segments
+        write = sum(tier.write_s for tier in self.tiers) if self.is_plain else self.tiers[0].write_s
+        restore = min(tier.restore_s for tier in self.tiers)
+        restart = 0.0 if self.protected_restart else self.restart_s + restore
+        expected = checkpoint_failures(segments + (rest > 0), self.interval_s, write, self.mtbf_s, restart)
+        if self.gap_s is not None or expected <= MOST_FAILURES:
+            return ""
+        slow = f"checkpoint_interval_s = {self.interval_s:g}"
+        if restart > self.interval_s + write:
+            slow = f"restart_s = {self.restart_s:g}"
+        return (
+            f"about {expected:.2g} failures per run are expected, since {slow} "
+            f"is long against cluster_mtbf_s = {self.mtbf_s:g}; make it shorter, or failures rarer"
+        )
+
+
+def plan(
+    scenario: Mapping[str, Any],
+    *,
+    causes: Sequence[Cause] = (),
+    tiers: Sequence[Tier] = (),
+    gap_s: Distribution | None = None,
+    spare_nodes: int | None = None,
+    restart_failure_probability: float = 0.0,
+    protected_restart: bool = False,
+    maintenance: Maintenance | None = None,
+) -> Plan:
+    """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
+    if not isinstance(scenario, Mapping):
+        raise ScenarioError(f"scenario is {type(scenario).__name__}; give a Scenario or a mapping of quantities")
+    for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
+        if strangers := [one for one in given if not isinstance(one, kind)]:
+            raise ScenarioError(f"{name} hold {strangers[0]!r}; each is a fk.{kind.__name__}")
+    if maintenance is not None and not isinstance(maintenance, Maintenance):
+        raise ScenarioError(f"maintenance = {maintenance!r}; give fk.Maintenance(every_s, duration_s)")
+    values = evaluate(scenario, [name for name in NEEDED if not (tiers and name == "checkpoint_write_s")])
+    try:
+        usd_per_s = evaluate(scenario, "cluster_usd_per_h")["cluster_usd_per_h"] / SECONDS_PER_HOUR
+    except MissingQuantity:
+        usd_per_s = None
+    for name, value in values.items():
+        quantity(name).check(value)
+    places = list(tiers) or [Tier("storage", values["checkpoint_write_s"])]
+    if places[0].every != 1:
+        raise ScenarioError(f"Tier({places[0].name!r}): the nearest tier is written every time; leave every at 1")
+    kinds: tuple[Cause, ...] = tuple(causes) or (Cause("failure"),)
+    if sum(cause.weight for cause in kinds) <= 0.0:
+        raise ScenarioError("the weights of the causes sum to 0; give counts or rates")
+    if spare_nodes is not None:
+        whole("spare_nodes", spare_nodes)
+        if all(cause.repair_s is None for cause in kinds):
+            raise ScenarioError(
+                f"spare_nodes = {spare_nodes} has no effect without repairs; give causes with repair_s, "
+                "e.g. Cause('GPU', repair_s=86400)"
+            )
+    if any(cause.destroys >= len(places) for cause in kinds):
+        raise ScenarioError(f"a cause destroys all {len(places)} tiers; one has to be left to restart from")
+    if gap_s is not None:
+        _law("simulate", "gap_s", gap_s)
+    _share("simulate", "restart_failure_probability", restart_failure_probability)
+    special = causes or len(places) > 1 or places[0].lag_s or places[0].corrupt_probability or places[0].restore_s
+    return Plan(
+        training_s=values["training_s"],
+        interval_s=values["checkpoint_interval_s"],
+        mtbf_s=values["cluster_mtbf_s"],
+        restart_s=values["restart_s"],
+        downtime_s=values["downtime_s"],
+        usd_per_s=usd_per_s,
+        causes=kinds,
+        tiers=tuple(places),
+        gap_s=gap_s,
+        spare_nodes=spare_nodes,
+        restart_failure_probability=restart_failure_probability,
+        protected_restart=protected_restart,
+        maintenance=maintenance,
+        is_plain=not (special or gap_s is not None or restart_failure_probability or maintenance),
+    )

@@ -1,0 +1,553 @@
+"""A shared cluster under a queue of jobs: gang scheduling, priorities, preemption, backfill, topology, failures.
+
+An event is an arrival, an end, a failure or a repair; a heap holds them in order of time. Jobs start whole or not at
+all. The first job in the queue that does not fit gets a reservation at the time when, by the estimates of the running
+jobs, enough accelerators will be free; later jobs start ahead of it only if they do not move that time (EASY backfill:
+A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel Distrib. Syst. 12(6), 2001).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from bisect import insort
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.borders import whole
+from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.model.operations.placement import Nodes
+from factorykit.quantities import is_number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ARRIVAL, END, FAILURE, REPAIR = range(4)
+BACKFILL_DEPTH: Final = 100
+"""Jobs behind the reservation that are looked at, as Slurm's bf_max_job_test does with a default of 500."""
+MOST_FAILURES: Final = 1000
+"""Failures after which a job counts as one that never ends."""
+LONGEST_WAIT_S: Final = 365.0 * SECONDS_PER_DAY
+"""Time after which the first job of the queue counts as one that never starts. [s]"""
+FROM_SCENARIO: Final = (
+    "accelerators",
+    "accelerators_per_node",
+    "checkpoint_interval_s",
+    "checkpoint_write_s",
+    "restart_s",
+    "rental_usd_per_accelerator_h",
+)
+"""Quantities of a scenario that say something of the cluster under the scheduler."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the scheduler does.
+
+    ``backfill``: later jobs fill holes that do not delay the first. ``preempt``: a job of higher priority takes the
+    accelerators of jobs of lower priority, which save and queue again. ``packed``: a job goes to as few pods as
+    possible; otherwise to nodes at random.
+    """
+
+    backfill: bool = True
+    preempt: bool = True
+    packed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """The cluster under the scheduler; names and units are those of the vocabulary.
+
+    ``nodes_per_pod`` nodes share a switch. A job that spans more pods than it needs takes ``spread_penalty`` longer.
+    Node failures arrive at a constant rate; repairs are lognormal, since published ones have a heavy tail: half of
+    them end within ``repair_median_s`` and their mean is ``repair_mean_s`` (InfiniteHBD trace: 20.4 h and 133 h). Every
+    accelerator costs ``rental_usd_per_accelerator_h``, busy or not: by default the median list price of an H100 in July
+    and August 2026.
+    """
+
+    accelerators: int = 16384
+    accelerators_per_node: int = 8
+    nodes_per_pod: int = 32
+    node_failures_per_node_day: float = 0.0065
+    repair_median_s: float = 20.4 * 3600.0
+    repair_mean_s: float = 133.0 * 3600.0
+    checkpoint_interval_s: float = 1800.0
+    checkpoint_write_s: float = 30.0
+    restart_s: float = 300.0
+    spread_penalty: float = 0.05
+    rental_usd_per_accelerator_h: float = 3.31
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not is_number(value) or not math.isfinite(value) or value < 0:
+                raise ScenarioError(f"{name} = {value!r} is no finite number of zero or more; give one")
+        for name in ("accelerators", "accelerators_per_node", "nodes_per_pod", "checkpoint_interval_s"):
+            if getattr(self, name) < 1:
+                raise ScenarioError(f"{name} = {getattr(self, name)!r} is below 1; give 1 or more")
+        if self.accelerators % self.accelerators_per_node:
+            raise ScenarioError(
+                f"accelerators = {self.accelerators} are no whole number of nodes of {self.accelerators_per_node}"
+            )
+        if not 0.0 < self.repair_median_s <= self.repair_mean_s:
+            raise ScenarioError(
+                f"repair_median_s = {self.repair_median_s!r} is outside (0, repair_mean_s = {self.repair_mean_s!r}]"
+            )
+
+    @classmethod
+    def of(cls, scenario: Mapping[str, Any], **changes: Any) -> Plant:
+        """Return the plant of a scenario: what it says of the cluster, the rest by default or as given."""
+        named = {name: scenario[name] for name in FROM_SCENARIO if name in scenario}
+        return cls(**named | changes)
+
+    def replace(self, **changes: Any) -> Plant:
+        """Return a plant with these values changed."""
+        return replace(self, **changes)
+
+    @property
+    def nodes(self) -> int:
+        """Servers."""
+        return int(self.accelerators // self.accelerators_per_node)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What came of it: one row a job, one row an hour, and the sums."""
+
+    jobs: pl.DataFrame
+    timeline: pl.DataFrame
+    summary: dict[str, float]
+
+
+def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | None = None, seed: int = 0) -> Schedule:
+    """Run a queue of jobs through a cluster.
+
+    Parameters
+    ----------
+    jobs
+        One row per job: ``arrival_s``, ``accelerators``, ``run_s`` (work without stops), ``estimate_s`` (run time that
+        its user asks for), ``priority`` (larger goes first). :func:`workload` makes such rows.
+    plant
+        The cluster; 16,384 accelerators by default.
+    policy
+        What the scheduler does; everything by default.
+    seed
+        Decides failures, repairs and random placement.
+
+    Returns
+    -------
+    Schedule
+        ``jobs``: the rows given, in order of arrival, with ``start_s``, ``end_s``, ``queue_s`` (all waiting, requeues
+        included), ``preemptions``, ``failures``, ``lost_s`` (work done again), ``pods`` (of its last start), ``spread``
+        (whether more pods than needed), ``accelerator_hours`` (held), ``rental_cost_usd`` (of these) and
+        ``wasted_cost_usd`` (of that, what preemptions and failures cost). ``timeline``: per hour of simulated time the
+        share of accelerators that is busy and the share that is down. ``summary``: ``utilization`` (busy over all, from
+        the first to the last arrival), ``useful_share`` (work over busy time), ``queue_s_mean``, ``queue_s_median``,
+        ``queue_s_p95``, ``preemptions``, ``failures``, ``lost_accelerator_h``, ``spread_share``, ``makespan_s``,
+        ``accelerator_hours``, and ``rental_cost_usd`` with its parts: ``useful_cost_usd`` (work), ``saves_cost_usd``
+        (periodic checkpoints), ``preemption_cost_usd`` (saves and restarts they force), ``failures_cost_usd`` (restarts
+        and work done again), ``spread_cost_usd`` (slower in too many pods). ``idle_cost_usd`` stands beside them: what
+        was not busy between the first and the last arrival, broken or unused.
+
+    Raises
+    ------
+    ScenarioError
+        If a column is missing or holds a value that no job can have, or a job is larger than the cluster.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> two = {"arrival_s": [0.0, 1.0], "accelerators": [8.0, 8.0], "run_s": 3600.0, "estimate_s": 3600.0}
+    >>> one_node = Plant(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
+    >>> schedule(pl.DataFrame(two).with_columns(priority=0), one_node).jobs["queue_s"].to_list()
+    [0.0, 3599.0]
+    """
+    plant, policy = plant or Plant(), policy or Policy()
+    for name, given, kind in (("plant", plant, Plant), ("policy", policy, Policy)):
+        if not isinstance(given, kind):
+            raise ScenarioError(f"{name} = {given!r}; give a fk.{kind.__name__}")
+    rows = _checked(jobs, plant)
+    run = _Run(rows, plant, policy, random.Random(whole("seed", seed)))
+    run.play()
+    return run.result(rows)
+
+
+def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
+    import polars as pl
+
+    needed = ("arrival_s", "accelerators", "run_s", "estimate_s", "priority")
+    if not isinstance(jobs, pl.DataFrame):
+        raise ScenarioError(f"jobs are {type(jobs).__name__}; give a polars DataFrame with {', '.join(needed)}")
+    for name in needed:
+        if name not in jobs.columns:
+            raise ScenarioError(f"jobs have no column {name}; give {', '.join(needed)}")
+        if not jobs.schema[name].is_numeric():
+            raise ScenarioError(f"column {name} is {jobs.schema[name]}, not numeric")
+    if jobs.is_empty():
+        raise ScenarioError("jobs have no rows; give at least one")
+    for name, least in (("arrival_s", 0.0), ("accelerators", 1.0), ("run_s", 0.0), ("estimate_s", 0.0)):
+        column = jobs[name].cast(pl.Float64)
+        if column.null_count() or not (column.is_finite() & (column >= least)).all():
+            raise ScenarioError(f"column {name} holds a value below {least:g}, missing or not finite")
+    if jobs["priority"].null_count() or not jobs["priority"].cast(pl.Float64).is_finite().all():
+        raise ScenarioError("column priority holds a value missing or not finite")
+    largest = jobs["accelerators"].max()
+    if largest > plant.accelerators:  # type: ignore[operator]
+        raise ScenarioError(
+            f"a job needs {largest:g} accelerators, the cluster has {plant.accelerators}; it never starts"
+        )
+    return jobs.sort("arrival_s", maintain_order=True)
+
+
+class _Run:
+    """One pass through the events."""
+
+    def __init__(self, rows: pl.DataFrame, plant: Plant, policy: Policy, draw: random.Random) -> None:
+        self.plant, self.policy, self.draw = plant, policy, draw
+        self.nodes = Nodes(plant.nodes, int(plant.accelerators_per_node), int(plant.nodes_per_pod), policy.packed, draw)
+        self.arrival: list[float] = rows["arrival_s"].to_list()
+        self.need = [math.ceil(value) for value in rows["accelerators"].to_list()]
+        self.work: list[float] = rows["run_s"].to_list()
+        self.estimate: list[float] = rows["estimate_s"].to_list()
+        self.priority: list[float] = rows["priority"].to_list()
+        count = len(self.need)
+        self.saved = [0.0] * count
+        self.overhead = [0.0] * count
+        self.preempted = [False] * count
+        self.busy_s = [0.0] * count
+        self.spread_s = [0.0] * count
+        self.preemption_s = [0.0] * count
+        self.restarts_s = [0.0] * count
+        self.slow = [1.0] * count
+        self.began = [0.0] * count
+        self.ends = [0.0] * count
+        self.first = [math.nan] * count
+        self.done = [math.nan] * count
+        self.waited = [0.0] * count
+        self.queued = [0.0] * count
+        self.lost = [0.0] * count
+        self.preemptions = [0] * count
+        self.failures = [0] * count
+        self.pods = [0] * count
+        self.spread = [False] * count
+        self.version = [0] * count
+        self.held: dict[int, list[tuple[int, int]]] = {}
+        self.priorities = dict.fromkeys(self.priority, 0)
+        self.on_node: list[set[int]] = [set() for _ in range(plant.nodes)]
+        self.queue: list[tuple[float, int]] = []
+        self.running: list[tuple[float, int]] = []
+        self.segments: list[tuple[float, float, int]] = []
+        self.down: list[tuple[float, float]] = []
+        self.pace = 1.0 + plant.checkpoint_write_s / plant.checkpoint_interval_s
+        self.reserved, self.spare = math.inf, 0
+        self.events: list[tuple[float, int, int, int, int]] = []
+        self.order = 0
+        self.left = count
+
+    def push(self, time: float, kind: int, which: int, version: int = 0) -> None:
+        self.order += 1
+        heapq.heappush(self.events, (time, kind, self.order, which, version))
+
+    def play(self) -> None:
+        for job, time in enumerate(self.arrival):
+            self.events.append((time, ARRIVAL, job, job, 0))
+        self.order = len(self.events)
+        heapq.heapify(self.events)
+        self.next_failure(self.arrival[0])
+        while self.left:
+            time, kind, _, which, version = heapq.heappop(self.events)
+            if kind == ARRIVAL:
+                self.arrive(time, which)
+            elif kind == END:
+                if self.version[which] == version:
+                    self.end(time, which)
+            elif kind == FAILURE:
+                self.fail(time)
+            else:
+                self.nodes.repair(which)
+                self.fill(time)
+
+    def next_failure(self, now: float) -> None:
+        rate = self.plant.nodes * self.plant.node_failures_per_node_day / SECONDS_PER_DAY
+        if rate > 0.0:
+            self.push(now + self.draw.expovariate(rate), FAILURE, 0)
+
+    def arrive(self, now: float, job: int) -> None:
+        self.queued[job] = now
+        key = (-self.priority[job], job)
+        if self.queue and key > self.queue[0]:
+            fits = self.policy.backfill and self.need[job] <= self.nodes.free_total
+            if not (fits and self.may_pass(now, job) and self.start(now, job)):
+                insort(self.queue, key)
+            return
+        insort(self.queue, key)
+        self.fill(now)
+
+    def end(self, now: float, job: int) -> None:
+        self.done[job] = now
+        self.left -= 1
+        self.release(now, job)
+        self.fill(now)
+
+    def release(self, now: float, job: int) -> None:
+        self.version[job] += 1
+        held = self.held.pop(job)
+        self.priorities[self.priority[job]] -= 1
+        self.segments.append((self.began[job], now, self.need[job]))
+        self.account(job, now - self.began[job])
+        for node, _ in held:
+            self.on_node[node].discard(job)
+        self.nodes.give(held)
+        self.running.remove((self.ends[job], job))
+
+    def account(self, job: int, busy_s: float) -> None:
+        """Book the time of a start that has ended: what a restart took, and what a poor placement added."""
+        at_full_speed = busy_s / self.slow[job]
+        stop = min(at_full_speed, self.overhead[job])
+        (self.preemption_s if self.preempted[job] else self.restarts_s)[job] += stop
+        self.spread_s[job] += busy_s - at_full_speed
+        self.busy_s[job] += busy_s
+
+    def fill(self, now: float) -> None:
+        """Start what fits, in order of priority and arrival; then look behind the first that does not."""
+        queue = self.queue
+        while queue and self.start(now, queue[0][1]):
+            queue.pop(0)
+        if not queue:
+            return
+        head = queue[0][1]
+        if self.policy.preempt and self.make_room(now, head) and self.start(now, head):
+            queue.pop(0)
+            self.fill(now)
+            return
+        if not self.policy.backfill:
+            return
+        self.reserve(now, head)
+        need, nodes = self.need, self.nodes
+        for entry in queue[1 : BACKFILL_DEPTH + 1]:
+            job = entry[1]
+            if need[job] <= nodes.free_total and self.may_pass(now, job) and self.start(now, job):
+                queue.remove(entry)
+
+    def reserve(self, now: float, head: int) -> None:
+        """Find when the first job can start, and how many accelerators are left over then."""
+        missing = self.need[head] - self.nodes.free_total
+        self.reserved, self.spare = (now, -missing) if missing <= 0 else (math.inf, 0)
+        for time, job in self.running:
+            if missing <= 0:
+                break
+            missing -= self.need[job]
+            if missing <= 0:
+                self.reserved, self.spare = time, -missing
+
+    def may_pass(self, now: float, job: int) -> bool:
+        if now + self.remaining(job, self.estimate[job]) <= self.reserved:
+            return True
+        if self.need[job] <= self.spare:
+            self.spare -= self.need[job]
+            return True
+        return False
+
+    def remaining(self, job: int, work: float) -> float:
+        return max(work - self.saved[job], 0.0) * self.pace + self.overhead[job]
+
+    def start(self, now: float, job: int) -> bool:
+        held = self.nodes.take(self.need[job])
+        if held is None:
+            return False
+        self.pods[job], self.spread[job] = self.nodes.spread(held)
+        self.slow[job] = 1.0 + self.plant.spread_penalty * self.spread[job]
+        self.held[job] = held
+        self.priorities[self.priority[job]] += 1
+        for node, _ in held:
+            self.on_node[node].add(job)
+        self.began[job] = now
+        self.waited[job] += now - self.queued[job]
+        if math.isnan(self.first[job]):
+            self.first[job] = now
+        self.ends[job] = now + self.remaining(job, max(self.estimate[job], self.work[job])) * self.slow[job]
+        insort(self.running, (self.ends[job], job))
+        self.push(now + self.remaining(job, self.work[job]) * self.slow[job], END, job, self.version[job])
+        return True
+
+    def progress(self, now: float, job: int) -> float:
+        """Return the work done since the last start."""
+        ran = (now - self.began[job]) / self.slow[job] - self.overhead[job]
+        return min(max(ran, 0.0) / self.pace, self.work[job] - self.saved[job])
+
+    def make_room(self, now: float, head: int) -> bool:
+        """Preempt jobs of lower priority, the lowest and youngest first, if that makes room for ``head``."""
+        if not any(held and priority < self.priority[head] for priority, held in self.priorities.items()):
+            return False
+        whole = self.need[head] >= self.nodes.size
+        missing = -(-self.need[head] // self.nodes.size) - self.nodes.whole_nodes if whole else 1
+        victims: list[int] = []
+        lower = [job for job in self.held if self.priority[job] < self.priority[head]]
+        for job in sorted(lower, key=lambda job: (self.priority[job], -self.began[job])):
+            if missing <= 0:
+                break
+            if whole and self.need[job] >= self.nodes.size:
+                missing -= len(self.held[job])
+                victims.append(job)
+            elif not whole and self.need[job] >= self.need[head]:
+                missing -= 1
+                victims.append(job)
+        if missing > 0:
+            return False
+        for job in victims:
+            self.saved[job] += self.progress(now, job)
+            self.preemptions[job] += 1
+            self.again(now, job, self.plant.checkpoint_write_s + self.plant.restart_s, preempted=True)
+        return True
+
+    def again(self, now: float, job: int, overhead_s: float, *, preempted: bool) -> None:
+        self.release(now, job)
+        self.overhead[job], self.preempted[job] = overhead_s, preempted
+        self.queued[job] = now
+        insort(self.queue, (-self.priority[job], job))
+
+    def fail(self, now: float) -> None:
+        self.next_failure(now)
+        if self.queue and now - self.queued[self.queue[0][1]] > LONGEST_WAIT_S:
+            need = self.need[self.queue[0][1]]
+            raise FactorykitError(
+                f"a job of {need} accelerators waits for more than a year: failures leave fewer of "
+                f"{self.plant.accelerators} up; shorten repairs or give spare nodes"
+            )
+        node = self.draw.randrange(self.plant.nodes)
+        if not self.nodes.up[node]:
+            return
+        interval = self.plant.checkpoint_interval_s
+        self.nodes.fail(node)
+        for job in sorted(self.on_node[node]):
+            done = self.progress(now, job)
+            kept = done // interval * interval
+            self.saved[job] += kept
+            self.lost[job] += done - kept
+            self.failures[job] += 1
+            if self.failures[job] == MOST_FAILURES:
+                raise FactorykitError(
+                    f"job {job} of {self.need[job]} accelerators failed {MOST_FAILURES} times without an end; "
+                    f"shorten checkpoint_interval_s = {interval:g} or lower node_failures_per_node_day"
+                )
+            self.again(now, job, self.plant.restart_s, preempted=False)
+        sigma = math.sqrt(2.0 * math.log(self.plant.repair_mean_s / self.plant.repair_median_s))
+        until = now + self.plant.repair_median_s * math.exp(sigma * self.draw.gauss(0.0, 1.0))
+        self.down.append((now, until))
+        self.push(until, REPAIR, node)
+        self.fill(now)
+
+    def result(self, rows: pl.DataFrame) -> Schedule:
+        import polars as pl
+
+        jobs = rows.with_columns(
+            pl.Series("start_s", self.first, pl.Float64),
+            pl.Series("end_s", self.done, pl.Float64),
+            pl.Series("queue_s", self.waited, pl.Float64),
+            pl.Series("preemptions", self.preemptions, pl.Float64),
+            pl.Series("failures", self.failures, pl.Float64),
+            pl.Series("lost_s", self.lost, pl.Float64),
+            pl.Series("pods", self.pods, pl.Float64),
+            pl.Series("spread", self.spread),
+            *self.costs(),
+        )
+        start, stop = self.arrival[0], max(self.arrival[-1], self.arrival[0] + 1.0)
+        total = float(self.plant.accelerators)
+        window = _clipped(self.segments, start, stop) / (total * (stop - start))
+        busy = math.fsum((until - since) * need for since, until, need in self.segments)
+        work = math.fsum(run * need for run, need in zip(self.work, self.need, strict=True))
+        wide = jobs.filter(pl.col("accelerators") > self.nodes.size)
+        summary = {
+            "utilization": window,
+            "useful_share": work / busy if busy else math.nan,
+            "queue_s_mean": _number(jobs["queue_s"].mean()),
+            "queue_s_median": _number(jobs["queue_s"].median()),
+            "queue_s_p95": _number(jobs["queue_s"].quantile(0.95, "linear")),
+            "preemptions": float(sum(self.preemptions)),
+            "failures": float(sum(self.failures)),
+            "lost_accelerator_h": self.hours(self.lost),
+            "spread_share": _number(wide["spread"].mean()) if wide.height else 0.0,
+            "makespan_s": _number(jobs["end_s"].max()) - start,
+            "accelerator_hours": self.hours(self.busy_s),
+            **self.bill(),
+            "idle_cost_usd": self.plant.rental_usd_per_accelerator_h
+            * (1.0 - window)
+            * total
+            * (stop - start)
+            / SECONDS_PER_HOUR,
+        }
+        return Schedule(jobs, self.timeline(), summary)
+
+    def hours(self, seconds: Sequence[float]) -> float:
+        """Return accelerator-hours of the seconds that each job spent."""
+        return math.fsum(a * b for a, b in zip(seconds, self.need, strict=True)) / SECONDS_PER_HOUR
+
+    def failures_s(self) -> list[float]:
+        """Return what failures took from each job: restarts, and work and saves done again."""
+        return [restart + lost * self.pace for restart, lost in zip(self.restarts_s, self.lost, strict=True)]
+
+    def costs(self) -> list[pl.Series]:
+        """Return what each job held and what that cost."""
+        import polars as pl
+
+        per_s = [need * self.plant.rental_usd_per_accelerator_h / SECONDS_PER_HOUR for need in self.need]
+        wasted = [a + b for a, b in zip(self.preemption_s, self.failures_s(), strict=True)]
+        return [
+            pl.Series("accelerator_hours", self.busy_s) * pl.Series(self.need) / SECONDS_PER_HOUR,
+            pl.Series("rental_cost_usd", self.busy_s) * pl.Series(per_s),
+            pl.Series("wasted_cost_usd", wasted) * pl.Series(per_s),
+        ]
+
+    def bill(self) -> dict[str, float]:
+        """Return the rent of all jobs and its parts."""
+        parts = {
+            "rental_cost_usd": self.busy_s,
+            "useful_cost_usd": self.work,
+            "saves_cost_usd": [work * (self.pace - 1.0) for work in self.work],
+            "preemption_cost_usd": self.preemption_s,
+            "failures_cost_usd": self.failures_s(),
+            "spread_cost_usd": self.spread_s,
+        }
+        return {name: self.plant.rental_usd_per_accelerator_h * self.hours(seconds) for name, seconds in parts.items()}
+
+    def timeline(self) -> pl.DataFrame:
+        """Return one row an hour: ``hour``, ``busy_share`` and ``down_share`` of all accelerators."""
+        import polars as pl
+
+        start = self.arrival[0]
+        hours = math.ceil((max(until for _, until, _ in self.segments) - start) / 3600.0) or 1
+        down = [(since, until, self.nodes.size) for since, until in self.down]
+        whole = self.plant.accelerators * 3600.0
+        return pl.DataFrame(
+            {
+                "hour": [float(hour) for hour in range(hours)],
+                "busy_share": [area / whole for area in _hourly(self.segments, start, hours)],
+                "down_share": [area / whole for area in _hourly(down, start, hours)],
+            }
+        )
+
+
+def _number(value: Any) -> float:
+    return float(value)
+
+
+def _clipped(segments: Sequence[tuple[float, float, int]], start: float, stop: float) -> float:
+    return math.fsum((min(until, stop) - max(since, start)) * n for since, until, n in segments if since < stop)
+
+
+def _hourly(segments: Sequence[tuple[float, float, int]], start: float, hours: int) -> list[float]:
+    """Return the area of the segments in each hour: the level at its beginning, and what changes within."""
+    steps, areas = [0.0] * (hours + 1), [0.0] * (hours + 1)
+    for since, until, n in segments:
+        for time, sign in ((since, n), (until, -n)):
+            hour, within = divmod(min(time - start, hours * 3600.0), 3600.0)
+            place = int(hour)
+            areas[place] += sign * (3600.0 - within)
+            steps[place] += sign
+    level, result = 0.0, []
+    for hour in range(hours):
+        result.append(level * 3600.0 + areas[hour])
+        level += steps[hour]
+    return result

@@ -1,0 +1,181 @@
+"""Monte Carlo of a whole run: failures, checkpoints in tiers, restarts, spares and maintenance; one row a run.
+
+Two ways to one answer. The plain case (failures at a constant rate, one tier) is drawn as what it is, a compound
+distribution: the number of failed attempts and the time each one took. Everything else steps through the failures of
+all runs side by side. Both are vectorised over the runs and seeded.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from factorykit.borders import need, whole
+from factorykit.errors import FactorykitWarning, ScenarioError
+from factorykit.model.operations.run_plan import Cause, Maintenance, Tier, plan
+from factorykit.model.uncertainty.distributions import Distribution
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from factorykit.model.operations.draws import Way
+
+
+def simulate(
+    scenario: Mapping[str, Any],
+    runs: int = 10_000,
+    seed: int = 0,
+    *,
+    causes: Sequence[Cause] = (),
+    tiers: Sequence[Tier] = (),
+    gap_s: Distribution | None = None,
+    spare_nodes: int | None = None,
+    restart_failure_probability: float = 0.0,
+    protected_restart: bool = False,
+    maintenance: Maintenance | None = None,
+) -> pl.DataFrame:
+    """Simulate whole runs with failures.
+
+    Parameters
+    ----------
+    scenario
+        Gives or leads to ``training_s``, ``checkpoint_interval_s``, ``checkpoint_write_s``, ``cluster_mtbf_s``,
+        ``restart_s`` and ``downtime_s``; with ``cluster_usd_per_h`` runs have a cost.
+    runs
+        Rows.
+    seed
+        The same seed gives the same rows.
+    causes
+        Causes of failures with their shares, repairs and what they destroy; by default one that takes no node.
+    tiers
+        Places for checkpoints, the nearest first; by default one with ``checkpoint_write_s`` of the scenario.
+    gap_s
+        Law of the time at risk from one failure to the next; by default exponential with ``cluster_mtbf_s``.
+    spare_nodes
+        Nodes held ready at the start; a job whose node is lost waits when none is left. By default never.
+    restart_failure_probability
+        Chance that a restart fails by itself and begins again.
+    protected_restart
+        Whether no failure can strike a restart.
+    maintenance
+        Planned stops.
+
+    Returns
+    -------
+    DataFrame
+        One row per run: ``run`` counts from 1; ``wall_s`` [s]; ``goodput`` [1], work over wall-clock time; ``failures``
+        [1]; ``lost_work_run_s`` [s], done again; ``recovery_s`` [s] in downtime and restarts, those of planned stops
+        too; ``spare_wait_s`` [s]; ``maintenance_s`` [s]; ``rental_cost_usd`` [USD], null without a price. With
+        ``causes`` a struct ``failures_by_cause``, with ``tiers`` a struct ``restores_by_tier``.
+
+    Raises
+    ------
+    MissingQuantity, ScenarioError
+        If the scenario does not lead to what is needed, or a number is out of range.
+
+    Warns
+    -----
+    FactorykitWarning
+        If runs would practically never end; ``wall_s`` is infinite then, and the warning says why.
+
+    Notes
+    -----
+    Work is cut into segments of ``checkpoint_interval_s`` that each end with a checkpoint; a shorter last one does
+    too. A failure loses what came after the newest copy that is left, costs ``downtime_s`` in which nothing fails,
+    then ``restart_s`` and the tier's ``restore_s``; a failure during that reads the same tier again, or a farther one
+    if it needs it. The first start costs nothing. For one tier and a constant rate the mean is ``checkpoint_wall_s``
+    and the standard deviation ``checkpoint_wall_sd_s``; for more tiers the mean is that of
+    ``checkpoint_patterns.pattern_s``.
+
+    Examples
+    --------
+    The rate of Llama 3, a minute to write, ten to restart:
+
+    >>> run = {"training_s": 3802 * 1100.0, "checkpoint_interval_s": 1100.0, "checkpoint_write_s": 60.0,
+    ...        "cluster_mtbf_s": 54 * 86400 / 419, "restart_s": 600.0, "downtime_s": 0.0}
+    >>> simulate(run, runs=1000, seed=1)["wall_s"].mean() / 86400
+    56.7...
+    """
+    import polars as pl
+
+    planned = plan(
+        scenario,
+        causes=causes,
+        tiers=tiers,
+        gap_s=gap_s,
+        spare_nodes=spare_nodes,
+        restart_failure_probability=restart_failure_probability,
+        protected_restart=protected_restart,
+        maintenance=maintenance,
+    )
+    count = whole("runs", runs)
+    if count < 1:
+        raise ScenarioError("runs = 0; give at least one")
+    drawn = _draws().draw(planned, count, whole("seed", seed))
+    if drawn.endless:
+        warnings.warn(f"wall_s is infinite{drawn.endless}", FactorykitWarning, stacklevel=2)
+    usd_per_s = pl.lit(planned.usd_per_s, pl.Float64)
+    frame = pl.DataFrame({"run": range(1, count + 1)}, {"run": pl.Float64}).with_columns(
+        wall_s=drawn.columns["wall_s"],
+        goodput=planned.training_s / drawn.columns["wall_s"],
+        **{name: values for name, values in drawn.columns.items() if name != "wall_s"},
+    )
+    return frame.with_columns(
+        (pl.col("wall_s") * usd_per_s).alias("rental_cost_usd"),
+        *(
+            pl.DataFrame(table, [part.name for part in named]).to_struct(name)
+            for name, table, named in (
+                ("failures_by_cause", drawn.failures_by_cause, causes),
+                ("restores_by_tier", drawn.restores_by_tier, tiers),
+            )
+            if named and table is not None
+        ),
+    )
+
+
+def timeline(scenario: Mapping[str, Any], seed: int = 0, **conditions: Any) -> pl.DataFrame:
+    """Simulate one run and tell what it did when.
+
+    Parameters
+    ----------
+    scenario, seed, **conditions
+        As in :func:`simulate`.
+
+    Returns
+    -------
+    DataFrame
+        One row per stretch in the order of time: ``state`` (kept, lost, down, waiting, restart, maintenance),
+        ``start_s`` and ``end_s`` [s] of wall-clock time, ``progress_s`` [s] of work and writes that is safe at its end,
+        and ``cause`` of the failure that ends it, null if none does. Stretches of no length are left out.
+
+    Notes
+    -----
+    ``kept`` is what the failure that follows leaves; a later failure that falls back further can still take it, which
+    ``progress_s`` shows.
+    """
+    import polars as pl
+
+    planned = plan(scenario, **conditions)
+    if reason := planned.endless():
+        raise ScenarioError(f"the run would not end: {reason}")
+    stretches = [row for way in _draws().follow(planned, whole("seed", seed)) for row in _stretches(way)]
+    schema = {"state": pl.String, "start_s": pl.Float64, "end_s": pl.Float64, "progress_s": pl.Float64}
+    told = pl.DataFrame(stretches, schema | {"cause": pl.String}, orient="row")
+    return told.filter(pl.col("end_s") > pl.col("start_s"))
+
+
+def _stretches(way: Way) -> Iterator[tuple[str, float, float, float, str | None]]:
+    """Tell state, start, end, safe progress and cause of the stretches of one way and of the stop at its end."""
+    began, kept = way.start_s + way.restart_s, max(way.work_s - way.lost_s, 0.0)
+    end, back = began + way.work_s, way.at_s + way.work_s - way.lost_s
+    yield "restart", way.start_s, began, way.at_s, None if way.work_s else way.cause
+    yield "kept", began, began + kept, way.at_s + kept, None if way.lost_s else way.cause
+    yield "lost", began + kept, end, back, way.cause
+    yield "maintenance" if way.is_planned else "down", end, end + way.pause_s, back, None
+    yield "waiting", end + way.pause_s, end + way.pause_s + way.wait_s, back, None
+
+
+def _draws() -> ModuleType:
+    return need("factorykit.model.operations.draws")

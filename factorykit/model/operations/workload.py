@@ -1,0 +1,143 @@
+"""Synthetic jobs for a shared cluster, after published summaries of real ones."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit import datasets
+from factorykit.borders import need, whole
+from factorykit.errors import FactorykitError, ScenarioError, UnknownName, unknown
+from factorykit.quantities import is_number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SINGLE_SHARE: Final = 0.55
+"""Share of jobs on one accelerator in a synthetic workload; published medians are 1, so it is at least a half."""
+PRIORITY_SHARES: Final = (0.3, 0.6, 0.1)
+"""Shares of experimental, normal and critical jobs in a synthetic workload: an assumption, no trace publishes them."""
+
+
+def workload(
+    name: str,
+    jobs: int = 10_000,
+    load: float = 0.9,
+    accelerators: int = 16384,
+    seed: int = 0,
+    *,
+    estimate_factor: float = 2.0,
+) -> pl.DataFrame:
+    """Return synthetic jobs that follow the published summary of a cluster.
+
+    Sizes are powers of two: ``SINGLE_SHARE`` of the jobs take one accelerator, the others fall off geometrically, with
+    the published mean. Run times are lognormal about a median that grows with size and end at the longest one seen;
+    mean run time, median run time and mean accelerator time of a job are the published ones. Arrivals are Poisson.
+
+    Parameters
+    ----------
+    name
+        A row of the ``workloads`` table: seren, kalos, philly or helios.
+    jobs
+        Rows.
+    load
+        Accelerator time asked for over accelerator time there is.
+    accelerators
+        Size of the cluster for which the load is meant.
+    seed
+        The same seed gives the same rows.
+    estimate_factor
+        Mean ratio of the time a user asks for to the time the job takes.
+
+    Returns
+    -------
+    DataFrame
+        One row per job as :func:`schedule` takes them, in order of arrival. ``priority`` is 0, 1 or 2.
+
+    Raises
+    ------
+    FactorykitError
+        If the name is unknown, a number is out of range, or SciPy is missing.
+
+    Examples
+    --------
+    >>> workload("kalos", 1000)["accelerators"].median()
+    1.0
+    """
+    import polars as pl
+
+    np, optimize, special = need("numpy"), need("scipy.optimize"), need("scipy.special")
+    for what, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
+        if not is_number(value) or not math.isfinite(value) or value <= 0:
+            raise ScenarioError(f"{what} = {value!r} is not above zero; give a finite number above zero")
+    if not is_number(estimate_factor) or not 1.0 <= estimate_factor < math.inf:
+        raise ScenarioError(
+            f"estimate_factor = {estimate_factor!r} is outside [1, inf); a job that outruns its estimate is killed"
+        )
+    row = _published(name)
+    sizes, shares = _sizes(row, optimize)
+    medians, sigma = _run_times(row, sizes, shares, optimize, special)
+    rng = np.random.default_rng(whole("seed", seed))
+    kind = rng.choice(len(sizes), size=int(jobs), p=shares)
+    run = np.minimum(medians[kind] * np.exp(sigma * rng.standard_normal(int(jobs))), row["run_s_max"])
+    asked = np.minimum(sizes[kind], accelerators)
+    gaps = rng.exponential(row["accelerator_s_mean"] / (load * accelerators), size=int(jobs))
+    return pl.DataFrame(
+        {
+            "arrival_s": np.cumsum(gaps),
+            "accelerators": asked,
+            "run_s": run,
+            "estimate_s": run * (1.0 + rng.exponential(estimate_factor - 1.0, size=int(jobs))),
+            "priority": rng.choice(3, size=int(jobs), p=PRIORITY_SHARES).astype(float),
+        }
+    )
+
+
+def _published(name: str) -> dict[str, Any]:
+    import polars as pl
+
+    table = datasets.table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
+    if name not in table["workload"].to_list():
+        raise UnknownName(unknown("workload", name, table["workload"]))
+    return table.row(by_predicate=pl.col("workload") == name, named=True)
+
+
+def _sizes(row: dict[str, Any], optimize: Any) -> tuple[Any, Any]:
+    """Return powers of two and their shares, with the published mean."""
+    import numpy as np
+
+    sizes = 2.0 ** np.arange(int(math.log2(row["accelerators_max"])) + 1)
+
+    def shares(decay: float) -> Any:
+        tail = decay ** np.arange(1, len(sizes))
+        return np.append(SINGLE_SHARE, (1.0 - SINGLE_SHARE) * tail / tail.sum())
+
+    decay = optimize.brentq(lambda decay: sizes @ shares(decay) - row["accelerators_mean"], 1e-6, 4.0)
+    return sizes, shares(decay)
+
+
+def _run_times(row: dict[str, Any], sizes: Any, shares: Any, optimize: Any, special: Any) -> tuple[Any, float]:
+    """Return the median run time per size and the sigma of its logarithm.
+
+    Three unknowns, the median on one accelerator, its growth with every doubling and sigma, meet three published
+    numbers: mean and median run time and mean accelerator time. Run times end at the longest that was seen.
+    """
+    import numpy as np
+
+    longest, doublings = math.log(row["run_s_max"]), np.arange(len(sizes))
+
+    def off(guess: Any) -> list[float]:
+        mu, sigma = guess[0] + guess[1] * doublings, math.exp(guess[2])
+        short = np.exp(mu + sigma**2 / 2.0) * special.ndtr((longest - mu - sigma**2) / sigma)
+        means = short + row["run_s_max"] * special.ndtr((mu - longest) / sigma)
+        below = shares @ special.ndtr((math.log(row["run_s_median"]) - mu) / sigma)
+        return [
+            math.log(shares @ means / row["run_s_mean"]),
+            math.log(shares @ (sizes * means) / row["accelerator_s_mean"]),
+            special.ndtri(below),
+        ]
+
+    found = optimize.root(off, [math.log(row["run_s_median"]), 0.3, math.log(2.0)])
+    if not found.success:
+        raise FactorykitError(f"{row['workload']}: no lognormal meets the published summary ({found.message})")
+    return np.exp(found.x[0] + found.x[1] * doublings), math.exp(found.x[2])

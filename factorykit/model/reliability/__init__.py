@@ -1,0 +1,1 @@
+"""Failures counted, lived through and planned for, beyond what one formula says."""

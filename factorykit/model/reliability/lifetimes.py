@@ -1,0 +1,353 @@
+"""Laws of lifetimes, gaps and repair times, and their fit to what was seen, with what the fit misses."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from factorykit.borders import need, share
+from factorykit.errors import ScenarioError
+from factorykit.model.reliability.statistics import weibull_mean_s
+from factorykit.quantities import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Constant rate: what is to come does not depend on what was.
+
+    >>> round(float(Exponential(3600.0).ppf(0.5)))
+    2495
+    """
+
+    mean_s: float
+
+    def __post_init__(self) -> None:
+        quantity("lifetime_mean_s").check(self.mean_s)
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles [s]."""
+        import numpy as np
+
+        return -self.mean_s * np.log1p(-q)
+
+    def survival(self, t: Any) -> Any:
+        """Return the chance to last longer than ``t`` [s]."""
+        import numpy as np
+
+        return np.exp(-t / self.mean_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Weibull:
+    """Early failures for a shape below 1, wear-out above.
+
+    >>> round(float(Weibull(3600.0, 0.7).survival(3600.0)), 4)
+    0.3679
+    """
+
+    scale_s: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        quantity("lifetime_scale_s").check(self.scale_s)
+        quantity("lifetime_shape").check(self.shape)
+
+    @property
+    def mean_s(self) -> float:
+        """Mean [s]."""
+        return weibull_mean_s(self.scale_s, self.shape)
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles [s]."""
+        import numpy as np
+
+        return self.scale_s * (-np.log1p(-q)) ** (1.0 / self.shape)
+
+    def survival(self, t: Any) -> Any:
+        """Return the chance to last longer than ``t`` [s]."""
+        import numpy as np
+
+        return np.exp(-((t / self.scale_s) ** self.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Lognormal:
+    """The logarithm is normal: heavy tails, as of repair times.
+
+    >>> round(float(Lognormal(3600.0, 1.9).ppf(0.95)) / 3600, 1)
+    22.8
+    """
+
+    median_s: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        quantity("node_repair_median_s").check(self.median_s)
+        quantity("node_repair_sigma").check(self.sigma)
+
+    @property
+    def mean_s(self) -> float:
+        """Mean [s]."""
+        return self.median_s * math.exp(0.5 * self.sigma * self.sigma)
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles [s]."""
+        import numpy as np
+        from scipy.special import ndtri
+
+        return self.median_s * np.exp(self.sigma * ndtri(q))
+
+    def survival(self, t: Any) -> Any:
+        """Return the chance to last longer than ``t`` [s]."""
+        import numpy as np
+        from scipy.special import ndtr
+
+        with np.errstate(divide="ignore"):
+            return ndtr(-np.log(np.asarray(t) / self.median_s) / self.sigma)
+
+
+def fit(
+    durations_s: Sequence[float] | pl.Series,
+    observed: Sequence[bool] | pl.Series | None = None,
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """Fit three laws to durations by maximum likelihood.
+
+    Parameters
+    ----------
+    durations_s
+        Times, all above 0. [s]
+    observed
+        Whether each time ended with the event; False is right censored: still running at its end. By default all did.
+    confidence
+        Of the intervals of the parameters, in (0, 1).
+
+    Returns
+    -------
+    DataFrame
+        One row per law, best first: ``law``; ``mean_s`` [s]; ``parameter`` [1], the shape of Weibull or sigma
+        of the lognormal, with ``parameter_low`` and ``parameter_high``; ``scale_s`` [s] (mean, scale or median) with
+        ``scale_low_s`` and ``scale_high_s``; ``log_likelihood``; ``aic_difference`` to the best; and
+        ``largest_misfit`` [1]: how far its survival is at most from that of Kaplan and Meier; ``events`` and
+        ``censored`` [1].
+
+    Raises
+    ------
+    ScenarioError
+        If a time is not above 0, lengths differ, or fewer than two events were seen.
+    FactorykitError
+        If lifelines is not installed.
+
+    Notes
+    -----
+    Fits, standard errors and Kaplan-Meier curves are those of lifelines. Limits are normal in the logarithm of each
+    parameter, so that few events do not push them below zero [1]_. The best of three laws can still be wrong: look at
+    ``largest_misfit``, and above :func:`misfit_limit` reject it.
+
+    References
+    ----------
+    .. [1] W. Q. Meeker and L. A. Escobar, "Statistical Methods for Reliability Data," Wiley, 1998, section 8.4.
+
+    Examples
+    --------
+    >>> fits = fit([float(t) for t in range(60, 6000, 60)])
+    >>> fits["law"][0], round(fits["parameter"][0], 1)
+    ('weibull', 1.7)
+    """
+    import numpy as np
+    import polars as pl
+
+    times, seen = _checked(durations_s, observed)
+    normal = statistics.NormalDist().inv_cdf(0.5 + 0.5 * share("confidence", confidence))
+    kaplan = _lifelines().KaplanMeierFitter().fit(times, seen)
+    steps = kaplan.survival_function_.index.to_numpy()[1:]
+    curve = kaplan.survival_function_.to_numpy()[:, 0]
+    rows = []
+    for name, law, (scale, scale_error), (parameter, parameter_error), fitted in _fitted(times, seen):
+        survival = law.survival(steps)
+        rows.append(
+            {
+                "law": name,
+                "mean_s": law.mean_s,
+                "parameter": parameter,
+                "parameter_low": parameter and parameter * math.exp(-normal * parameter_error),
+                "parameter_high": parameter and parameter * math.exp(normal * parameter_error),
+                "scale_s": scale,
+                "scale_low_s": scale * math.exp(-normal * scale_error),
+                "scale_high_s": scale * math.exp(normal * scale_error),
+                "log_likelihood": float(fitted.log_likelihood_),
+                "aic_difference": float(fitted.AIC_),
+                "largest_misfit": float(np.maximum(np.abs(survival - curve[1:]), np.abs(survival - curve[:-1])).max()),
+                "events": float(seen.sum()),
+                "censored": float((~seen).sum()),
+            }
+        )
+    frame = pl.DataFrame(rows).with_columns(pl.col("aic_difference") - pl.col("aic_difference").min())
+    return frame.sort("aic_difference", maintain_order=True)
+
+
+def law(fits: pl.DataFrame, name: str | None = None) -> Exponential | Weibull | Lognormal:
+    """Return a fitted law, ready to be drawn from; by default the best one.
+
+    >>> law(fit([float(t) for t in range(60, 6000, 60)]), "exponential").mean_s
+    3000.0...
+    """
+    import polars as pl
+
+    rows = fits if name is None else fits.filter(pl.col("law") == name)
+    if rows.is_empty():
+        raise ScenarioError(f"no law {name!r} among the fits; there are {', '.join(fits['law'])}")
+    row = rows.row(0, named=True)
+    match row["law"]:
+        case "exponential":
+            return Exponential(row["scale_s"])
+        case "weibull":
+            return Weibull(row["scale_s"], row["parameter"])
+        case _:
+            return Lognormal(row["scale_s"], row["parameter"])
+
+
+def survival_curve(
+    durations_s: Sequence[float] | pl.Series,
+    observed: Sequence[bool] | pl.Series | None = None,
+    confidence: float = 0.95,
+    points: int = 40,
+) -> pl.DataFrame:
+    """Return what share of the durations lasted longer than a time, after Kaplan and Meier, with its limits.
+
+    Parameters
+    ----------
+    durations_s, observed
+        As in :func:`fit`.
+    confidence
+        Of the limits at each time, in (0, 1).
+    points
+        Times at which the curve is read, evenly spaced in their logarithm.
+
+    Returns
+    -------
+    DataFrame
+        One row per point: ``span_s`` [s], ``survival`` [1], ``survival_low`` and ``survival_high`` [1].
+
+    Examples
+    --------
+    >>> survival_curve([60.0, 120.0, 180.0, 240.0], points=2)["survival"].round(6).to_list()
+    [0.75, 0.0]
+    """
+    import numpy as np
+    import polars as pl
+
+    times, seen = _checked(durations_s, observed)
+    kaplan = _lifelines().KaplanMeierFitter(alpha=1.0 - share("confidence", confidence)).fit(times, seen)
+    limits = kaplan.confidence_interval_.to_numpy()
+    spans = np.geomspace(times.min(), times.max(), points)
+    spans[-1] = times.max()
+    step = np.searchsorted(kaplan.survival_function_.index.to_numpy(), spans, side="right") - 1
+    return pl.DataFrame(
+        {
+            "span_s": spans,
+            "survival": kaplan.survival_function_.to_numpy()[step, 0],
+            "survival_low": limits[step, 0],
+            "survival_high": limits[step, 1],
+        }
+    )
+
+
+def beside(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
+    """Return a survival curve and those of the laws fitted to the same durations, for :func:`survival` of the charts.
+
+    Parameters
+    ----------
+    curve
+        From :func:`survival_curve`, or rows of one record of the table ``lifetime_curves``.
+    fits
+        From :func:`fit`, or rows of the same record of the table ``lifetime_fits``.
+
+    Returns
+    -------
+    DataFrame
+        One row per law and time of the curve: ``law`` (``record`` is the curve itself), ``span_s`` [s], ``survival``
+        [1], and of the record ``survival_low`` and ``survival_high`` [1].
+
+    Examples
+    --------
+    >>> times = [60.0, 120.0, 180.0, 240.0]
+    >>> beside(survival_curve(times, points=2), fit(times))["law"].unique(maintain_order=True).to_list()
+    ['record', 'weibull', 'lognormal', 'exponential']
+    """
+    import polars as pl
+
+    record = curve.select(pl.lit("record").alias("law"), "span_s", "survival", "survival_low", "survival_high")
+    spans = curve["span_s"]
+    laws = [
+        pl.DataFrame({"law": name, "span_s": spans, "survival": law(fits, name).survival(spans.to_numpy())})
+        for name in fits["law"]
+    ]
+    return pl.concat([record, *laws], how="diagonal")
+
+
+def misfit_limit(events: float, confidence: float = 0.95) -> float:
+    """Return the misfit that a right law stays below with this confidence (Kolmogorov; large samples).
+
+    A law whose parameters were fitted to the same data stays clearly below; exceeding this limit is damning.
+
+    >>> round(misfit_limit(100), 3)
+    0.136
+    """
+    alpha = 1.0 - share("confidence", confidence)
+    return math.sqrt(-0.5 * math.log(alpha / 2.0)) / math.sqrt(events)
+
+
+def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
+    import numpy as np
+
+    try:
+        times = np.asarray(durations_s, float)
+        seen = np.ones(len(times), bool) if observed is None else np.asarray(observed, bool)
+    except (TypeError, ValueError) as error:
+        raise ScenarioError(f"durations_s cannot be read as numbers: {error}; give seconds") from None
+    if len(times) != len(seen):
+        raise ScenarioError(f"{len(times)} durations and {len(seen)} in observed; give one for each")
+    if not np.all(np.isfinite(times) & (times > 0.0)):
+        bad = int(np.flatnonzero(~(np.isfinite(times) & (times > 0.0)))[0])
+        raise ScenarioError(
+            f"durations_s[{bad}] = {times[bad]!r} is not above 0; leave out or widen times of length zero"
+        )
+    if seen.sum() < 2:
+        raise ScenarioError(f"{int(seen.sum())} events were seen; a fit needs two or more")
+    return times, seen
+
+
+def _lifelines() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return need("lifelines")
+
+
+def _fitted(times: Any, seen: Any) -> list[tuple[str, Any, tuple[float, float], tuple[Any, float], Any]]:
+    """Return each law by name with its scale and its parameter, both with relative errors, and the fit it came from."""
+    lifelines = _lifelines()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exponential = lifelines.ExponentialFitter().fit(times, seen)
+        weibull = lifelines.WeibullFitter().fit(times, seen)
+        lognormal = lifelines.LogNormalFitter().fit(times, seen)
+    (mean, mean_error), (scale, scale_error), (mu, mu_error) = (
+        fitted.summary.iloc[0][["coef", "se(coef)"]].astype(float) for fitted in (exponential, weibull, lognormal)
+    )
+    (shape, shape_error), (sigma, sigma_error) = (
+        fitted.summary.iloc[1][["coef", "se(coef)"]].astype(float) for fitted in (weibull, lognormal)
+    )
+    median = math.exp(mu)
+    return [
+        ("exponential", Exponential(mean), (mean, mean_error / mean), (None, 0.0), exponential),
+        ("weibull", Weibull(scale, shape), (scale, scale_error / scale), (shape, shape_error / shape), weibull),
+        ("lognormal", Lognormal(median, sigma), (median, mu_error), (sigma, sigma_error / sigma), lognormal),
+    ]

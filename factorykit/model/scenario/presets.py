@@ -1,0 +1,50 @@
+"""Scenarios of published runs and clusters, read from the ``presets`` table: every value with its source."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from factorykit import datasets
+from factorykit.errors import UnknownName, unknown
+from factorykit.model.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def presets() -> pl.DataFrame:
+    """Return the presets, one row each: preset, label, kind (run, cluster or example) and its quantities.
+
+    >>> "llama_3_1_405b" in presets()["preset"]
+    True
+    """
+    import polars as pl
+
+    rows = datasets.table("presets").group_by("preset", "label", "kind", maintain_order=True)
+    return rows.agg(pl.col("quantity").alias("quantities")).collect()
+
+
+@cache
+def preset(name: str) -> Scenario:
+    """Return the published run or cluster called ``name`` as a scenario that knows its sources.
+
+    Raises
+    ------
+    UnknownName
+        With the nearest name.
+
+    >>> preset("llama_3_1_405b").accelerators
+    16384.0
+    """
+    import polars as pl
+
+    rows = datasets.table("presets").filter(pl.col("preset") == name).collect()
+    if rows.is_empty():
+        raise UnknownName(unknown("preset", name, presets()["preset"]))
+    values = dict(rows.select("quantity", "value").iter_rows())
+    sources = {
+        quantity: f"{source}, {locator}" if locator else source
+        for quantity, source, locator in rows.select("quantity", "source", "locator").iter_rows()
+    }
+    return Scenario.sourced(rows["label"][0], values, sources)

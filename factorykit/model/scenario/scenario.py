@@ -1,0 +1,123 @@
+"""A scenario: one validated, immutable row of quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from types import MappingProxyType
+from typing import Any
+
+from factorykit.errors import ScenarioError
+from factorykit.model.engine.agreement import agree
+from factorykit.model.engine.evaluate import checked
+from factorykit.quantities import quantity, unknown_quantity, vocabulary
+
+
+class Scenario(Mapping[str, "float | str"]):
+    """Quantities and their values, checked once; a change makes a new one.
+
+    Parameters
+    ----------
+    **quantities
+        Values in the units of the vocabulary. Where a quantity has rival models, the name of one of them may stand
+        for a number: ``checkpoint_interval_s="checkpoint_interval_daly_s"``.
+
+    Raises
+    ------
+    UnknownQuantity, ScenarioError
+        If a name is unknown, or a value has the wrong type, is out of bounds or contradicts the others.
+
+    Examples
+    --------
+    >>> run = Scenario(active_parameters=405e9, tokens=15.6e12, mfu=0.4)
+    >>> run.replace(mfu=0.38).mfu
+    0.38
+    >>> Scenario(mfu=38.0)
+    Traceback (most recent call last):
+    factorykit.errors.ScenarioError: mfu = 38.0 is outside (0, 1]; give a fraction, e.g. 0.38
+    """
+
+    __slots__ = ("_values", "label", "sources")
+
+    label: str
+    """What the scenario describes; empty if nobody said."""
+    sources: Mapping[str, str]
+    """Who says so, by quantity; empty for values that were typed in."""
+
+    def __init__(self, **quantities: Any) -> None:
+        values, using = checked(quantities)
+        agree(values, using)
+        self._set(values | using, "", {})
+
+    def _set(self, values: Mapping[str, float | str], label: str, sources: Mapping[str, str]) -> None:
+        object.__setattr__(self, "_values", MappingProxyType(dict(values)))
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "sources", MappingProxyType(dict(sources)))
+
+    @classmethod
+    def sourced(cls, label: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> Scenario:
+        """Return a scenario that knows its label and who says each value."""
+        scenario = cls(**values)
+        scenario._set(scenario, label, sources)
+        return scenario
+
+    def replace(self, **quantities: Any) -> Scenario:
+        """Return a scenario in which these quantities have these values; ``None`` takes a quantity away.
+
+        >>> Scenario(mfu=0.4, pue=1.1).replace(pue=None)
+        Scenario(mfu=0.4)
+        """
+        for name in quantities:
+            quantity(name)
+        merged = {**self, **quantities}
+        kept = {name: value for name, value in merged.items() if value is not None}
+        sources = {name: source for name, source in self.sources.items() if name not in quantities}
+        return Scenario.sourced(self.label, kept, sources)
+
+    def __getitem__(self, name: str) -> float | str:
+        return self._values[name]  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return len(self._values)  # type: ignore[attr-defined]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self:
+            return self[name]
+        if name in vocabulary():
+            raise AttributeError(f"the scenario does not give {name}; evaluate may compute it")
+        raise AttributeError(unknown_quantity(name))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise ScenarioError(f"a scenario does not change; use scenario.replace({name}={value!r})")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self) == dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Scenario.sourced, (self.label, dict(self), dict(self.sources)))
+
+    def __repr__(self) -> str:
+        return f"Scenario({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+    def _repr_html_(self) -> str:
+        head = ("quantity", "meaning", "value", "source")
+        rows = [(n, quantity(n).label, _shown(n, value), self.sources.get(n, "")) for n, value in self.items()]
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        columns = "".join(f"<th>{cell}</th>" for cell in head)
+        caption = f"<caption>{escape(self.label)}</caption>"
+        return f"<table>{caption}<thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shown(name: str, value: float | str) -> str:
+    return value if isinstance(value, str) else quantity(name).text(value)

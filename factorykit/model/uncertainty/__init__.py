@@ -1,0 +1,1 @@
+"""Many rows at once: grids, draws from distributions, what drives the spread."""

@@ -1,0 +1,328 @@
+"""Uncertainty: rows drawn from distributions, evaluated like any other rows, and what drives the spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from factorykit.borders import need, whole
+from factorykit.errors import ScenarioError
+from factorykit.model.engine.evaluate import Outputs, checked, evaluate
+from factorykit.model.uncertainty.distributions import FURTHEST, Distribution, check
+from factorykit.model.uncertainty.sweep import axes_of
+from factorykit.quantities import is_number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SOBOL_BITS = 30
+"""Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
+
+
+def sample(
+    base: Mapping[str, Any],
+    distributions: Mapping[str, Distribution],
+    n: int = 1024,
+    outputs: Outputs = None,
+    seed: int = 0,
+    *,
+    method: Literal["sobol", "latin"] = "sobol",
+    grid: Mapping[str, Sequence[float]] | None = None,
+    using: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Draw uncertain inputs and evaluate every draw.
+
+    Parameters
+    ----------
+    base
+        Quantities that are known, as in :func:`factorykit.evaluate`; a distribution takes the place of a value.
+    distributions
+        What is known about the others, by quantity; see :mod:`factorykit.model.uncertainty.distributions`.
+    n
+        Draws. Sobol points are best at powers of two.
+    outputs
+        Quantities asked for; by default everything that the inputs allow.
+    seed
+        The same seed gives the same rows.
+    method
+        Scrambled Sobol points, or a Latin hypercube.
+    grid
+        Values of one or more quantities at which all draws are repeated, for a band along an axis.
+    using
+        Which model stands for a quantity that has rivals.
+
+    Returns
+    -------
+    DataFrame
+        One row per draw and grid point: ``draw``, the grid, the uncertain inputs, the outputs.
+
+    Raises
+    ------
+    FactorykitError
+        As :func:`factorykit.evaluate`, and for a distribution that leaves the bounds of its quantity.
+
+    Examples
+    --------
+    >>> from factorykit.model.uncertainty.distributions import Uniform
+    >>> run = {"active_parameters": 405e9, "tokens": 15.6e12, "cluster_peak_flop_per_s": 16384 * 989e12}
+    >>> days = sample(run, {"mfu": Uniform(0.35, 0.45)}, 256, "training_days")
+    >>> [round(value) for value in bands(days, "training_days").row(0)[1:]]
+    [61, 68, 76]
+    """
+    import polars as pl
+
+    distributions, n = check(distributions), whole("n", n)
+    if n < 1:
+        raise ScenarioError("n = 0; give at least one draw, such as 1024")
+    points = _points(len(distributions), n, whole("seed", seed), method)
+    drawn = pl.DataFrame({name: column(points[:, i], d) for i, (name, d) in enumerate(distributions.items())})
+    axes = axes_of(grid) if grid else {}
+    for name, values in axes.items():
+        drawn = pl.DataFrame({name: values}).join(drawn, how="cross", maintain_order="left_right")
+    values, rivals = checked(base, without=distributions | axes)
+    fixed = drawn.with_columns(pl.lit(value).alias(name) for name, value in values.items())
+    wider = evaluate(fixed, outputs, using=rivals | dict(using or {}))
+    draw = pl.int_range(pl.len(), dtype=pl.Int64) % n
+    kept = [*drawn.columns, *(name for name in wider.columns if name not in fixed.columns)]
+    asked = [outputs] if isinstance(outputs, str) else list(outputs or ())
+    return wider.select(draw.alias("draw"), *dict.fromkeys([*kept, *asked]))
+
+
+def _points(d: int, n: int, seed: int, method: str) -> Any:
+    qmc = need("scipy.stats.qmc")
+    if method == "sobol":
+        drawn = qmc.Sobol(d, bits=SOBOL_BITS, rng=seed).random_base2((n - 1).bit_length())[:n]
+        return drawn + FURTHEST
+    if method == "latin":
+        return qmc.LatinHypercube(d, rng=seed).random(n)
+    raise ScenarioError(f"method = {method!r} is not known; use 'sobol' or 'latin'")
+
+
+def column(points: Any, distribution: Distribution) -> Any:
+    """Return quantiles at ``points`` as doubles."""
+    import numpy as np
+
+    return np.asarray(distribution.ppf(points), dtype=np.float64)
+
+
+def bands(
+    frame: pl.DataFrame,
+    outputs: str | Iterable[str],
+    shares: Sequence[float] = (0.05, 0.5, 0.95),
+    *,
+    by: str | Sequence[str] = (),
+) -> pl.DataFrame:
+    """Return quantiles of sampled outputs.
+
+    Parameters
+    ----------
+    frame
+        Rows of :func:`sample`.
+    outputs
+        Columns to summarise.
+    shares
+        Which quantiles; by default the middle and the ends of a 90 % band.
+    by
+        Columns of the grid, for a band along an axis.
+
+    Returns
+    -------
+    DataFrame
+        One row per output, or per grid point and output: ``by``, ``quantity``, then one column per share, named
+        ``p05``, ``p50``, ``p95``.
+
+    >>> import polars as pl
+    >>> bands(pl.DataFrame({"mfu": [0.3, 0.4, 0.5]}), "mfu", (0.0, 0.5, 1.0)).rows()
+    [('mfu', 0.3, 0.4, 0.5)]
+    """
+    import polars as pl
+
+    names = [outputs] if isinstance(outputs, str) else list(outputs)
+    keys = [by] if isinstance(by, str) else list(by)
+    _refuse_missing(frame, [*names, *keys])
+    long = frame.unpivot(names, index=keys, variable_name="quantity", value_name="value")
+    quantiles = [pl.col("value").quantile(share, "linear").alias(_share_name(share)) for share in shares]
+    return long.group_by(*keys, "quantity", maintain_order=True).agg(quantiles)
+
+
+def _share_name(share: float) -> str:
+    if not is_number(share) or not 0.0 <= share <= 1.0:
+        raise ScenarioError(f"share = {share!r} is outside [0, 1]; give fractions, e.g. 0.05")
+    return f"p{100 * share:04.1f}".removesuffix(".0").replace(".", "_")
+
+
+def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFrame:
+    """Return how likely an output is to exceed a value.
+
+    Returns
+    -------
+    DataFrame
+        At most ``points`` rows: the output, rising, and ``exceedance``, the share of draws above it.
+
+    >>> import polars as pl
+    >>> exceedance(pl.DataFrame({"pue": [1.1, 1.2, 1.3, 1.4]}), "pue").rows()
+    [(1.1, 0.75), (1.2, 0.5), (1.3, 0.25), (1.4, 0.0)]
+    """
+    import polars as pl
+
+    _refuse_missing(frame, [output])
+    if whole("points", points) < 2:
+        raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
+    above = 1.0 - pl.int_range(1, pl.len() + 1) / pl.len()
+    curve = frame.select(pl.col(output).sort()).with_columns(above.alias("exceedance"))
+    if curve.height <= points:
+        return curve
+    return curve[[round(i * (curve.height - 1) / (points - 1)) for i in range(points)]]
+
+
+def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
+    import polars as pl
+
+    if not isinstance(frame, pl.DataFrame):
+        raise ScenarioError(f"the sample is {type(frame).__name__}; give a polars DataFrame")
+    if frame.is_empty():
+        raise ScenarioError("the frame has no rows; give the rows of a sample")
+    for name in names:
+        if name not in frame.columns:
+            raise ScenarioError(f"the frame has no column {name!r}; there are {', '.join(frame.columns)}")
+
+
+def sensitivity(
+    base: Mapping[str, Any],
+    distributions: Mapping[str, Distribution],
+    outputs: str | Iterable[str],
+    n: int = 4096,
+    seed: int = 0,
+    *,
+    swing: tuple[float, float] = (0.05, 0.95),
+    using: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Say which uncertain inputs drive an output.
+
+    Two views side by side: Sobol indices, the share of the output's variance that an input explains alone and together
+    with the others; and one-at-a-time bars, the output with this input low and high and all others at their medians.
+
+    Parameters
+    ----------
+    base, distributions, using
+        As in :func:`sample`. The inputs are independent of each other.
+    outputs
+        One quantity or several.
+    n
+        Draws per matrix, a power of two; ``n * (inputs + 2)`` rows are evaluated.
+    seed
+        The same seed gives the same indices.
+    swing
+        Quantiles of the low and the high end of a bar.
+
+    Returns
+    -------
+    DataFrame
+        One row per output and input, the widest bar first: ``output``, ``input``, ``first_order``, ``total`` [1],
+        ``input_low``, ``input_high`` in the input's unit, ``output_low``, ``output_median``, ``output_high`` in the
+        output's unit. Indices are null where the output does not vary.
+
+    Examples
+    --------
+    >>> from factorykit.model.uncertainty.distributions import LogNormal, Uniform
+    >>> known = {"accelerators": 16384.0, "rental_usd_per_accelerator_h": 2.0}
+    >>> doubt = {"active_parameters": LogNormal(100e9, 400e9), "mfu": Uniform(0.3, 0.5)}
+    >>> run = known | {"tokens": 15e12, "peak_flop_per_s": 989e12, "goodput": 0.9}
+    >>> sensitivity(run, doubt, "rental_cost_usd", 256)["input"].to_list()
+    ['active_parameters', 'mfu']
+    """
+    import polars as pl
+
+    distributions = check(distributions)
+    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    values, rivals = checked(base, without=distributions)
+    rivals |= dict(using or {})
+
+    def computed(columns: Mapping[str, Any]) -> Any:
+        frame = pl.DataFrame(dict(columns)).with_columns(pl.lit(value).alias(name) for name, value in values.items())
+        return evaluate(frame, names, using=rivals).select(names).to_numpy().T
+
+    first, total = indices(computed, distributions, n, seed)
+    bars = _bars(computed, distributions, swing)
+    rows = [
+        (output, name, first[o, i], total[o, i], *bars[i][0], *bars[i][1][o])
+        for o, output in enumerate(names)
+        for i, name in enumerate(distributions)
+    ]
+    ends = ("input_low", "input_high", "output_low", "output_median", "output_high")
+    schema = {"output": pl.String, "input": pl.String} | dict.fromkeys(("first_order", "total", *ends), pl.Float64)
+    frame = pl.DataFrame(rows, schema, orient="row").with_columns(pl.col("first_order", "total").fill_nan(None))
+    width = (pl.col("output_high") - pl.col("output_low")).abs()
+    place = pl.col("output").replace_strict({name: i for i, name in enumerate(names)}, return_dtype=pl.Int64)
+    return frame.sort(place, width, descending=[False, True], maintain_order=True)
+
+
+def indices(
+    function: Callable[[Mapping[str, Any]], Any],
+    distributions: Mapping[str, Distribution],
+    n: int = 4096,
+    seed: int = 0,
+) -> tuple[Any, ...]:
+    """Return Sobol indices of any function of independent inputs.
+
+    Parameters
+    ----------
+    function
+        Takes a mapping of arrays, one per input, and returns an array of shape (outputs, rows).
+    distributions
+        The inputs.
+    n
+        Draws per matrix, a power of two.
+    seed
+        The same seed gives the same indices.
+
+    Returns
+    -------
+    tuple of arrays
+        First-order and total indices, each of shape (outputs, inputs), by SciPy's estimators of Saltelli (2010); NaN
+        for an output that does not vary.
+    """
+    need("scipy.stats.qmc")
+    import numpy as np
+    from scipy.stats import sobol_indices
+
+    n = whole("n", n)
+    if n < 2 or n & (n - 1):
+        raise ScenarioError(f"n = {n!r} is no power of two; give one, such as 4096")
+    names = list(distributions)
+
+    medians = {name: np.full(1, distribution.ppf(0.5)) for name, distribution in distributions.items()}
+    middle = np.asarray(function(medians))
+    varies = np.zeros(len(middle), dtype=bool)
+
+    def on_rows(x: Any) -> Any:
+        """Return outputs less their value at the medians, and an input that varies, so that SciPy meets no scalar."""
+        values = np.asarray(function({name: np.ascontiguousarray(x[i]) for i, name in enumerate(names)})) - middle
+        varies[:] |= (values != 0.0).any(axis=1)
+        return np.vstack([values, x[:1]])
+
+    found = sobol_indices(func=on_rows, n=n, dists=[distributions[name] for name in names], rng=whole("seed", seed))
+    shape = (len(middle) + 1, len(names))
+    parts = (np.reshape(part, shape)[:-1] for part in (found.first_order, found.total_order))
+    return tuple(np.where(varies[:, None], part, np.nan) for part in parts)
+
+
+def _bars(
+    computed: Callable[[Mapping[str, Any]], Any], distributions: Mapping[str, Distribution], swing: tuple[float, float]
+) -> list[tuple[tuple[float, float], list[tuple[float, float, float]]]]:
+    import numpy as np
+
+    low, high = swing
+    if not (is_number(low) and is_number(high) and 0.0 <= low < high <= 1.0):
+        raise ScenarioError(f"swing = {swing!r} is no pair of rising quantiles in [0, 1]; give e.g. (0.05, 0.95)")
+    medians = {name: float(d.ppf(0.5)) for name, d in distributions.items()}
+    columns = {name: np.full(2 * len(distributions) + 1, medians[name]) for name in distributions}
+    ends = []
+    for i, (name, distribution) in enumerate(distributions.items()):
+        ends.append((float(distribution.ppf(low)), float(distribution.ppf(high))))
+        columns[name][2 * i : 2 * i + 2] = ends[-1]
+    results = computed(columns)
+    middle = results[:, -1]
+    return [
+        (ends[i], [(row[2 * i], middle[o], row[2 * i + 1]) for o, row in enumerate(results)]) for i in range(len(ends))
+    ]

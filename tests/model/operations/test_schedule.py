@@ -1,0 +1,181 @@
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.model.operations.schedule import Plant, Policy
+
+CALM = Plant(
+    accelerators=64, nodes_per_pod=4, node_failures_per_node_day=0.0, checkpoint_write_s=0.0, spread_penalty=0.0
+)
+
+
+BROKEN = CALM.replace(node_failures_per_node_day=1.0, repair_median_s=1e7, repair_mean_s=1e7)
+NEVER = CALM.replace(node_failures_per_node_day=50.0, checkpoint_interval_s=86400.0, repair_median_s=1, repair_mean_s=1)
+
+
+def jobs(*rows):
+    """Return jobs from (arrival, accelerators, run, priority)."""
+    names = ("arrival_s", "accelerators", "run_s", "priority")
+    return pl.DataFrame(rows, names, orient="row").cast(pl.Float64).with_columns(estimate_s="run_s")
+
+
+def test_a_single_server_waits_as_queueing_theory_says():
+    """M/M/1: mean wait = rho / (1 - rho) service times."""
+    rng = np.random.default_rng(1)
+    n, rho = 60_000, 0.6
+    run = rng.exponential(100.0, n)
+    rows = pl.DataFrame({"arrival_s": np.cumsum(rng.exponential(100.0 / rho, n)), "run_s": run, "estimate_s": run})
+    rows = rows.with_columns(accelerators=1.0, priority=0.0)
+    one = CALM.replace(accelerators=1, accelerators_per_node=1, nodes_per_pod=1)
+    found = fk.schedule(rows, one, Policy(backfill=False)).summary
+    assert found["queue_s_mean"] == pytest.approx(100.0 * rho / (1 - rho), rel=0.05)
+    assert found["utilization"] == pytest.approx(rho, rel=0.02)
+
+
+def test_many_servers_wait_as_erlang_says():
+    """M/M/c with the Erlang C formula, c = 8, offered load 6.4."""
+    rng = np.random.default_rng(2)
+    n, servers, offered = 60_000, 8, 6.4
+    run = rng.exponential(100.0, n)
+    rows = pl.DataFrame({"arrival_s": np.cumsum(rng.exponential(100.0 / offered, n)), "run_s": run, "estimate_s": run})
+    rows = rows.with_columns(accelerators=1.0, priority=0.0)
+    eight = CALM.replace(accelerators=8, accelerators_per_node=1, nodes_per_pod=8)
+    found = fk.schedule(rows, eight, Policy(backfill=False)).summary
+    top = offered**servers / math.factorial(servers) * servers / (servers - offered)
+    wait = top / (sum(offered**k / math.factorial(k) for k in range(servers)) + top)
+    assert found["queue_s_mean"] == pytest.approx(wait * 100.0 / (servers - offered), rel=0.08)
+
+
+def test_a_gang_waits_for_all_its_accelerators():
+    found = fk.schedule(jobs((0, 8, 100, 0), (1, 64, 50, 0)), CALM).jobs
+    assert found["start_s"].to_list() == [0.0, 100.0]
+
+
+def test_backfill_fills_the_hole_and_delays_nobody():
+    queue = jobs((0, 48, 100, 0), (1, 64, 50, 0), (2, 16, 90, 0), (3, 16, 200, 0))
+    with_, without = (fk.schedule(queue, CALM, Policy(backfill=on)).jobs for on in (True, False))
+    assert with_["start_s"].to_list() == [0.0, 100.0, 2.0, 150.0]
+    assert without["start_s"].to_list() == [0.0, 100.0, 150.0, 150.0]
+
+
+def test_a_critical_job_takes_what_others_hold_and_they_lose_only_the_restart():
+    plant = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), plant).jobs
+    assert found["start_s"].to_list() == [0.0, 100.0]
+    assert found["preemptions"].to_list() == [1.0, 0.0]
+    pace = 1.01
+    assert found["end_s"].to_list() == pytest.approx(
+        [100 + 50 * pace + 30 + (500 - 100 / pace) * pace, 100 + 50 * pace]
+    )
+    assert found["lost_s"].sum() == 0.0
+
+
+def test_without_preemption_a_critical_job_waits():
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), CALM, Policy(preempt=False)).jobs
+    assert found["start_s"].to_list() == [0.0, 500.0]
+
+
+def test_equal_priorities_do_not_preempt_each_other():
+    found = fk.schedule(jobs((0, 64, 500, 1), (100, 64, 50, 1)), CALM).jobs
+    assert found["preemptions"].sum() == 0.0
+
+
+def test_packing_keeps_a_job_in_one_pod():
+    queue = jobs((0, 8, 1000, 0), (1, 8, 10, 0), (20, 32, 100, 0))
+    assert fk.schedule(queue, CALM).jobs["pods"][2] == 1
+    scattered = [fk.schedule(queue, CALM, Policy(packed=False), seed=s).jobs["pods"][2] for s in range(5)]
+    assert max(scattered) > 1
+
+
+def test_a_failure_costs_the_work_since_the_last_checkpoint():
+    plant = CALM.replace(node_failures_per_node_day=0.5, checkpoint_interval_s=3600.0, restart_s=60.0)
+    found = fk.schedule(jobs((0, 48, 5 * 86400, 0)), plant, seed=3).jobs
+    assert found["failures"].item() > 3
+    assert 0.0 < found["lost_s"].item() <= 3600.0 * found["failures"].item()
+    spent = found["end_s"].item() - found["queue_s"].item()
+    expected = 5 * 86400 + found["lost_s"].item() + 60.0 * found["failures"].item()
+    assert spent == pytest.approx(expected, abs=61.0 * found["failures"].item())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_lost_or_handed_out_twice(seed):
+    plant = Plant(accelerators=2048, node_failures_per_node_day=0.02, repair_median_s=3600, repair_mean_s=7200)
+    queue = fk.workload("kalos", 2000, 1.1, 2048, seed)
+    found = fk.schedule(queue, plant, seed=seed)
+    assert found.jobs["end_s"].is_finite().all()
+    assert (found.jobs["end_s"] - found.jobs["start_s"] >= found.jobs["run_s"] * (1 - 1e-9)).all()
+    assert (found.jobs["queue_s"] >= 0.0).all()
+    assert found.timeline["busy_share"].max() <= 1.0 + 1e-9
+    assert found.summary["failures"] > 0
+    assert 0.0 < found.summary["useful_share"] < 1.0
+
+
+def test_the_seed_decides_the_run():
+    queue = fk.workload("seren", 500, 1.0, 2048)
+    plant = Plant(accelerators=2048, node_failures_per_node_day=0.1)
+    assert fk.schedule(queue, plant, seed=1).jobs.equals(fk.schedule(queue, plant, seed=1).jobs)
+
+
+PARTS = [f"{part}_cost_usd" for part in ("useful", "saves", "preemption", "failures", "spread")]
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy(packed=False, preempt=False)])
+def test_the_parts_of_the_bill_sum_to_the_rent(policy):
+    plant = Plant(accelerators=2048, node_failures_per_node_day=0.05, rental_usd_per_accelerator_h=2.5)
+    found = fk.schedule(fk.workload("kalos", 2000, 1.0, 2048, seed=4), plant, policy)
+    bill, jobs = found.summary, found.jobs
+    assert bill["rental_cost_usd"] == pytest.approx(2.5 * bill["accelerator_hours"], rel=1e-12)
+    assert math.fsum(bill[part] for part in PARTS) == pytest.approx(bill["rental_cost_usd"], rel=1e-9)
+    assert jobs["rental_cost_usd"].sum() == pytest.approx(bill["rental_cost_usd"], rel=1e-9)
+    wasted = bill["preemption_cost_usd"] + bill["failures_cost_usd"]
+    assert jobs["wasted_cost_usd"].sum() == pytest.approx(wasted, rel=1e-9)
+    assert bill["useful_cost_usd"] / bill["rental_cost_usd"] == pytest.approx(bill["useful_share"], rel=1e-9)
+    assert all(bill[part] > 0.0 for part in PARTS if policy.preempt or part != "preemption_cost_usd")
+
+
+def test_a_preemption_costs_one_save_and_one_restart():
+    plant = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), plant.replace(rental_usd_per_accelerator_h=3600.0))
+    assert found.summary["preemption_cost_usd"] == pytest.approx(30.0 * 64)
+    assert found.jobs["wasted_cost_usd"].to_list() == pytest.approx([30.0 * 64, 0.0])
+    assert found.summary["saves_cost_usd"] == pytest.approx(550.0 * 0.01 * 64)
+
+
+def test_what_nobody_uses_is_paid_as_well():
+    found = fk.schedule(
+        jobs((0, 32, 100, 0), (200, 1, 1, 0)), CALM.replace(rental_usd_per_accelerator_h=3600.0)
+    ).summary
+    assert found["idle_cost_usd"] == pytest.approx(200 * 64 - 100 * 32)
+
+
+def test_a_scenario_says_what_it_knows_of_the_cluster():
+    run = fk.preset("deepseek_v3")
+    plant = Plant.of(run, spread_penalty=0.0)
+    assert (plant.accelerators, plant.rental_usd_per_accelerator_h) == (2048, 2.0)
+    assert plant.restart_s == run["restart_s"]
+    assert plant.spread_penalty == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: fk.schedule(jobs((0, 128, 1, 0)), CALM), "it never starts"),
+        (lambda: fk.schedule(jobs((0, 1, -1, 0)), CALM), "column run_s"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)).drop("priority"), CALM), "no column priority"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)).head(0), CALM), "no rows"),
+        (lambda: fk.schedule(jobs((0, 1, 1, math.nan)), CALM), "column priority holds a value missing or not finite"),
+        (lambda: fk.schedule([(0, 1, 1, 0)], CALM), "jobs are list"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)), 64), "plant = 64; give a fk.Plant"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)), CALM, seed=0.5), "seed = 0.5 is no whole number"),
+        (lambda: Plant(accelerators=12), "no whole number of nodes"),
+        (lambda: Plant(repair_median_s=10.0, repair_mean_s=1.0), "repair_median_s"),
+        (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), NEVER), "failed 1000 times without an end"),
+        (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), BROKEN), "waits for more than a year"),
+    ],
+)
+def test_impossible_jobs_and_plants_are_refused(call, message):
+    with pytest.raises(fk.FactorykitError, match=message):
+        call()
