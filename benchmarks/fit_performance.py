@@ -15,7 +15,7 @@ import polars as pl
 
 from factorykit import datasets
 from factorykit.model.performance.calibrate import Measured, fit
-from factorykit.model.performance.fitted import EVERYTHING, constants
+from factorykit.model.supply.fitted import EVERYTHING, constants
 
 FILE = Path(__file__).parents[1] / "data" / "sources" / "performance_constants.csv"
 NORMAL_95 = 1.6448536269514722

@@ -24,7 +24,7 @@ from factorykit.errors import MissingQuantity, UnknownName, unknown
 from factorykit.formulas.terms import Symbol, as_vega
 from factorykit.model.engine.chain import available, chain, leaves
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.performance import layout_rules as layout
+from factorykit.model.engine import rules
 from factorykit.quantities import Quantity, quantity, vocabulary
 
 LETTER_PX = 7.5  # widest mean width of a letter of the label

@@ -12,7 +12,7 @@ from factorykit.charts import encoding
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live
 from factorykit.charts.theme import PALETTE
-from factorykit.model.scenario.chips import supplied
+from factorykit.model.supply.chips import supplied
 from factorykit.quantities import quantity
 
 SOURCE = "Performance model of factorykit; constants in the performance_constants table"

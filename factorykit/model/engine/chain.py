@@ -94,7 +94,7 @@ def _needs(
 @cache
 def _constants() -> Mapping[str, Step]:
     """Return the constants of the performance model as steps that need nothing."""
-    from factorykit.model.performance.fitted import constants
+    from factorykit.model.supply.fitted import constants
 
     return {name: Step(name, partial(_itself, value), ()) for name, value in constants().items()}
 

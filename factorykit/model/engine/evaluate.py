@@ -13,7 +13,7 @@ from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.chain import Step, available, chain, choice
 from factorykit.model.engine.frames import evaluate_frame
 from factorykit.model.engine.run import compute
-from factorykit.model.performance import layout_rules as layout
+from factorykit.model.engine import rules
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _evaluate_mapping(
 ) -> dict[str, Any]:
     values, chosen = checked(inputs)
     if "accelerator" in values:
-        from factorykit.model.scenario.chips import supplied
+        from factorykit.model.supply.chips import supplied
 
         values = supplied(values)
     using = chosen | rivals

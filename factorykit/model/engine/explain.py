@@ -145,7 +145,7 @@ def source(name: str) -> str:
     'J. W. Young, "'
     """
     if name not in catalogue():
-        from factorykit.model.performance.fitted import how
+        from factorykit.model.supply.fitted import how
 
         return how(name)
     _, _, references = (catalogue()[name].__doc__ or "").partition("References\n    ----------\n")

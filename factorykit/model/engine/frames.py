@@ -11,7 +11,7 @@ from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError,
 from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
 from factorykit.model.engine.chain import available, chain, leaves
 from factorykit.model.engine.run import columns
-from factorykit.model.performance import layout_rules as layout
+from factorykit.model.engine import rules
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
     schema = frame.collect_schema()
     stated = list(schema)
     if "accelerator" in schema:
-        from factorykit.model.scenario.chips import joined
+        from factorykit.model.supply.chips import joined
 
         frame = joined(frame)
         schema = frame.collect_schema()

@@ -9,7 +9,7 @@ from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import ScenarioError, unknown
 from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
-from factorykit.model.scenario.chips import chips, find
+from factorykit.model.supply.chips import chips, find
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit import datasets
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.model.engine.evaluate import checked, evaluate
-from factorykit.model.performance.layout_rules import rules
+from factorykit.model.engine.rules import rules
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from factorykit import datasets
 from factorykit.errors import DatasetError, ScenarioError, unknown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.evidence.training_runs import COLUMNS, GIB, NUMBERS, TEXTS, measured_step_s, positive, prepared
-from factorykit.model.performance.fitted import constants
+from factorykit.model.supply.fitted import constants
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,7 +13,7 @@ from factorykit import datasets
 from factorykit.model.engine.chain import chain
 from factorykit.model.engine.run import compute
 from factorykit.model.evidence.training_runs import measured_step_s, prepared
-from factorykit.model.performance.fitted import EVERYTHING, constants
+from factorykit.model.supply.fitted import EVERYTHING, constants
 
 if TYPE_CHECKING:
     import numpy as np

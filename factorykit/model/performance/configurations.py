@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from factorykit.errors import ScenarioError
-from factorykit.model.performance.layout_rules import check
+from factorykit.model.engine.rules import check
 from factorykit.quantities import quantity
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {

@@ -11,9 +11,9 @@ from factorykit.errors import ScenarioError, UnknownName, unknown
 from factorykit.model.engine.chain import chain, choice
 from factorykit.model.engine.evaluate import checked
 from factorykit.model.engine.run import columns, fold
-from factorykit.model.performance import layout_rules as layout
-from factorykit.model.performance.fitted import constants
-from factorykit.model.scenario.chips import specification
+from factorykit.model.engine import rules
+from factorykit.model.supply.fitted import constants
+from factorykit.model.supply.chips import specification
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
