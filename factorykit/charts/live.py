@@ -22,9 +22,9 @@ from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
 from factorykit.errors import MissingQuantity, UnknownName, unknown
 from factorykit.formulas.terms import Symbol, as_vega
+from factorykit.model.engine import rules
 from factorykit.model.engine.chain import available, chain, leaves
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine import rules
 from factorykit.quantities import Quantity, quantity, vocabulary
 
 LETTER_PX = 7.5  # widest mean width of a letter of the label
@@ -326,24 +326,24 @@ class Live:
 
     def _texts(self, now: Mapping[str, str]) -> list[dict[str, str]]:
         """Return signals with what is printed: every value, and the rule that the present layout breaks."""
-        rules = self._rules(now)
+        conditions = self._rules(now)
         texts = []
         for name in dict.fromkeys((*self.parameters, *self.shown)):
             text = encoding.text_expression(quantity(name), now[name])
-            if rules and name not in self.parameters:
-                text = f"({' && '.join(rules.values())} ? {text} : '–')"
+            if conditions and name not in self.parameters:
+                text = f"({' && '.join(conditions.values())} ? {text} : '–')"
             texts.append({"name": f"{name}_text", "expr": text})
-        verdicts = "".join(f"!({holds}) ? {rule + ', and here not'!r} : " for rule, holds in rules.items())
+        verdicts = "".join(f"!({holds}) ? {rule + ', and here not'!r} : " for rule, holds in conditions.items())
         return [*texts, {"name": "broken_rule", "expr": f"{verdicts}''"}]
 
     def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
         """Return the rules that a layout has to obey where one is divided, each with its condition."""
-        if not layout.concerns(have.keys() - self.parameters.keys()):
+        if not rules.concerns(have.keys() - self.parameters.keys()):
             return {}
-        known = have.keys() - layout.said(self.parameters)
+        known = have.keys() - rules.said(self.parameters)
         return {
             rule: as_vega(holds(*[Symbol(name) for name in names]), have)
-            for rule, names, holds, _ in layout.rules(known)
+            for rule, names, holds, _ in rules.rules(known)
         }
 
     def _given(self, have: Mapping[str, str], case: Case) -> dict[str, str]:

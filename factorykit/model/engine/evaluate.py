@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.formulas.validity import validity
+from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.chain import Step, available, chain, choice
 from factorykit.model.engine.frames import evaluate_frame
 from factorykit.model.engine.run import compute
-from factorykit.model.engine import rules
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ def _evaluate_mapping(
         outputs = available(values, using)
     steps = chain(values, outputs, using)
     results = compute(steps, values)
-    if asked and layout.concerns({step.quantity for step in steps}):
-        layout.check({name: value for name, value in results.items() if name not in layout.said(values)})
+    if asked and rules.concerns({step.quantity for step in steps}):
+        rules.check({name: value for name, value in results.items() if name not in rules.said(values)})
     outside = _outside(steps, results) if asked else ()
     for name in outputs:
         _judge(name, results, steps, outside)

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
+from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
 from factorykit.model.engine.chain import available, chain, leaves
 from factorykit.model.engine.run import columns
-from factorykit.model.engine import rules
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
     for layer in columns(steps):
         floats = floats.with_columns(layer)
     computed = {step.quantity for step in steps}
-    if layout.concerns(computed):
-        floats = floats.with_columns(layout.broken({*computed, *inputs} - layout.said(inputs)).alias(BROKEN))
+    if rules.concerns(computed):
+        floats = floats.with_columns(rules.broken({*computed, *inputs} - rules.said(inputs)).alias(BROKEN))
         if not lazy:
             floats = floats.collect().lazy()
             _check_layouts(floats)

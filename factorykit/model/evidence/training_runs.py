@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.supply.fitted import constants
 from factorykit.model.engine.rules import COMPUTED, check
 from factorykit.model.supply.chips import chips, find, specification
+from factorykit.model.supply.fitted import constants
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:

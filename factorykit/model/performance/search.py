@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.model.engine import rules
 from factorykit.model.engine.chain import chain, choice
 from factorykit.model.engine.evaluate import checked
 from factorykit.model.engine.run import columns, fold
-from factorykit.model.engine import rules
-from factorykit.model.supply.fitted import constants
 from factorykit.model.supply.chips import specification
+from factorykit.model.supply.fitted import constants
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def search(
     given = {*fixed, *tried}
     steps = chain(given, wanted, rival)
     known, left = fold(steps, {**constants(), **fixed})
-    layout.check({name: value for name, value in known.items() if name not in {*CHOICES, *layout.COMPUTED}})
+    rules.check({name: value for name, value in known.items() if name not in {*CHOICES, *rules.COMPUTED}})
     grid = _grid(tried, fixed)
     rule = _rule(fixed)
     lazy = grid.with_columns(rule.alias("excluded_by"))
@@ -237,7 +237,7 @@ def _rule(fixed: Mapping[str, Any]) -> pl.Expr:
     stage = (layers / pipeline).ceil()
     schedule, zero = part("schedule"), part("zero_stage")
     whole = replicas == replicas.floor()
-    rules = {
+    named = {
         "tensor, pipeline and context parallel divide the accelerators": whole & (replicas >= 1.0),
         "heads divide by tensor parallel": (heads % tensor == 0) & ((kv % tensor == 0) | (tensor % kv == 0)),
         "tensor parallel stays in the scale-up domain": tensor <= fixed.get("scale_up_domain", math.inf),
@@ -257,6 +257,6 @@ def _rule(fixed: Mapping[str, Any]) -> pl.Expr:
         | ((pipeline > 1.0) & (pipeline % 2.0 == 0) & (batches >= 2.0 * pipeline) & (chunks == 1.0)),
     }
     verdict = pl.lit(None, dtype=pl.String)
-    for name, holds in reversed(rules.items()):
+    for name, holds in reversed(named.items()):
         verdict = pl.when(~holds).then(pl.lit(name)).otherwise(verdict)
     return verdict
