@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from factorykit.errors import FactorykitWarning
 from factorykit.formulas import (
     architecture,
     checkpoint,
@@ -22,14 +25,14 @@ from factorykit.formulas import (
     operations,
     ownership,
     parallelism,
-    performance,
     reliability,
     rental,
     resilience,
     scaling,
-    step_parts,
+    step,
     topology,
 )
+from factorykit.formulas.documents import document
 
 __all__ = [
     "architecture",
@@ -48,12 +51,11 @@ __all__ = [
     "operations",
     "ownership",
     "parallelism",
-    "performance",
     "reliability",
     "rental",
     "resilience",
     "scaling",
-    "step_parts",
+    "step",
     "topology",
 ]
 
@@ -62,8 +64,13 @@ TOPICS = (
     parallelism,
     memory,
     network,
-    performance,
-    step_parts,
+    step.rates,
+    step.layer,
+    step.communication,
+    step.whole,
+    step.interval,
+    step.training,
+    step.parts,
     compute,
     topology,
     energy,
@@ -102,3 +109,37 @@ def arguments(formula: Callable[..., Any]) -> tuple[str, ...]:
     ('accelerators', 'accelerators_per_node')
     """
     return formula.__code__.co_varnames[: formula.__code__.co_argcount]
+
+
+def topic(formula: Callable[..., Any]) -> str:
+    """Return the topic of a formula, its module below this one.
+
+    >>> topic(step.rates.maturity)
+    'step.rates'
+    """
+    return formula.__module__.removeprefix(f"{__name__}.")
+
+
+document(catalogue().values())
+
+
+MOVED = ("performance", "step_parts")
+"""Old names of ``step``; they go with 0.3."""
+
+
+def moved(module: str, name: str) -> Callable[..., Any]:
+    """Return the formula ``name`` of a module that is ``step`` now, and warn."""
+    formula = catalogue().get(name)
+    if formula is None or not topic(formula).startswith("step."):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    said = f"{module}.{name} is {formula.__module__}.{name} now; the old name goes with 0.3"
+    warnings.warn(said, FactorykitWarning, stacklevel=3)
+    return formula
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in MOVED:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

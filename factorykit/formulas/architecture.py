@@ -11,16 +11,6 @@ def kv_heads(attention_heads: Numeric) -> Numeric:
 
     .. math:: a_{kv} = a
 
-    Parameters
-    ----------
-    attention_heads : numeric
-        Query heads of one attention block. [1]
-
-    Returns
-    -------
-    kv_heads : numeric
-        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
-
     Notes
     -----
     A grouped-query model gives ``kv_heads``.
@@ -41,18 +31,6 @@ def head_size(hidden_size: Numeric, attention_heads: Numeric) -> Numeric:
     """Width of one head where a model does not say otherwise.
 
     .. math:: d = h / a
-
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    attention_heads : numeric
-        Query heads of one attention block. [1]
-
-    Returns
-    -------
-    head_size : numeric
-        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
 
     Notes
     -----
@@ -76,20 +54,6 @@ def value_head_size(head_size: Numeric) -> Numeric:
 
     .. math:: d_v = d
 
-    Parameters
-    ----------
-    head_size : numeric
-        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
-
-    Returns
-    -------
-    value_head_size : numeric
-        Width of one head's value; the head size where a model does not say otherwise. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.2.2.
@@ -106,15 +70,6 @@ def tied_embeddings() -> Numeric:
     """Input and output embedding are two matrices where a model does not say otherwise.
 
     .. math:: 0
-
-    Returns
-    -------
-    tied_embeddings : numeric
-        1 if input and output embedding are one matrix. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -134,15 +89,6 @@ def experts() -> Numeric:
 
     .. math:: E = 0
 
-    Returns
-    -------
-    experts : numeric
-        Routed experts of a layer; 0 or 1 for a dense model. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.3.
@@ -159,15 +105,6 @@ def experts_per_token() -> Numeric:
     """No routed experts are visited where a model names none.
 
     .. math:: k = 0
-
-    Returns
-    -------
-    experts_per_token : numeric
-        Routed experts that one token visits. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -186,15 +123,6 @@ def shared_experts() -> Numeric:
 
     .. math:: 0
 
-    Returns
-    -------
-    shared_experts : numeric
-        Experts of the routed width that every token visits; a fraction if their width is another. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] DeepSeek-AI, "DeepSeekMoE," arXiv:2401.06066, 2024, section 3.2: shared experts as an option.
@@ -212,20 +140,6 @@ def expert_ffn_size(ffn_size: Numeric) -> Numeric:
 
     .. math:: f_e = f
 
-    Parameters
-    ----------
-    ffn_size : numeric
-        Width of a dense feed-forward block. [1]
-
-    Returns
-    -------
-    expert_ffn_size : numeric
-        Width of one routed expert. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, table 1.
@@ -242,11 +156,6 @@ def dense_layers() -> Numeric:
     """Every layer has experts where a mixture-of-experts model does not say otherwise.
 
     .. math:: 0
-
-    Returns
-    -------
-    dense_layers : numeric
-        Blocks with a dense feed-forward in a mixture-of-experts model; the first ones. [1]
 
     Notes
     -----
@@ -269,15 +178,6 @@ def mtp_layers() -> Numeric:
 
     .. math:: 0
 
-    Returns
-    -------
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 2.2.
@@ -294,15 +194,6 @@ def query_rank() -> Numeric:
     """Rank of the query projection: full, where a model does not say otherwise.
 
     .. math:: r_q = 0
-
-    Returns
-    -------
-    query_rank : numeric
-        Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -321,15 +212,6 @@ def kv_rank() -> Numeric:
 
     .. math:: r_{kv} = 0
 
-    Returns
-    -------
-    kv_rank : numeric
-        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
@@ -347,15 +229,6 @@ def rope_head_size() -> Numeric:
 
     .. math:: d_r = 0
 
-    Returns
-    -------
-    rope_head_size : numeric
-        Extra width of query and key that carries the position in multi-head latent attention. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.3.
@@ -372,16 +245,6 @@ def norm_vectors(gated_ffn: Numeric) -> Numeric:
     """Vectors of one norm where a model does not say otherwise.
 
     .. math:: n_v = 2 - g
-
-    Parameters
-    ----------
-    gated_ffn : numeric
-        1 if the block is SwiGLU-like (three matrices) else 0. [1]
-
-    Returns
-    -------
-    norm_vectors : numeric
-        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
 
     Notes
     -----
@@ -405,24 +268,6 @@ def moe_layers(layers: Numeric, dense_layers: Numeric, experts: Numeric) -> Nume
     r"""Layers whose feed-forward block is a set of routed experts.
 
     .. math:: L_e = L - L_{dense} \quad (E > 1), \qquad 0 \quad \text{otherwise}
-
-    Parameters
-    ----------
-    layers : numeric
-        Transformer blocks. [1]
-    dense_layers : numeric
-        Blocks with a dense feed-forward in a mixture-of-experts model; the first ones. [1]
-    experts : numeric
-        Routed experts of a layer; 0 or 1 for a dense model. [1]
-
-    Returns
-    -------
-    moe_layers : numeric
-        Blocks with routed experts; prediction layers not counted. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -454,32 +299,6 @@ def attention_parameters(
         N_{attn} = 2 h d (a + a_{kv}) \quad (r_{kv} = 0)
         N_{attn} = r_q (h + a (d + d_r) + n_v) + r_{kv} (h + a (d + d_v) + n_v) + h d_r + a d_v h \quad (r_{kv} > 0)
 
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    attention_heads : numeric
-        Query heads of one attention block. [1]
-    kv_heads : numeric
-        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
-    head_size : numeric
-        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
-    query_rank : numeric
-        Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
-    kv_rank : numeric
-        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
-    rope_head_size : numeric
-        Extra width of query and key that carries the position in multi-head latent attention. [1]
-    value_head_size : numeric
-        Width of one head's value; the head size where a model does not say otherwise. [1]
-    norm_vectors : numeric
-        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
-
-    Returns
-    -------
-    attention_parameters : numeric
-        Weights of the matrices of one attention block; norms of low ranks included. [1]
-
     Notes
     -----
     Biases are left out, as the reference does. The second line is multi-head latent attention; without a query rank its
@@ -508,20 +327,6 @@ def ffn_parameters(hidden_size: Numeric, ffn_size: Numeric, gated_ffn: Numeric) 
 
     .. math:: N_{ffn} = (2 + g) h f
 
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    ffn_size : numeric
-        Width of a dense feed-forward block. [1]
-    gated_ffn : numeric
-        1 if the block is SwiGLU-like (three matrices) else 0. [1]
-
-    Returns
-    -------
-    ffn_parameters : numeric
-        Weights of the matrices of one dense feed-forward block. [1]
-
     Notes
     -----
     Three matrices with a gate (SwiGLU), two without.
@@ -545,26 +350,6 @@ def shared_parameters(
 
     .. math:: N_{sh} = (2 + g) h f_e E_s
 
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    expert_ffn_size : numeric
-        Width of one routed expert. [1]
-    gated_ffn : numeric
-        1 if the block is SwiGLU-like (three matrices) else 0. [1]
-    shared_experts : numeric
-        Experts of the routed width that every token visits; a fraction if their width is another. [1]
-
-    Returns
-    -------
-    shared_parameters : numeric
-        Weights of the matrices of the shared experts of one layer. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] DeepSeek-AI, "DeepSeekMoE," arXiv:2401.06066, 2024, section 3.2.
@@ -581,26 +366,6 @@ def routed_parameters(hidden_size: Numeric, expert_ffn_size: Numeric, gated_ffn:
     """Weights of all routed experts of one layer.
 
     .. math:: N_{re} = (2 + g) h f_e E
-
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    expert_ffn_size : numeric
-        Width of one routed expert. [1]
-    gated_ffn : numeric
-        1 if the block is SwiGLU-like (three matrices) else 0. [1]
-    experts : numeric
-        Routed experts of a layer; 0 or 1 for a dense model. [1]
-
-    Returns
-    -------
-    routed_parameters : numeric
-        Weights of the matrices of all routed experts of one layer. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -619,22 +384,6 @@ def replicated_parameters(hidden_size: Numeric, norm_vectors: Numeric) -> Numeri
 
     .. math:: N_{rep} = 2 n_v h
 
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    norm_vectors : numeric
-        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
-
-    Returns
-    -------
-    replicated_parameters : numeric
-        Weights of the norms of one layer; every tensor-parallel rank holds them. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
@@ -652,22 +401,6 @@ def router_parameters(hidden_size: Numeric, experts: Numeric) -> Numeric:
 
     .. math:: N_{ro} = h E
 
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    experts : numeric
-        Routed experts of a layer; 0 or 1 for a dense model. [1]
-
-    Returns
-    -------
-    router_parameters : numeric
-        Weights of the router of one layer with experts. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, section 2.1.
@@ -684,18 +417,6 @@ def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Nume
     """Weights of one embedding.
 
     .. math:: N_{emb} = h V
-
-    Parameters
-    ----------
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    vocabulary_size : numeric
-        Rows of the embedding, padding included. [1]
-
-    Returns
-    -------
-    embedding_parameters : numeric
-        Weights of one embedding matrix: vocabulary times width. [1]
 
     Notes
     -----
@@ -734,40 +455,6 @@ def parameters(
         N = (L + L_m)(N_{attn} + N_{rep}) + L_d N_{ffn} + (L_e + L_{m,e})(N_{re} + N_{ro} + N_{sh}) + n_v h
         + (2 - \mathrm{tied}) N_{emb}
 
-    Parameters
-    ----------
-    layers : numeric
-        Transformer blocks. [1]
-    moe_layers : numeric
-        Blocks with routed experts; prediction layers not counted. [1]
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    norm_vectors : numeric
-        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
-    attention_parameters : numeric
-        Weights of the matrices of one attention block; norms of low ranks included. [1]
-    ffn_parameters : numeric
-        Weights of the matrices of one dense feed-forward block. [1]
-    shared_parameters : numeric
-        Weights of the matrices of the shared experts of one layer. [1]
-    routed_parameters : numeric
-        Weights of the matrices of all routed experts of one layer. [1]
-    router_parameters : numeric
-        Weights of the router of one layer with experts. [1]
-    replicated_parameters : numeric
-        Weights of the norms of one layer; every tensor-parallel rank holds them. [1]
-    embedding_parameters : numeric
-        Weights of one embedding matrix: vocabulary times width. [1]
-    tied_embeddings : numeric
-        1 if input and output embedding are one matrix. [1]
-
-    Returns
-    -------
-    parameters : numeric
-        All weights of the model; embeddings and every expert included; derived when an architecture is given. [1]
-
     Notes
     -----
     The reference's count: no biases, no learned positions; prediction layers :math:`L_m` are like the last layer and
@@ -801,26 +488,6 @@ def active_parameters(
     """Weights that one token meets: all of them less the routed experts that it does not visit.
 
     .. math:: N_a = N - (L_e + L_{m,e}) N_{re} (1 - k / E)
-
-    Parameters
-    ----------
-    parameters : numeric
-        All weights of the model; embeddings and every expert included; derived when an architecture is given. [1]
-    moe_layers : numeric
-        Blocks with routed experts; prediction layers not counted. [1]
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-    routed_parameters : numeric
-        Weights of the matrices of all routed experts of one layer. [1]
-    experts : numeric
-        Routed experts of a layer; 0 or 1 for a dense model. [1]
-    experts_per_token : numeric
-        Routed experts that one token visits. [1]
-
-    Returns
-    -------
-    active_parameters : numeric
-        Weights used for one token; equals parameters for a dense model; derived when an architecture is given. [1]
 
     Notes
     -----
@@ -863,42 +530,6 @@ def linear_flop_per_token(
         C_l = 6 \left[(L + L_m) N_{attn} + L_d N_{ffn} + (L_e + L_{m,e})\left(\tfrac{k}{E} N_{re} + N_{sh}\right)
         + (1 + L_m) N_{emb} + L_m (3 h + 2 h^2)\right]
 
-    Parameters
-    ----------
-    layers : numeric
-        Transformer blocks. [1]
-    moe_layers : numeric
-        Blocks with routed experts; prediction layers not counted. [1]
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    attention_parameters : numeric
-        Weights of the matrices of one attention block; norms of low ranks included. [1]
-    query_rank : numeric
-        Low rank of the query projection in multi-head latent attention; 0 = full rank. [1]
-    kv_rank : numeric
-        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
-    norm_vectors : numeric
-        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
-    ffn_parameters : numeric
-        Weights of the matrices of one dense feed-forward block. [1]
-    shared_parameters : numeric
-        Weights of the matrices of the shared experts of one layer. [1]
-    routed_parameters : numeric
-        Weights of the matrices of all routed experts of one layer. [1]
-    experts : numeric
-        Routed experts of a layer; 0 or 1 for a dense model. [1]
-    experts_per_token : numeric
-        Routed experts that one token visits. [1]
-    embedding_parameters : numeric
-        Weights of one embedding matrix: vocabulary times width. [1]
-
-    Returns
-    -------
-    linear_flop_per_token : numeric
-        FLOP of one token, forward and backward, in all products with a weight matrix; logits included. [FLOP]
-
     Notes
     -----
     The reference's count: logits included, embedding look-up and router not; the norms of low-rank projections count as
@@ -932,15 +563,6 @@ def attention_window() -> Numeric:
 
     .. math:: w = 0
 
-    Returns
-    -------
-    attention_window : numeric
-        Tokens that a query of a layer with a window sees, its own among them; 0 for all before it. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] A. Jiang et al., "Mistral 7B," arXiv:2310.06825, 2023, section 2.
@@ -957,11 +579,6 @@ def windowed_layers_share() -> Numeric:
     """Every layer has the window where a model has one and does not say otherwise.
 
     .. math:: 1
-
-    Returns
-    -------
-    windowed_layers_share : numeric
-        Share of layers whose attention has the window, if there is one. [1]
 
     Notes
     -----
@@ -983,20 +600,6 @@ def attended_tokens(sequence_length: Numeric, attention_window: Numeric, windowe
     r"""Tokens that a query scores before the causal mask halves them, mean of all queries and layers.
 
     .. math:: (1 - \phi) s + \phi\, w \left(2 - \frac{w}{s}\right), \qquad w \le s
-
-    Parameters
-    ----------
-    sequence_length : numeric
-        Tokens of one training sequence. [1]
-    attention_window : numeric
-        Tokens that a query of a layer with a window sees, its own among them; 0 for all before it. [1]
-    windowed_layers_share : numeric
-        Share of layers whose attention has the window, if there is one. [1]
-
-    Returns
-    -------
-    attended_tokens : numeric
-        Tokens that a query scores, without the causal mask; mean of all queries and layers. [1]
 
     Notes
     -----
@@ -1030,29 +633,6 @@ def attention_flop_per_token(
 
     .. math:: C_s = 6 (L + L_m) a (d + d_r + d_v) s_a
 
-    Parameters
-    ----------
-    layers : numeric
-        Transformer blocks. [1]
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-    attention_heads : numeric
-        Query heads of one attention block. [1]
-    head_size : numeric
-        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
-    rope_head_size : numeric
-        Extra width of query and key that carries the position in multi-head latent attention. [1]
-    value_head_size : numeric
-        Width of one head's value; the head size where a model does not say otherwise. [1]
-    attended_tokens : numeric
-        Tokens that a query scores, without the causal mask; mean of all queries and layers. [1]
-
-    Returns
-    -------
-    attention_flop_per_token : numeric
-        FLOP of one token, forward and backward, in the query-key and score-value products over the whole square; all
-        layers. [FLOP]
-
     Notes
     -----
     All query heads score, grouped or not. A causal kernel does half of it. With a window the square is a band.
@@ -1075,19 +655,6 @@ def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_toke
 
     .. math:: C_t = C_l + C_s / 2
 
-    Parameters
-    ----------
-    linear_flop_per_token : numeric
-        FLOP of one token, forward and backward, in all products with a weight matrix; logits included. [FLOP]
-    attention_flop_per_token : numeric
-        FLOP of one token, forward and backward, in the query-key and score-value products over the whole square; all
-        layers. [FLOP]
-
-    Returns
-    -------
-    model_flop_per_token : numeric
-        Model FLOP of one token, forward and backward; causal attention counted half; no recomputation. [FLOP]
-
     Notes
     -----
     The convention of Megatron-LM since 2024 and of most recent reports. No recomputation.
@@ -1108,19 +675,6 @@ def model_flop_per_token_full_attention(linear_flop_per_token: Numeric, attentio
     """Work of one training token, the attention square counted in full.
 
     .. math:: C_{t,full} = C_l + C_s
-
-    Parameters
-    ----------
-    linear_flop_per_token : numeric
-        FLOP of one token, forward and backward, in all products with a weight matrix; logits included. [FLOP]
-    attention_flop_per_token : numeric
-        FLOP of one token, forward and backward, in the query-key and score-value products over the whole square; all
-        layers. [FLOP]
-
-    Returns
-    -------
-    model_flop_per_token_full_attention : numeric
-        Model FLOP of one token with the whole attention square counted. [FLOP]
 
     Notes
     -----
@@ -1143,16 +697,6 @@ def model_flop_per_token_six_n(active_parameters: Numeric) -> Numeric:
     """Work of one training token by the rule of six, attention scores left out.
 
     .. math:: 6 N_a
-
-    Parameters
-    ----------
-    active_parameters : numeric
-        Weights used for one token; equals parameters for a dense model; derived when an architecture is given. [1]
-
-    Returns
-    -------
-    model_flop_per_token_six_n : numeric
-        Model FLOP of one token counted as six per active parameter; attention scores left out. [FLOP]
 
     Notes
     -----

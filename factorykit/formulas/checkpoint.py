@@ -22,18 +22,6 @@ def checkpoint_bytes(parameters: Numeric, checkpoint_bytes_per_parameter: Numeri
 
     .. math:: S = N b
 
-    Parameters
-    ----------
-    parameters : numeric
-        All weights of the model, :math:`N`. [1]
-    checkpoint_bytes_per_parameter : numeric
-        Bytes saved for one weight, :math:`b`. [byte]
-
-    Returns
-    -------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-
     Notes
     -----
     12 for a 32-bit master weight and two Adam moments, 14 with bf16 weights, 16 with gradients. Experts count in full.
@@ -56,18 +44,6 @@ def checkpoint_write_s(checkpoint_bytes: Numeric, storage_write_bytes_per_s: Num
 
     .. math:: C_w = S / B_w
 
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-    storage_write_bytes_per_s : numeric
-        Aggregate write rate for the whole job, :math:`B_w`. [byte/s]
-
-    Returns
-    -------
-    checkpoint_write_s : numeric
-        Time for one checkpoint, :math:`C_w`. [s]
-
     Notes
     -----
     For a blocking save. An asynchronous save blocks for less: give its blocking time as ``checkpoint_write_s``.
@@ -88,18 +64,6 @@ def checkpoint_bytes_per_accelerator(checkpoint_bytes: Numeric, accelerators: Nu
     r"""Part of a checkpoint that one chip holds.
 
     .. math:: S_a = S / n
-
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-
-    Returns
-    -------
-    checkpoint_bytes_per_accelerator : numeric
-        Part of a fully sharded checkpoint that one accelerator writes, :math:`S_a`. [byte]
 
     Notes
     -----
@@ -124,20 +88,6 @@ def storage_slowest_bytes_per_s(
 
     .. math:: B_\mathrm{min} = \min(n_s B_n,\; B_\mathrm{fs})
 
-    Parameters
-    ----------
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-    node_storage_bytes_per_s : numeric
-        Rate of one node, :math:`B_n`. [byte/s]
-    filesystem_bytes_per_s : numeric
-        Rate of the filesystem or object store, :math:`B_\mathrm{fs}`. [byte/s]
-
-    Returns
-    -------
-    storage_slowest_bytes_per_s : numeric
-        Aggregate rate that nodes or filesystem allow, whichever is smaller. [byte/s]
-
     Notes
     -----
     Servers and filesystem in series; other jobs on the filesystem are not counted.
@@ -159,18 +109,6 @@ def checkpoint_read_s(checkpoint_bytes: Numeric, storage_read_bytes_per_s: Numer
     r"""Time to read one checkpoint back.
 
     .. math:: C_r = S / B_r
-
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-    storage_read_bytes_per_s : numeric
-        Aggregate read rate for the whole job, :math:`B_r`. [byte/s]
-
-    Returns
-    -------
-    checkpoint_read_s : numeric
-        Time to read one checkpoint, :math:`C_r`; a part of the restart. [s]
 
     Notes
     -----
@@ -196,20 +134,6 @@ def checkpoint_bytes_per_day(
 
     .. math:: S_d = \frac{86400\, S}{\tau + C_w}
 
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-
-    Returns
-    -------
-    checkpoint_bytes_per_day : numeric
-        Bytes of checkpoints that the job writes in a day, :math:`S_d`. [byte/d]
-
     Notes
     -----
     For a day without failures.
@@ -233,20 +157,6 @@ def checkpoints_kept_by_age(
 
     .. math:: n_{ka} = \left\lceil \frac{t_k}{\tau + C_w} \right\rceil + 1
 
-    Parameters
-    ----------
-    checkpoint_retention_s : numeric
-        Age at which a checkpoint is deleted, :math:`t_k`. [s]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-
-    Returns
-    -------
-    checkpoints_kept_by_age : numeric
-        Checkpoints kept at a time, the one being written included. [1]
-
     Notes
     -----
     For a run without stops, which keeps the most.
@@ -269,18 +179,6 @@ def checkpoint_kept_bytes(checkpoint_bytes: Numeric, checkpoints_kept: Numeric) 
 
     .. math:: S_k = S\, n_k
 
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-    checkpoints_kept : numeric
-        Checkpoints that are not yet deleted, :math:`n_k`. [1]
-
-    Returns
-    -------
-    checkpoint_kept_bytes : numeric
-        Storage that the kept checkpoints take, :math:`S_k`. [byte]
-
     Notes
     -----
     Full checkpoints; differences are not exploited.
@@ -301,18 +199,6 @@ def storage_steady_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_interval_s:
     r"""Rate below which one save is not done when the next begins.
 
     .. math:: B_s = S / \tau
-
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-
-    Returns
-    -------
-    storage_steady_bytes_per_s : numeric
-        Write rate at which one save is done when the next begins, :math:`B_s`. [byte/s]
 
     Notes
     -----
@@ -335,18 +221,6 @@ def storage_needed_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_target_s: N
     r"""Rate at which a checkpoint moves in a given time.
 
     .. math:: B_t = S / C_t
-
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Size of one checkpoint, :math:`S`. [byte]
-    checkpoint_target_s : numeric
-        Time in which it shall be written or read, :math:`C_t`. [s]
-
-    Returns
-    -------
-    storage_needed_bytes_per_s : numeric
-        Rate that writes or reads a checkpoint in the time wanted, :math:`B_t`. [byte/s]
 
     Notes
     -----
@@ -373,18 +247,6 @@ def checkpoint_interval_young_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Num
     r"""Work between two checkpoints that loses least, to first order.
 
     .. math:: \tau = \sqrt{2 C_w M}
-
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_young_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
 
     Notes
     -----
@@ -417,18 +279,6 @@ def checkpoint_interval_daly_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Nume
         \tau = \sqrt{2 C_w M} \left[1 + \tfrac13 \sqrt{\tfrac{C_w}{2M}} + \tfrac19 \tfrac{C_w}{2M}\right] - C_w
         \quad (C_w < 2M), \qquad \tau = M \quad \text{otherwise}
 
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_daly_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
-
     Notes
     -----
     The total time lies within 0.2 % of the least possible one where :math:`C_w < 2M`.
@@ -455,18 +305,6 @@ def checkpoint_interval_optimal_s(checkpoint_write_s: Numeric, cluster_mtbf_s: N
     r"""Work between two checkpoints that makes the expected run shortest.
 
     .. math:: \tau = M x, \qquad x + \ln(1 - x) + C_w / M = 0, \qquad x = 1 + W_0(-\mathrm{e}^{-C_w/M - 1})
-
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_optimal_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
 
     Notes
     -----
@@ -509,20 +347,6 @@ def checkpoint_interval_daly_first_s(
 
     .. math:: \tau = \sqrt{2 C_w (M + R)}
 
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_daly_first_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
-
     Notes
     -----
     Good for :math:`\tau + C_w \ll M`. The exact optimum does not depend on :math:`R`; papers that quote periods add
@@ -550,18 +374,6 @@ def checkpoint_interval_daly_simple_s(checkpoint_write_s: Numeric, cluster_mtbf_
 
     .. math:: \tau = \sqrt{2 C_w M} - C_w \quad (C_w < M/2), \qquad \tau = M \quad \text{otherwise}
 
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_daly_simple_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
-
     Notes
     -----
     The total time lies within about 5 % of the least possible one.
@@ -588,20 +400,6 @@ def checkpoint_interval_saxena_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Nu
     r"""Work between two checkpoints that makes the availability of the job highest.
 
     .. math:: \tau = \sqrt{2 (M + R) C_w + C_w^2}
-
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_saxena_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
 
     Notes
     -----
@@ -632,22 +430,6 @@ def checkpoint_interval_rfo_s(
     r"""Work between two checkpoints that makes the first-order waste least.
 
     .. math:: \tau = \sqrt{2 (M - D_0 - R)\, C_w} - C_w
-
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_interval_rfo_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
 
     Notes
     -----
@@ -685,22 +467,6 @@ def checkpoint_interval_ettr_s(
         \tau = \sqrt{C_w^2 + b} - C_w = \frac{b}{\sqrt{C_w^2 + b} + C_w},
         \qquad b = \frac{2 C_w (1 - a R)}{a}, \qquad a = \frac{n_s r_f}{86400}
 
-    Parameters
-    ----------
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-    node_failures_per_node_day : numeric
-        Failures per server and day, :math:`r_f`. [1/d]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_ettr_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
-
     Notes
     -----
     The exact maximiser of ``ettr``, derived from it; 0 where a restart lasts longer than the time between failures.
@@ -727,20 +493,6 @@ def interval_penalty(checkpoint_interval_s: Numeric, checkpoint_write_s: Numeric
     .. math::
         \epsilon_\tau = \frac{\mathrm{e}^{\delta} - 1 - \delta}{\tau / M},
         \qquad \delta = \frac{\tau - \tau_\mathrm{opt}}{M}
-
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    interval_penalty : numeric
-        Expected time with the interval :math:`\tau` over that with the best one, less 1. [1]
 
     Notes
     -----
@@ -772,16 +524,6 @@ def checkpoint_interval_s(checkpoint_interval_optimal_s: Numeric) -> Numeric:
 
     .. math:: \tau = \tau_{\mathrm{opt}}
 
-    Parameters
-    ----------
-    checkpoint_interval_optimal_s : numeric
-        Work between checkpoints that makes the expected run shortest, :math:`\tau_{\mathrm{opt}}`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
-
     Notes
     -----
     A scenario that gives ``checkpoint_interval_s``, or names a rival model for it, is taken at its word.
@@ -810,24 +552,6 @@ def checkpoint_goodput(
     r"""Share of the time that ends up as progress, exactly, for failures at a constant rate.
 
     .. math:: G_c = \frac{\tau}{(M + D_0)\, \mathrm{e}^{R/M} \left(\mathrm{e}^{(\tau + C_w)/M} - 1\right)}
-
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`, during which a failure can strike. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_goodput : numeric
-        Share of wall-clock time that ends up as progress, :math:`G_c`. [1]
 
     Notes
     -----
@@ -859,16 +583,6 @@ def goodput(checkpoint_goodput: Numeric) -> Numeric:
 
     .. math:: G = G_c
 
-    Parameters
-    ----------
-    checkpoint_goodput : numeric
-        Goodput under failures, :math:`G_c`. [1]
-
-    Returns
-    -------
-    goodput : numeric
-        Share of wall-clock time that ends up as progress, :math:`G`. [1]
-
     Notes
     -----
     A scenario that gives ``goodput``, or names a rival model such as ``ettr`` for it, is taken at its word.
@@ -890,20 +604,6 @@ def lost_work_s(checkpoint_interval_s: Numeric, checkpoint_write_s: Numeric, clu
     r"""Time since the last checkpoint that a failure takes with it, on average.
 
     .. math:: L_f = M - \frac{x}{\mathrm{e}^{x/M} - 1}, \qquad x = \tau + C_w
-
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    lost_work_s : numeric
-        Time lost by one failure, :math:`L_f`; the begun write is in it. [s]
 
     Notes
     -----

@@ -30,18 +30,6 @@ def checkpoint_segments(training_s: Numeric, checkpoint_interval_s: Numeric) -> 
 
     .. math:: n_c = T_0 / \tau
 
-    Parameters
-    ----------
-    training_s : numeric
-        Time of the run's work without stops, :math:`T_0`. [s]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-
-    Returns
-    -------
-    checkpoint_segments : numeric
-        Pieces of work in the run, :math:`n_c`, not rounded. [1]
-
     Notes
     -----
     A run of whole segments in the exact sense has an integer here.
@@ -71,26 +59,6 @@ def checkpoint_wall_s(
     r"""Wall-clock time of the run, on average, where a failure can strike a restart.
 
     .. math:: T_c = n_c (M + D_0)\, \mathrm{e}^{R/M} \left(\mathrm{e}^{(\tau + C_w)/M} - 1\right)
-
-    Parameters
-    ----------
-    checkpoint_segments : numeric
-        Segments of the run, :math:`n_c`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_wall_s : numeric
-        Expected wall-clock time of the run when a failure can strike a restart, :math:`T_c`. [s]
 
     Notes
     -----
@@ -127,24 +95,6 @@ def checkpoint_failures(
 
     .. math:: n_{fc} = n_c\, \mathrm{e}^{R/M} \left(\mathrm{e}^{(\tau + C_w)/M} - 1\right)
 
-    Parameters
-    ----------
-    checkpoint_segments : numeric
-        Segments of the run, :math:`n_c`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-
-    Returns
-    -------
-    checkpoint_failures : numeric
-        Expected failures of the run, those during a restart included, :math:`n_{fc}`. [1]
-
     Notes
     -----
     Exact for failures at a constant rate. Every segment ends with a checkpoint, the last one too; the first start needs
@@ -174,24 +124,6 @@ def lost_work_run_s(
     r"""Time of the whole run that is lost since a last checkpoint and done again.
 
     .. math:: L_T = n_c \left(\mathrm{e}^{(\tau + C_w)/M} - 1\right) L_f
-
-    Parameters
-    ----------
-    checkpoint_segments : numeric
-        Segments of the run, :math:`n_c`. [1]
-    lost_work_s : numeric
-        Expected work lost by one failure, :math:`L_f`. [s]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    lost_work_run_s : numeric
-        Time that all failures of the run take with them, :math:`L_T`; begun writes are in it, restarts are not. [s]
 
     Notes
     -----
@@ -227,26 +159,6 @@ def checkpoint_wall_sd_s(
         V(x, m, v) = \left(\mathrm{e}^{x/M} - 1\right) (\mathrm{Var}\,Y_x + v)
         \qquad + \left(\mathrm{e}^{x/M} - 1\right) \mathrm{e}^{x/M} (\mathrm{E}\,Y_x + m)^2 \\
         m_r = (M + D_0)\, \mathrm{e}^{R/M} - M, \qquad v_r = V(R, D_0, 0)
-
-    Parameters
-    ----------
-    checkpoint_segments : numeric
-        Segments of the run, :math:`n_c`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_wall_sd_s : numeric
-        Standard deviation of the wall-clock time when a failure can strike a restart, :math:`\sigma_T`. [s]
 
     Notes
     -----
@@ -286,26 +198,6 @@ def checkpoint_wall_protected_s(
 
     .. math:: T_{cp} = n_c (M + D_0 + R) \left(\mathrm{e}^{(\tau + C_w)/M} - 1\right)
 
-    Parameters
-    ----------
-    checkpoint_segments : numeric
-        Segments of the run, :math:`n_c`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_wall_protected_s : numeric
-        Expected wall-clock time of the run when no failure strikes a restart, :math:`T_{cp}`. [s]
-
     Notes
     -----
     Exact for failures at a constant rate. Every segment ends with a checkpoint, the last one too; the first start needs
@@ -336,26 +228,6 @@ def checkpoint_wall_protected_sd_s(
     r"""Spread of the wall-clock time of the run where no failure strikes a restart.
 
     .. math:: \sigma_{Tp} = \sqrt{n_c V(\tau + C_w, D_0 + R, 0)}
-
-    Parameters
-    ----------
-    checkpoint_segments : numeric
-        Segments of the run, :math:`n_c`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_wall_protected_sd_s : numeric
-        Standard deviation of the wall-clock time when no failure strikes a restart, :math:`\sigma_{Tp}`. [s]
 
     Notes
     -----
@@ -388,24 +260,6 @@ def checkpoint_goodput_protected(
     r"""Share of the time that ends up as progress where no failure strikes a restart.
 
     .. math:: G_{cp} = \frac{\tau}{(M + D_0 + R) \left(\mathrm{e}^{(\tau + C_w)/M} - 1\right)}
-
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_goodput_protected : numeric
-        Share of wall-clock time that ends up as progress when no failure strikes a restart, :math:`G_{cp}`. [1]
 
     Notes
     -----
@@ -442,24 +296,6 @@ def checkpoint_waste_first_order(
     r"""Share of the time that is lost, to first order.
 
     .. math:: w_1 = \frac{C_w}{x} + \left(1 - \frac{C_w}{x}\right) \frac{D_0 + R + x/2}{M}, \qquad x = \tau + C_w
-
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    checkpoint_waste_first_order : numeric
-        Share of the time that is lost, :math:`w_1`; above 1 where it means nothing. [1]
 
     Notes
     -----

@@ -27,26 +27,6 @@ def checkpoint_goodput_async(
         G_a = \frac{\tau\, \mathrm{e}^{-P/M}}
             {(M + D_0)\, \mathrm{e}^{R/M} \left(\mathrm{e}^{(\tau + C_b)/M} - 1\right)}
 
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_block_s : numeric
-        Time the job stands still for one asynchronous save, :math:`C_b`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-    checkpoint_lag_s : numeric
-        Time after the blocking part until the save can be read back, :math:`P`. [s]
-
-    Returns
-    -------
-    checkpoint_goodput_async : numeric
-        Share of wall-clock time that ends up as progress when checkpoints are saved asynchronously, :math:`G_a`. [1]
-
     Notes
     -----
     A durability lag acts exactly like a longer restart. Derived here and checked by simulation; saves may overlap the
@@ -75,20 +55,6 @@ def checkpoint_interval_async_s(
     r"""Work between two background saves that loses least.
 
     .. math:: \tau_a = \max(\tau_\mathrm{opt}(C_b),\; P - C_b)
-
-    Parameters
-    ----------
-    checkpoint_block_s : numeric
-        Time the job stands still for one asynchronous save, :math:`C_b`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    checkpoint_lag_s : numeric
-        Time after the blocking part until the save can be read back, :math:`P`. [s]
-
-    Returns
-    -------
-    checkpoint_interval_async_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
 
     Notes
     -----
@@ -119,20 +85,6 @@ def level_interval_s(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_
 
     .. math:: T_l = \sqrt{\frac{2 C_l M}{f_l}}
 
-    Parameters
-    ----------
-    level_write_s : numeric
-        Time the job stands still for one checkpoint of this level, :math:`C_l`. [s]
-    level_share : numeric
-        Share of failures that need this level, :math:`f_l`. [1]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    level_interval_s : numeric
-        Time from one checkpoint of this level to the next, :math:`T_l`. [s]
-
     Notes
     -----
     One row per level: each level has a Young period of its own. Periods of higher levels are rounded to multiples of
@@ -160,20 +112,6 @@ def level_overhead(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_s:
 
     .. math:: H_l = \sqrt{\frac{2 f_l C_l}{M}}
 
-    Parameters
-    ----------
-    level_write_s : numeric
-        Time the job stands still for one checkpoint of this level, :math:`C_l`. [s]
-    level_share : numeric
-        Share of failures that need this level, :math:`f_l`. [1]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    level_overhead : numeric
-        Share of the time that this level costs, :math:`H_l`; restarts are not in it. [1]
-
     Notes
     -----
     One row per level: overheads of the levels add up. Good while the sum is below a quarter.
@@ -198,20 +136,6 @@ def segments_per_pattern_first_order(
     r"""Near checkpoints per far one that lose least, to first order.
 
     .. math:: n_1^* = \max\left(\sqrt{\frac{p_1 C_2}{(1 - p_1) C_1}},\; 1\right)
-
-    Parameters
-    ----------
-    level_one_write_s : numeric
-        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
-    level_two_write_s : numeric
-        Further time for a far checkpoint, :math:`C_2`. [s]
-    level_one_share : numeric
-        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
-
-    Returns
-    -------
-    segments_per_pattern_first_order : numeric
-        Near checkpoints per far one, not rounded. [1]
 
     Notes
     -----
@@ -241,24 +165,6 @@ def two_level_interval_s(
     r"""Work between near checkpoints that loses least, to first order.
 
     .. math:: \tau_2 = \sqrt{\frac{2 M (C_1 + C_2 / n_1)}{p_1 + (1 - p_1)\, n_1}}
-
-    Parameters
-    ----------
-    segments_per_pattern : numeric
-        Near checkpoints per far one, :math:`n_1`. [1]
-    level_one_write_s : numeric
-        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
-    level_two_write_s : numeric
-        Further time for a far checkpoint, :math:`C_2`. [s]
-    level_one_share : numeric
-        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    two_level_interval_s : numeric
-        Work between checkpoints, :math:`\tau`; the write itself is not in it. [s]
 
     Notes
     -----
@@ -296,31 +202,6 @@ def two_level_pattern_s(
         E_0 = \frac{K}{f} \left[ (1 + f g)^{n_1 - 1} (1 + f g') - 1 \right], \qquad f = 1 - p_1 \\
         K = M + p_1 R_1 + f R_2, \qquad g = \mathrm{e}^{(\tau + C_1)/M} - 1,
         \qquad g' = \mathrm{e}^{(\tau + C_1 + C_2)/M} - 1
-
-    Parameters
-    ----------
-    segments_per_pattern : numeric
-        Near checkpoints per far one, :math:`n_1`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    level_one_write_s : numeric
-        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
-    level_two_write_s : numeric
-        Further time for a far checkpoint, :math:`C_2`. [s]
-    level_one_restart_s : numeric
-        Restart from the near checkpoint, :math:`R_1`, free of failures. [s]
-    level_two_restart_s : numeric
-        Restart from the far checkpoint, :math:`R_2`, free of failures. [s]
-    level_one_share : numeric
-        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    two_level_pattern_s : numeric
-        Expected time of a pattern of segments that end with near checkpoints but for the last, which ends with a far
-        one, :math:`E_0`. [s]
 
     Notes
     -----
@@ -365,32 +246,6 @@ def two_level_pattern_exposed_s(
         s_1 = \mathrm{e}^{-R_1/M}, \qquad U_1 = \frac{D_0 + (1 - s_1)(M + f U_2)}{f + p_1 s_1},
         \qquad U_2 = (M + D_0)\, \mathrm{e}^{R_2/M} - M
 
-    Parameters
-    ----------
-    segments_per_pattern : numeric
-        Near checkpoints per far one, :math:`n_1`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    level_one_write_s : numeric
-        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
-    level_two_write_s : numeric
-        Further time for a far checkpoint, :math:`C_2`. [s]
-    level_one_restart_s : numeric
-        Restart from the near checkpoint, :math:`R_1`, during which a failure can strike. [s]
-    level_two_restart_s : numeric
-        Restart from the far checkpoint, :math:`R_2`, during which a failure can strike. [s]
-    level_one_share : numeric
-        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-
-    Returns
-    -------
-    two_level_pattern_exposed_s : numeric
-        Expected time of a pattern when failures strike restarts, :math:`E_x`; infinite where it would never end. [s]
-
     Notes
     -----
     The chain of ``two_level_pattern_s`` with recoveries that begin again when they are struck, derived here and checked
@@ -430,20 +285,6 @@ def two_level_goodput(
     r"""Share of the time that ends up as progress with near and far checkpoints.
 
     .. math:: G_2 = \frac{n_1 \tau}{E_0}
-
-    Parameters
-    ----------
-    segments_per_pattern : numeric
-        Near checkpoints per far one, :math:`n_1`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    two_level_pattern_s : numeric
-        Expected time of one pattern, :math:`E_0`. [s]
-
-    Returns
-    -------
-    two_level_goodput : numeric
-        Share of wall-clock time that ends up as progress with near and far checkpoints, :math:`G_2`. [1]
 
     Notes
     -----

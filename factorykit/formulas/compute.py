@@ -14,18 +14,6 @@ def training_flop(active_parameters: Numeric, tokens: Numeric) -> Numeric:
 
     .. math:: C = 6 N_a D
 
-    Parameters
-    ----------
-    active_parameters : numeric
-        Weights used for one token, :math:`N_a`. [1]
-    tokens : numeric
-        Tokens seen in the run, :math:`D`. [1]
-
-    Returns
-    -------
-    training_flop : numeric
-        Model FLOP of the run, :math:`C`; recomputation is not in it. [FLOP]
-
     Notes
     -----
     Attention scores are left out; they add :math:`s / 6h` for sequences of :math:`s` tokens in a model of width
@@ -50,18 +38,6 @@ def nodes(accelerators: Numeric, accelerators_per_node: Numeric) -> Numeric:
 
     .. math:: n_s = n / g
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    accelerators_per_node : numeric
-        Chips in one server, :math:`g`. [1]
-
-    Returns
-    -------
-    nodes : numeric
-        Servers, :math:`n_s`; a fraction where the last one is shared. [1]
-
     Notes
     -----
     Power and failures are proportional to the share of a server that is used, so the result is not rounded up.
@@ -82,18 +58,6 @@ def cluster_peak_flop_per_s(accelerators: Numeric, peak_flop_per_s: Numeric) -> 
     r"""Dense peak rate of all accelerators together.
 
     .. math:: F_c = n F
-
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    peak_flop_per_s : numeric
-        Dense peak of one chip at the precision of the run, :math:`F`. [FLOP/s]
-
-    Returns
-    -------
-    cluster_peak_flop_per_s : numeric
-        Peak of the cluster, :math:`F_c`. [FLOP/s]
 
     Notes
     -----
@@ -118,20 +82,6 @@ def training_s(training_flop: Numeric, cluster_peak_flop_per_s: Numeric, mfu: Nu
 
     .. math:: T_0 = \frac{C}{F_c\, \mathrm{MFU}}
 
-    Parameters
-    ----------
-    training_flop : numeric
-        Model FLOP of the run, :math:`C`. [FLOP]
-    cluster_peak_flop_per_s : numeric
-        Peak of the cluster, :math:`F_c`. [FLOP/s]
-    mfu : numeric
-        Model FLOP per second over peak. [1]
-
-    Returns
-    -------
-    training_s : numeric
-        Time without stops, :math:`T_0`. [s]
-
     Notes
     -----
     MFU and peak have to belong to one precision, and MFU to the count of FLOP that is used.
@@ -153,16 +103,6 @@ def training_days(training_s: Numeric) -> Numeric:
 
     .. math:: T_{0,d} = T_0 / 86400
 
-    Parameters
-    ----------
-    training_s : numeric
-        Time without stops, :math:`T_0`. [s]
-
-    Returns
-    -------
-    training_days : numeric
-        Training time without stops in days. [d]
-
     Notes
     -----
     Exact.
@@ -183,18 +123,6 @@ def wall_s(training_s: Numeric, goodput: Numeric) -> Numeric:
     r"""Time from the first step to the last, stops included.
 
     .. math:: T = T_0 / G
-
-    Parameters
-    ----------
-    training_s : numeric
-        Time without stops, :math:`T_0`. [s]
-    goodput : numeric
-        Share of wall-clock time that ends up as training progress, :math:`G`. [1]
-
-    Returns
-    -------
-    wall_s : numeric
-        Wall-clock time, :math:`T`. [s]
 
     Notes
     -----
@@ -218,16 +146,6 @@ def wall_days(wall_s: Numeric) -> Numeric:
 
     .. math:: T_d = T / 86400
 
-    Parameters
-    ----------
-    wall_s : numeric
-        Wall-clock time, :math:`T`. [s]
-
-    Returns
-    -------
-    wall_days : numeric
-        Wall-clock time in days. [d]
-
     Notes
     -----
     Exact.
@@ -249,18 +167,6 @@ def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:
 
     .. math:: H = n T / 3600
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    wall_s : numeric
-        Wall-clock time, :math:`T`. [s]
-
-    Returns
-    -------
-    accelerator_hours : numeric
-        Hours of one chip, :math:`H`. [h]
-
     Notes
     -----
     Spares that stand by are not in it.
@@ -281,18 +187,6 @@ def training_flop_padded(training_flop: Numeric, overhead_multiplier: Numeric) -
     r"""Training compute with a share on top, as a function of a published post counts it.
 
     .. math:: C_o = C \left( 1 + \frac{o}{10} \right)
-
-    Parameters
-    ----------
-    training_flop : numeric
-        Training compute, :math:`C`. [FLOP]
-    overhead_multiplier : numeric
-        Tenths added, :math:`o`; called a multiplier there, with 1 as default. [1]
-
-    Returns
-    -------
-    training_flop_padded : numeric
-        Training compute with the share on top, :math:`C_o`. [FLOP]
 
     Notes
     -----
@@ -317,18 +211,6 @@ def corpus_bytes(tokens: Numeric, bytes_per_token: Numeric) -> Numeric:
     r"""Storage that the tokens of a run take.
 
     .. math:: S_D = D b_t
-
-    Parameters
-    ----------
-    tokens : numeric
-        Tokens, :math:`D`. [1]
-    bytes_per_token : numeric
-        Bytes of one stored token, :math:`b_t`; 2 up to 65,536 entries of the vocabulary, 4 as int32. [byte]
-
-    Returns
-    -------
-    corpus_bytes : numeric
-        Size of the tokens, :math:`S_D`. [byte]
 
     Notes
     -----

@@ -15,18 +15,6 @@ def cluster_usd_per_h(accelerators: Numeric, rental_usd_per_accelerator_h: Numer
 
     .. math:: p_c = n p
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator-hour, :math:`p`. [USD/h]
-
-    Returns
-    -------
-    cluster_usd_per_h : numeric
-        Price of the cluster, :math:`p_c`. [USD/h]
-
     Notes
     -----
     Dollars of the year in which the price was quoted.
@@ -47,18 +35,6 @@ def rental_cost_usd(accelerator_hours: Numeric, rental_usd_per_accelerator_h: Nu
     r"""Rent for the accelerators of the run.
 
     .. math:: K = H p
-
-    Parameters
-    ----------
-    accelerator_hours : numeric
-        Hours of one chip, :math:`H`. [h]
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator-hour, :math:`p`. [USD/h]
-
-    Returns
-    -------
-    rental_cost_usd : numeric
-        Rent, :math:`K`. [USD]
 
     Notes
     -----
@@ -83,18 +59,6 @@ def budget_share(rental_cost_usd: Numeric, budget_usd: Numeric) -> Numeric:
 
     .. math:: b_K = K / B
 
-    Parameters
-    ----------
-    rental_cost_usd : numeric
-        Rent, :math:`K`. [USD]
-    budget_usd : numeric
-        Money set aside for the run, :math:`B`. [USD]
-
-    Returns
-    -------
-    budget_share : numeric
-        Share of the budget, :math:`b_K`. [1]
-
     Notes
     -----
     Above 1 the run cannot be paid. Experiments before it come out of the same budget.
@@ -116,18 +80,6 @@ def electricity_cost_usd(training_energy_kwh: Numeric, electricity_usd_per_kwh: 
 
     .. math:: K_e = E p_e
 
-    Parameters
-    ----------
-    training_energy_kwh : numeric
-        Energy at the meter, :math:`E`. [kWh]
-    electricity_usd_per_kwh : numeric
-        Price of electricity, :math:`p_e`. [USD/kWh]
-
-    Returns
-    -------
-    electricity_cost_usd : numeric
-        Bill, :math:`K_e`. [USD]
-
     Notes
     -----
     For owned clusters; a rental price contains it. Demand charges are not in it.
@@ -148,18 +100,6 @@ def annual_electricity_cost_usd(annual_energy_kwh: Numeric, electricity_usd_per_
     r"""Electricity bill of a year at constant power.
 
     .. math:: K_{e,y} = E_y p_e
-
-    Parameters
-    ----------
-    annual_energy_kwh : numeric
-        Energy of 365 days, :math:`E_y`. [kWh]
-    electricity_usd_per_kwh : numeric
-        Price of electricity, :math:`p_e`. [USD/kWh]
-
-    Returns
-    -------
-    annual_electricity_cost_usd : numeric
-        Bill of the year, :math:`K_{e,y}`. [USD]
 
     Notes
     -----
@@ -186,22 +126,6 @@ def failure_cost_usd(
 
     .. math:: K_f = \frac{(L_f + R + D_0)\, p_c}{3600}
 
-    Parameters
-    ----------
-    lost_work_s : numeric
-        Expected work that has to be done again, :math:`L_f`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`. [s]
-    cluster_usd_per_h : numeric
-        Price of the cluster, :math:`p_c`. [USD/h]
-
-    Returns
-    -------
-    failure_cost_usd : numeric
-        Cost of one failure, :math:`K_f`. [USD]
-
     Notes
     -----
     Repair of the broken part and a second failure during the restart are not in it.
@@ -226,18 +150,6 @@ def wasted_accelerator_hours(accelerator_hours: Numeric, goodput: Numeric) -> Nu
 
     .. math:: H_w = H (1 - G)
 
-    Parameters
-    ----------
-    accelerator_hours : numeric
-        Accelerator-hours, :math:`H`. [h]
-    goodput : numeric
-        Share of wall-clock time that ends up as training progress, :math:`G`. [1]
-
-    Returns
-    -------
-    wasted_accelerator_hours : numeric
-        Wasted accelerator-hours, :math:`H_w`. [h]
-
     Notes
     -----
     Earlier experiments and idle machines are not in it.
@@ -260,18 +172,6 @@ def wasted_cost_usd(rental_cost_usd: Numeric, goodput: Numeric) -> Numeric:
 
     .. math:: K_w = K (1 - G)
 
-    Parameters
-    ----------
-    rental_cost_usd : numeric
-        Rental cost of the run, :math:`K`. [USD]
-    goodput : numeric
-        Share of wall-clock time that ends up as training progress, :math:`G`. [1]
-
-    Returns
-    -------
-    wasted_cost_usd : numeric
-        Rent of the accelerator-hours that do not end up as training progress, :math:`K_w`. [USD]
-
     Notes
     -----
     Already inside ``rental_cost_usd``: adding it again would count it twice.
@@ -293,18 +193,6 @@ def failures_cost_usd(expected_failures: Numeric, failure_cost_usd: Numeric) -> 
     r"""Rent that all failures of the run waste.
 
     .. math:: K_F = n_f K_f
-
-    Parameters
-    ----------
-    expected_failures : numeric
-        Expected failures in the run, :math:`n_f`. [1]
-    failure_cost_usd : numeric
-        Cost per failure, :math:`K_f`. [USD]
-
-    Returns
-    -------
-    failures_cost_usd : numeric
-        Cost of all failures, :math:`K_F`. [USD]
 
     Notes
     -----
@@ -330,18 +218,6 @@ def rental_usd_per_token(rental_cost_usd: Numeric, tokens: Numeric) -> Numeric:
 
     .. math:: k_t = K / D
 
-    Parameters
-    ----------
-    rental_cost_usd : numeric
-        Rental cost of the run, :math:`K`. [USD]
-    tokens : numeric
-        Tokens seen in the run, :math:`D`. [1]
-
-    Returns
-    -------
-    rental_usd_per_token : numeric
-        Rent per token, :math:`k_t`. [USD]
-
     Notes
     -----
     Of one model; larger models cost more per token.
@@ -366,18 +242,6 @@ def rental_usd_per_flop(rental_cost_usd: Numeric, training_flop: Numeric) -> Num
 
     .. math:: k_C = K / C
 
-    Parameters
-    ----------
-    rental_cost_usd : numeric
-        Rental cost of the run, :math:`K`. [USD]
-    training_flop : numeric
-        Training compute, :math:`C`. [FLOP]
-
-    Returns
-    -------
-    rental_usd_per_flop : numeric
-        Rent per FLOP, :math:`k_C`. [USD/FLOP]
-
     Notes
     -----
     Model FLOP: utilization and stops are in the price.
@@ -400,18 +264,6 @@ def accelerator_usd_per_flop_per_s(accelerator_usd: Numeric, peak_flop_per_s: Nu
     r"""Price of a chip over its peak rate.
 
     .. math:: c_F = c_a / F
-
-    Parameters
-    ----------
-    accelerator_usd : numeric
-        Price of one chip or module alone, :math:`c_a`. [USD]
-    peak_flop_per_s : numeric
-        Dense peak of one chip at one precision, :math:`F`. [FLOP/s]
-
-    Returns
-    -------
-    accelerator_usd_per_flop_per_s : numeric
-        Price of a rate, :math:`c_F`. [USD s/FLOP]
 
     Notes
     -----
@@ -437,20 +289,6 @@ def real_usd(nominal_usd: Numeric, price_level: Numeric, price_level_wanted: Num
 
     .. math:: K_{real} = K_n I_w / I
 
-    Parameters
-    ----------
-    nominal_usd : numeric
-        Amount in the dollars of its own year, :math:`K_n`. [USD]
-    price_level : numeric
-        Consumer prices of the year in which the amount is stated, :math:`I`. [1]
-    price_level_wanted : numeric
-        Consumer prices of the year whose dollars are wanted, :math:`I_w`. [1]
-
-    Returns
-    -------
-    real_usd : numeric
-        Real amount, :math:`K_{real}`. [USD]
-
     Notes
     -----
     Purchasing power of consumers; prices of chips have a path of their own. Levels: table ``price_levels``.
@@ -473,20 +311,6 @@ def later_cost_usd(rental_cost_usd: Numeric, years_later: Numeric, cost_halving_
     r"""Cost of the same run some years later.
 
     .. math:: K_l = K\, 2^{-t_l / t_2}
-
-    Parameters
-    ----------
-    rental_cost_usd : numeric
-        Rental cost of the run, :math:`K`. [USD]
-    years_later : numeric
-        Years between now and the later run, :math:`t_l`. [a]
-    cost_halving_years : numeric
-        Years in which the price of a FLOP halves, :math:`t_2`. [a]
-
-    Returns
-    -------
-    later_cost_usd : numeric
-        Cost of the same run later, :math:`K_l`. [USD]
 
     Notes
     -----

@@ -14,20 +14,6 @@ def node_power_w(
 
     .. math:: P_n = g P_a + P_o
 
-    Parameters
-    ----------
-    accelerators_per_node : numeric
-        Chips in one server, :math:`g`. [1]
-    accelerator_power_w : numeric
-        Mean electrical power of one chip under training load, :math:`P_a`. [W]
-    node_overhead_power_w : numeric
-        CPUs, memory, NICs, fans and switch share, :math:`P_o`. [W]
-
-    Returns
-    -------
-    node_power_w : numeric
-        Power of the server, :math:`P_n`. [W]
-
     Notes
     -----
     A sum; mean powers give mean power, peaks give a bound that no measured server reaches.
@@ -51,18 +37,6 @@ def it_power_w(nodes: Numeric, node_power_w: Numeric) -> Numeric:
 
     .. math:: P_{IT} = n_s P_n
 
-    Parameters
-    ----------
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-    node_power_w : numeric
-        Power of one server with its share of the network, :math:`P_n`. [W]
-
-    Returns
-    -------
-    it_power_w : numeric
-        IT power, :math:`P_{IT}`. [W]
-
     Notes
     -----
     Storage counts where its share is in ``node_overhead_power_w``.
@@ -84,18 +58,6 @@ def facility_power_w(it_power_w: Numeric, pue: Numeric) -> Numeric:
 
     .. math:: P_f = P_{IT}\, \mathrm{PUE}
 
-    Parameters
-    ----------
-    it_power_w : numeric
-        IT power, :math:`P_{IT}`. [W]
-    pue : numeric
-        Facility energy over IT energy. [1]
-
-    Returns
-    -------
-    facility_power_w : numeric
-        Facility power, :math:`P_f`. [W]
-
     Notes
     -----
     PUE is a yearly ratio of energies; on a hot afternoon the ratio of powers is higher.
@@ -116,18 +78,6 @@ def training_energy_kwh(facility_power_w: Numeric, wall_s: Numeric) -> Numeric:
     r"""Energy of the run at the meter.
 
     .. math:: E = \frac{P_f T}{3.6 \times 10^{6}}
-
-    Parameters
-    ----------
-    facility_power_w : numeric
-        Facility power, :math:`P_f`. [W]
-    wall_s : numeric
-        Wall-clock time, :math:`T`. [s]
-
-    Returns
-    -------
-    training_energy_kwh : numeric
-        Energy, :math:`E`. [kWh]
 
     Notes
     -----
@@ -153,16 +103,6 @@ def annual_energy_kwh(facility_power_w: Numeric) -> Numeric:
 
     .. math:: E_y = \frac{8760\, P_f}{1000}
 
-    Parameters
-    ----------
-    facility_power_w : numeric
-        Facility power, :math:`P_f`. [W]
-
-    Returns
-    -------
-    annual_energy_kwh : numeric
-        Energy of 365 days, :math:`E_y`. [kWh]
-
     Notes
     -----
     A load factor below one scales it.
@@ -183,18 +123,6 @@ def training_carbon_kg(training_energy_kwh: Numeric, carbon_kg_per_kwh: Numeric)
     r"""Operational emissions of the run.
 
     .. math:: M_c = E k
-
-    Parameters
-    ----------
-    training_energy_kwh : numeric
-        Energy at the meter, :math:`E`. [kWh]
-    carbon_kg_per_kwh : numeric
-        Carbon intensity of the grid, :math:`k`. [kg/kWh]
-
-    Returns
-    -------
-    training_carbon_kg : numeric
-        Emissions in CO2 equivalent, :math:`M_c`. [kg]
 
     Notes
     -----
@@ -218,20 +146,6 @@ def training_water_l(training_energy_kwh: Numeric, pue: Numeric, water_l_per_kwh
 
     .. math:: V_w = \frac{E}{\mathrm{PUE}}\, \mathrm{WUE}
 
-    Parameters
-    ----------
-    training_energy_kwh : numeric
-        Energy at the meter, :math:`E`. [kWh]
-    pue : numeric
-        Facility energy over IT energy. [1]
-    water_l_per_kwh : numeric
-        Litres per kWh of IT energy. [L/kWh]
-
-    Returns
-    -------
-    training_water_l : numeric
-        Water, :math:`V_w`. [L]
-
     Notes
     -----
     Water used to generate the electricity is not in it.
@@ -254,20 +168,6 @@ def accelerator_power_linear_w(
     r"""Power of one chip between idle and its limit.
 
     .. math:: P_{a,\mathrm{lin}} = P_{idle} + u_a (P_{peak} - P_{idle})
-
-    Parameters
-    ----------
-    accelerator_idle_power_w : numeric
-        Power of one chip that waits, :math:`P_{idle}`. [W]
-    accelerator_peak_power_w : numeric
-        Power of one chip at its limit; the thermal design power where nobody measured, :math:`P_{peak}`. [W]
-    accelerator_load : numeric
-        Share of the way from idle to peak power, :math:`u_a`. [1]
-
-    Returns
-    -------
-    accelerator_power_linear_w : numeric
-        Power per accelerator (linear in load), :math:`P_{a,lin}`. [W]
 
     Notes
     -----
@@ -297,24 +197,6 @@ def network_power_w(
     r"""Power of the training fabric outside the servers.
 
     .. math:: P_{net} = n_{sw} P_{sw} + (2 n_l + n_e) P_t
-
-    Parameters
-    ----------
-    switches : numeric
-        Switches of a non-blocking fat tree over all endpoints, :math:`n_{sw}`. [1]
-    switch_power_w : numeric
-        Power of one switch without its transceivers, :math:`P_{sw}`. [W]
-    switch_links : numeric
-        Links between switches, :math:`n_l`. [1]
-    network_endpoints : numeric
-        Network endpoints, :math:`n_e`. [1]
-    transceiver_power_w : numeric
-        Power of one end of an optical link, :math:`P_t`. [W]
-
-    Returns
-    -------
-    network_power_w : numeric
-        Network power, :math:`P_{net}`. [W]
 
     Notes
     -----
@@ -347,26 +229,6 @@ def node_overhead_power_built_w(
 
     .. math:: P_{o,b} = P_h + n_{nic} P_{nic} + P_{fan} + P_{net} / n_s
 
-    Parameters
-    ----------
-    host_power_w : numeric
-        Power of CPUs, memory, drives and board of one node, :math:`P_h`. [W]
-    nics_per_node : numeric
-        Network adapters of one node on the training fabric, :math:`n_{nic}`. [1]
-    nic_power_w : numeric
-        Power of one network adapter with its share of the cable, :math:`P_{nic}`. [W]
-    fan_power_w : numeric
-        Power of the fans and of the power conversion losses of one node, :math:`P_{fan}`. [W]
-    network_power_w : numeric
-        Network power, :math:`P_{net}`. [W]
-    nodes : numeric
-        Nodes, :math:`n_s`. [1]
-
-    Returns
-    -------
-    node_overhead_power_built_w : numeric
-        Node overhead power (built up), :math:`P_{o,b}`. [W]
-
     Notes
     -----
     Each part is counted once: the switch share stands here and nowhere else. A scenario that names it for
@@ -388,18 +250,6 @@ def rack_power_w(nodes_per_rack: Numeric, node_power_w: Numeric) -> Numeric:
     r"""Power of one full rack.
 
     .. math:: P_r = n_r P_n
-
-    Parameters
-    ----------
-    nodes_per_rack : numeric
-        Servers in one rack; an NVL72 rack is one node of 72 chips, :math:`n_r`. [1]
-    node_power_w : numeric
-        Node power, :math:`P_n`. [W]
-
-    Returns
-    -------
-    rack_power_w : numeric
-        Rack power, :math:`P_r`. [W]
 
     Notes
     -----
@@ -424,18 +274,6 @@ def racks(nodes: Numeric, nodes_per_rack: Numeric) -> Numeric:
 
     .. math:: n_{rack} = \lceil n_s / n_r \rceil
 
-    Parameters
-    ----------
-    nodes : numeric
-        Nodes, :math:`n_s`. [1]
-    nodes_per_rack : numeric
-        Servers in one rack; an NVL72 rack is one node of 72 chips, :math:`n_r`. [1]
-
-    Returns
-    -------
-    racks : numeric
-        Racks that hold all nodes, rounded up, :math:`n_{rack}`. [1]
-
     Notes
     -----
     Racks of switches and storage come on top.
@@ -456,18 +294,6 @@ def cooling_fits(rack_power_w: Numeric, cooling_capacity_w: Numeric) -> Numeric:
     r"""Whether the cooling takes the heat out of a full rack.
 
     .. math:: z_c = [P_r \le Q_r]
-
-    Parameters
-    ----------
-    rack_power_w : numeric
-        Rack power, :math:`P_r`. [W]
-    cooling_capacity_w : numeric
-        Heat that the cooling takes out of one rack, :math:`Q_r`. [W]
-
-    Returns
-    -------
-    cooling_fits : numeric
-        Cooling suffices, :math:`z_c`. [1]
 
     Notes
     -----
@@ -492,18 +318,6 @@ def nodes_per_rack_cooled(cooling_capacity_w: Numeric, node_power_w: Numeric) ->
 
     .. math:: n_{r,max} = \lfloor Q_r / P_n \rfloor
 
-    Parameters
-    ----------
-    cooling_capacity_w : numeric
-        Heat that the cooling takes out of one rack, :math:`Q_r`. [W]
-    node_power_w : numeric
-        Node power, :math:`P_n`. [W]
-
-    Returns
-    -------
-    nodes_per_rack_cooled : numeric
-        Nodes per rack that the cooling allows, :math:`n_{r,max}`. [1]
-
     Notes
     -----
     Zero where not even one server can be cooled.
@@ -524,18 +338,6 @@ def facility_power_per_accelerator_w(facility_power_w: Numeric, accelerators: Nu
     r"""Power at the meter for each chip.
 
     .. math:: P_{f,1} = P_f / n
-
-    Parameters
-    ----------
-    facility_power_w : numeric
-        Facility power, :math:`P_f`. [W]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-
-    Returns
-    -------
-    facility_power_per_accelerator_w : numeric
-        Facility power per accelerator, :math:`P_{f,1}`. [W]
 
     Notes
     -----
@@ -563,22 +365,6 @@ def training_embodied_carbon_kg(
 
     .. math:: M_e = \frac{H m_e}{8760\, n_h u}
 
-    Parameters
-    ----------
-    accelerator_hours : numeric
-        Accelerator-hours, :math:`H`. [h]
-    embodied_carbon_kg_per_accelerator : numeric
-        Emissions of making one chip and its share of the server, :math:`m_e`. [kg]
-    hardware_life_years : numeric
-        Years until servers and network are replaced, :math:`n_h`. [a]
-    utilization : numeric
-        Share of the year in which the accelerators are in use, :math:`u`. [1]
-
-    Returns
-    -------
-    training_embodied_carbon_kg : numeric
-        Embodied emissions of the run, :math:`M_e`. [kg]
-
     Notes
     -----
     Spread over the hours in use. Building, network and storage are not in it unless the input holds their share.
@@ -603,18 +389,6 @@ def training_carbon_matched_kg(training_carbon_kg: Numeric, carbon_free_share: N
 
     .. math:: M_h = M_c (1 - \gamma)
 
-    Parameters
-    ----------
-    training_carbon_kg : numeric
-        Training emissions, :math:`M_c`. [kg]
-    carbon_free_share : numeric
-        Share of the energy that carbon-free sources cover in the same hour, :math:`\gamma`. [1]
-
-    Returns
-    -------
-    training_carbon_matched_kg : numeric
-        Emissions, hourly matched, :math:`M_h`. [kg]
-
     Notes
     -----
     The share has to be counted hour by hour; yearly certificates do not qualify. The rest is taken at the grid's
@@ -636,18 +410,6 @@ def training_carbon_total_kg(training_carbon_kg: Numeric, training_embodied_carb
     r"""Operational emissions and the share of making the machines.
 
     .. math:: M_t = M_c + M_e
-
-    Parameters
-    ----------
-    training_carbon_kg : numeric
-        Training emissions, :math:`M_c`. [kg]
-    training_embodied_carbon_kg : numeric
-        Embodied emissions of the run, :math:`M_e`. [kg]
-
-    Returns
-    -------
-    training_carbon_total_kg : numeric
-        Emissions with embodied share, :math:`M_t`. [kg]
 
     Notes
     -----
@@ -673,18 +435,6 @@ def training_water_grid_l(training_energy_kwh: Numeric, grid_water_l_per_kwh: Nu
 
     .. math:: V_g = E\, \mathrm{WUE}_g
 
-    Parameters
-    ----------
-    training_energy_kwh : numeric
-        Training energy, :math:`E`. [kWh]
-    grid_water_l_per_kwh : numeric
-        Litres that power stations consume per kWh at the meter, :math:`WUE_g`. [L/kWh]
-
-    Returns
-    -------
-    training_water_grid_l : numeric
-        Water of the electricity, :math:`V_g`. [L]
-
     Notes
     -----
     Consumed, not withdrawn. Hydropower's evaporation dominates where it counts.
@@ -705,18 +455,6 @@ def training_water_total_l(training_water_l: Numeric, training_water_grid_l: Num
     r"""Water on site and in the power stations.
 
     .. math:: V_t = V_w + V_g
-
-    Parameters
-    ----------
-    training_water_l : numeric
-        Training water, :math:`V_w`. [L]
-    training_water_grid_l : numeric
-        Water of the electricity, :math:`V_g`. [L]
-
-    Returns
-    -------
-    training_water_total_l : numeric
-        Water on site and in the grid, :math:`V_t`. [L]
 
     Notes
     -----

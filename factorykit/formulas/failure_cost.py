@@ -13,18 +13,6 @@ def failures_usd_per_day(failures_per_day: Numeric, failure_cost_usd: Numeric) -
 
     .. math:: K_d = f_d K_f
 
-    Parameters
-    ----------
-    failures_per_day : numeric
-        Failures of the job in a day, :math:`f_d`. [1/d]
-    failure_cost_usd : numeric
-        Cost of one failure, :math:`K_f`. [USD]
-
-    Returns
-    -------
-    failures_usd_per_day : numeric
-        Cost of failures in a day of running time, :math:`K_d`. [USD/d]
-
     Notes
     -----
     Repairs, spare parts and people are not in it.
@@ -47,18 +35,6 @@ def interval_usd_per_day(interval_penalty: Numeric, cluster_usd_per_h: Numeric) 
     r"""Rent that a wrong checkpoint interval wastes in a day.
 
     .. math:: K_\tau = 24\, p_c\, \frac{\epsilon_\tau}{1 + \epsilon_\tau}
-
-    Parameters
-    ----------
-    interval_penalty : numeric
-        Extra time over the best interval, :math:`\epsilon_\tau`. [1]
-    cluster_usd_per_h : numeric
-        Price of the cluster, :math:`p_c`. [USD/h]
-
-    Returns
-    -------
-    interval_usd_per_day : numeric
-        Cost in a day of an interval other than the best, :math:`K_\tau`. [USD/d]
 
     Notes
     -----
@@ -85,22 +61,6 @@ def restart_saving_usd_per_day(
     r"""Rent that a faster restart saves in a day.
 
     .. math:: V_R = 24\, p_c \left(1 - \mathrm{e}^{(R_f - R)/M}\right)
-
-    Parameters
-    ----------
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    restart_faster_s : numeric
-        Restart time after an improvement, :math:`R_f`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    cluster_usd_per_h : numeric
-        Price of the cluster, :math:`p_c`. [USD/h]
-
-    Returns
-    -------
-    restart_saving_usd_per_day : numeric
-        What the faster restart saves in a day, :math:`V_R`; negative for a slower one. [USD/d]
 
     Notes
     -----
@@ -134,28 +94,6 @@ def mtbf_saving_usd_per_day(
 
     .. math:: V_M = 24\, p_c \left(1 - \frac{G_c(M)}{G_c(x_M M)}\right)
 
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins, :math:`D_0`, in which nothing can fail. [s]
-    mtbf_factor : numeric
-        Mean time between failures after an improvement over today's, :math:`x_M`. [1]
-    cluster_usd_per_h : numeric
-        Price of the cluster, :math:`p_c`. [USD/h]
-
-    Returns
-    -------
-    mtbf_saving_usd_per_day : numeric
-        What rarer failures save in a day, :math:`V_M`; negative for a factor below 1. [USD/d]
-
     Notes
     -----
     The interval stays as it is; a longer one would save a little more.
@@ -184,20 +122,6 @@ def spares_usd_per_day(
     r"""Rent of the servers held ready.
 
     .. math:: K_s = 24\, n_\mathrm{sp}\, g\, p
-
-    Parameters
-    ----------
-    spare_nodes : numeric
-        Nodes held ready, :math:`n_\mathrm{sp}`. [1]
-    accelerators_per_node : numeric
-        Chips in one server, :math:`g`. [1]
-    rental_usd_per_accelerator_h : numeric
-        Price of one chip for one hour, :math:`p`. [USD/h]
-
-    Returns
-    -------
-    spares_usd_per_day : numeric
-        Rent of the spare nodes in a day, :math:`K_s`. [USD/d]
 
     Notes
     -----

@@ -12,20 +12,6 @@ def lifetime_survival(span_s: Numeric, lifetime_scale_s: Numeric, lifetime_shape
 
     .. math:: S_w = \mathrm{e}^{-(t / \eta)^{k_w}}
 
-    Parameters
-    ----------
-    span_s : numeric
-        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
-    lifetime_scale_s : numeric
-        Weibull scale, :math:`\eta`. [s]
-    lifetime_shape : numeric
-        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
-
-    Returns
-    -------
-    lifetime_survival : numeric
-        Chance that a new part still works after the time span, :math:`S_w`. [1]
-
     Notes
     -----
     Weibull's law; a shape below 1 means early failures, above 1 wear-out.
@@ -47,20 +33,6 @@ def first_failure_s(lifetime_mean_s: Numeric, accelerators: Numeric, lifetime_sh
     r"""Time from bring-up to the first failure among new parts, on average.
 
     .. math:: t_1 = m_w\, n^{-1/k_w}
-
-    Parameters
-    ----------
-    lifetime_mean_s : numeric
-        Mean lifetime of one part, :math:`m_w`. [s]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    lifetime_shape : numeric
-        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
-
-    Returns
-    -------
-    first_failure_s : numeric
-        Mean time from bring-up to the first failure, :math:`t_1`. [s]
 
     Notes
     -----
@@ -91,22 +63,6 @@ def bring_up_failures(
 
     .. math:: n_b = n \left( t / \eta \right)^{k_w}
 
-    Parameters
-    ----------
-    span_s : numeric
-        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    lifetime_scale_s : numeric
-        Weibull scale, :math:`\eta`. [s]
-    lifetime_shape : numeric
-        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
-
-    Returns
-    -------
-    bring_up_failures : numeric
-        Expected failures within the time span since all parts were new, :math:`n_b`. [1]
-
     Notes
     -----
     A failed part is repaired to the state it was in (minimal repair), or its replacement is as old as the rest. Good
@@ -131,16 +87,6 @@ def bring_up_survival(bring_up_failures: Numeric) -> Numeric:
 
     .. math:: S_b = \mathrm{e}^{-n_b}
 
-    Parameters
-    ----------
-    bring_up_failures : numeric
-        Expected failures since bring-up, :math:`n_b`. [1]
-
-    Returns
-    -------
-    bring_up_survival : numeric
-        Chance of no failure within the time span since all parts were new, :math:`S_b`. [1]
-
     Notes
     -----
     Exact for the first failure among new Weibull parts.
@@ -162,20 +108,6 @@ def bring_up_mtbf_s(span_s: Numeric, bring_up_failures: Numeric, lifetime_shape:
     r"""Time between failures at an age of the cluster.
 
     .. math:: M_b = \frac{t}{k_w n_b}
-
-    Parameters
-    ----------
-    span_s : numeric
-        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
-    bring_up_failures : numeric
-        Expected failures since bring-up, :math:`n_b`. [1]
-    lifetime_shape : numeric
-        Shape of the Weibull lifetime: below 1 early failures, 1 a constant rate, above 1 wear-out, :math:`k_w`. [1]
-
-    Returns
-    -------
-    bring_up_mtbf_s : numeric
-        Mean time between failures of the cluster at this age, :math:`M_b`. [s]
 
     Notes
     -----

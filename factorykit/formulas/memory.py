@@ -11,24 +11,6 @@ def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, cont
 
     .. math:: T = b s / c
 
-    Parameters
-    ----------
-    micro_batch_size : numeric
-        Sequences of one micro-batch on one rank. [1]
-    sequence_length : numeric
-        Tokens of one training sequence. [1]
-    context_parallel : numeric
-        Ways one sequence is split. [1]
-
-    Returns
-    -------
-    micro_batch_tokens : numeric
-        Tokens of one micro-batch that one context-parallel rank sees. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.
@@ -45,16 +27,6 @@ def gradient_bytes_per_parameter(zero_stage: Numeric) -> Numeric:
     r"""Bytes of one gradient where a layout does not say otherwise.
 
     .. math:: b_g = 2 \quad (z \ge 2), \qquad 4 \quad \text{otherwise}
-
-    Parameters
-    ----------
-    zero_stage : numeric
-        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
-
-    Returns
-    -------
-    gradient_bytes_per_parameter : numeric
-        Bytes of one gradient: 2 or 4, or 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
 
     Notes
     -----
@@ -78,15 +50,6 @@ def optimizer_bytes_per_parameter() -> Numeric:
 
     .. math:: b_o = 12
 
-    Returns
-    -------
-    optimizer_bytes_per_parameter : numeric
-        Optimizer bytes for one weight; 12 for a 32-bit master weight and two Adam moments. [byte]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.1.
@@ -103,18 +66,6 @@ def stage_moe_layers(stage_layers: Numeric, moe_layers: Numeric) -> Numeric:
     r"""Layers with routed experts on the rank that has most of them, where a layout does not say otherwise.
 
     .. math:: L_{s,e} = \min(L_s, L_e)
-
-    Parameters
-    ----------
-    stage_layers : numeric
-        Layers on the pipeline rank that has most of them. [1]
-    moe_layers : numeric
-        Blocks with routed experts; prediction layers not counted. [1]
-
-    Returns
-    -------
-    stage_moe_layers : numeric
-        Layers with routed experts on the rank that has most of them. [1]
 
     Notes
     -----
@@ -148,34 +99,6 @@ def stage_sharded_parameters(
 
     .. math::
         N_s = \frac{1}{t} \left[(L_s + L_m) N_{attn} + (L_s - L_{s,e}) N_{ffn} + L_{s,e} N_{sh} + k_v N_{emb}\right]
-
-    Parameters
-    ----------
-    stage_layers : numeric
-        Layers on the pipeline rank that has most of them. [1]
-    stage_moe_layers : numeric
-        Layers with routed experts on the rank that has most of them. [1]
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-    attention_parameters : numeric
-        Weights of the matrices of one attention block; norms of low ranks included. [1]
-    ffn_parameters : numeric
-        Weights of the matrices of one dense feed-forward block. [1]
-    shared_parameters : numeric
-        Weights of the matrices of the shared experts of one layer. [1]
-    embedding_parameters : numeric
-        Weights of one embedding matrix: vocabulary times width. [1]
-    tied_embeddings : numeric
-        1 if input and output embedding are one matrix. [1]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-
-    Returns
-    -------
-    stage_sharded_parameters : numeric
-        Weights of the fullest rank that tensor parallelism splits. [1]
 
     Notes
     -----
@@ -211,32 +134,6 @@ def stage_replicated_parameters(
 
     .. math:: N_r = (L_s + L_m) N_{rep} + L_{s,e} N_{ro} + n_v h
 
-    Parameters
-    ----------
-    stage_layers : numeric
-        Layers on the pipeline rank that has most of them. [1]
-    stage_moe_layers : numeric
-        Layers with routed experts on the rank that has most of them. [1]
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-    replicated_parameters : numeric
-        Weights of the norms of one layer; every tensor-parallel rank holds them. [1]
-    router_parameters : numeric
-        Weights of the router of one layer with experts. [1]
-    norm_vectors : numeric
-        Vectors that one norm holds: 1 for RMSNorm, 2 for LayerNorm with weight and bias. [1]
-    hidden_size : numeric
-        Width of the residual stream. [1]
-
-    Returns
-    -------
-    stage_replicated_parameters : numeric
-        Weights of the fullest rank that every tensor-parallel rank repeats. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
@@ -261,28 +158,6 @@ def stage_expert_parameters(
     r"""Weights of routed experts on the fullest rank.
 
     .. math:: N_x = \frac{L_{s,e} N_{re}}{e t_e}
-
-    Parameters
-    ----------
-    stage_moe_layers : numeric
-        Layers with routed experts on the rank that has most of them. [1]
-    mtp_layers : numeric
-        Extra layers that predict further tokens, each with its own logits product. [1]
-    routed_parameters : numeric
-        Weights of the matrices of all routed experts of one layer. [1]
-    expert_parallel : numeric
-        Ways the experts are spread. [1]
-    expert_tensor_parallel : numeric
-        Ways one expert is split. [1]
-
-    Returns
-    -------
-    stage_expert_parameters : numeric
-        Weights of routed experts on the fullest rank. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -315,34 +190,6 @@ def memory_weights_bytes(
         (N_s + N_r)\, \beta(d c) + N_x\, \beta(d_e), \qquad
         \beta(d) = \frac{2 k_w}{[d]_{z \ge 3}} + \frac{b_g}{[d]_{z \ge 2}} + \frac{b_o}{[d]_{z \ge 1}}
 
-    Parameters
-    ----------
-    stage_sharded_parameters : numeric
-        Weights of the fullest rank that tensor parallelism splits. [1]
-    stage_replicated_parameters : numeric
-        Weights of the fullest rank that every tensor-parallel rank repeats. [1]
-    stage_expert_parameters : numeric
-        Weights of routed experts on the fullest rank. [1]
-    gradient_bytes_per_parameter : numeric
-        Bytes of one gradient: 2 or 4, or 6 where a 32-bit sum is kept beside 16-bit gradients. [byte]
-    optimizer_bytes_per_parameter : numeric
-        Optimizer bytes for one weight; 12 for a 32-bit master weight and two Adam moments. [byte]
-    zero_stage : numeric
-        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
-    data_parallel : numeric
-        Copies of the model that share a batch. [1]
-    context_parallel : numeric
-        Ways one sequence is split. [1]
-    expert_data_parallel : numeric
-        Copies of each expert over all accelerators. [1]
-    schedule : text
-        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
-
-    Returns
-    -------
-    memory_weights_bytes : numeric
-        Weights, gradients and optimizer state on the most loaded rank. [byte]
-
     Notes
     -----
     The bracket divides by :math:`d` from that ZeRO stage on and by one below. DualPipe keeps two copies of the weights,
@@ -374,20 +221,6 @@ def dropout(gated_ffn: Numeric) -> Numeric:
 
     .. math:: \delta = 1 - g
 
-    Parameters
-    ----------
-    gated_ffn : numeric
-        1 if the block is SwiGLU-like (three matrices) else 0. [1]
-
-    Returns
-    -------
-    dropout : numeric
-        1 if dropout masks are kept; models with a gated feed-forward train without. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] H. Touvron et al., "LLaMA," arXiv:2302.13971, 2023, section 2: no dropout.
@@ -405,16 +238,6 @@ def flash_attention(software_year: Numeric) -> Numeric:
     r"""Whether attention is fused, where a run does not say otherwise.
 
     .. math:: \phi = 1 \quad (y \ge 2023), \qquad 0 \quad \text{otherwise}
-
-    Parameters
-    ----------
-    software_year : numeric
-        Calendar year of the software a run used. [1]
-
-    Returns
-    -------
-    flash_attention : numeric
-        1 if attention scores never reach memory. [1]
 
     Notes
     -----
@@ -437,16 +260,6 @@ def recompute_share(recompute: Numeric) -> Numeric:
 
     .. math:: \rho = 1 \quad \text{for full}, \qquad 0 \quad \text{otherwise}
 
-    Parameters
-    ----------
-    recompute : text
-        None | selective | full. [text]
-
-    Returns
-    -------
-    recompute_share : numeric
-        Share of layers whose forward runs again in the backward. [1]
-
     Notes
     -----
     Selective recomputation repeats the attention core alone, which the attention terms count.
@@ -467,23 +280,6 @@ def kept_rows_share(sequence_parallel: Numeric, tensor_parallel: Numeric) -> Num
     r"""Share of the activations outside matrix products that one tensor-parallel rank keeps.
 
     .. math:: 1/t_s = 1/t \quad \text{with sequence parallelism}, \qquad 1 \quad \text{without}
-
-    Parameters
-    ----------
-    sequence_parallel : numeric
-        1 if norms and dropouts are split over the tensor-parallel ranks too. [1]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-
-    Returns
-    -------
-    kept_rows_share : numeric
-        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
-        parallelism, else 1. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -523,53 +319,6 @@ def layer_activation_bytes(
     .. math::
         A_l = T h \frac{4 + 2 w + 2 \delta}{t_s} + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v
         + (4 + 2 g - 2 + w) f\right]
-
-    Parameters
-    ----------
-    micro_batch_tokens : numeric
-        Tokens of one micro-batch that one context-parallel rank sees. [1]
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    attention_heads : numeric
-        Query heads of one attention block. [1]
-    kv_heads : numeric
-        Key and value heads of one attention block; fewer than the query heads where these share them. [1]
-    head_size : numeric
-        Width of one attention head; hidden size over query heads where a model does not say otherwise. [1]
-    rope_head_size : numeric
-        Extra width of query and key that carries the position in multi-head latent attention. [1]
-    value_head_size : numeric
-        Width of one head's value; the head size where a model does not say otherwise. [1]
-    kv_rank : numeric
-        Low rank of keys and values in multi-head latent attention; 0 = ordinary attention. [1]
-    ffn_size : numeric
-        Width of a dense feed-forward block. [1]
-    gated_ffn : numeric
-        1 if the block is SwiGLU-like (three matrices) else 0. [1]
-    layers : numeric
-        Transformer blocks. [1]
-    moe_layers : numeric
-        Blocks with routed experts; prediction layers not counted. [1]
-    experts_per_token : numeric
-        Routed experts that one token visits. [1]
-    shared_experts : numeric
-        Experts of the routed width that every token visits; a fraction if their width is another. [1]
-    expert_ffn_size : numeric
-        Width of one routed expert. [1]
-    dropout : numeric
-        1 if dropout masks are kept; models with a gated feed-forward train without. [1]
-    precision : text
-        Bf16 | fp8 | mxfp8 | nvfp4. [text]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-    kept_rows_share : numeric
-        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
-        parallelism, else 1. [1]
-
-    Returns
-    -------
-    layer_activation_bytes : numeric
-        Bytes that one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
 
     Notes
     -----
@@ -616,26 +365,6 @@ def layer_score_bytes(
         A_s = \frac{5 a s T}{t} \quad \text{unfused}, \qquad \frac{4 a T}{t} \quad \text{fused}, \qquad
         0 \quad \text{selective}
 
-    Parameters
-    ----------
-    micro_batch_tokens : numeric
-        Tokens of one micro-batch that one context-parallel rank sees. [1]
-    sequence_length : numeric
-        Tokens of one training sequence. [1]
-    attention_heads : numeric
-        Query heads of one attention block. [1]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-    flash_attention : numeric
-        1 if attention scores never reach memory. [1]
-    recompute : text
-        None | selective | full. [text]
-
-    Returns
-    -------
-    layer_score_bytes : numeric
-        Bytes that one layer keeps of the attention square of one micro-batch. [byte]
-
     Notes
     -----
     Softmax output, dropout mask and dropout output; a fused kernel keeps the logarithm of the sum alone.
@@ -661,22 +390,6 @@ def micro_batches_in_flight(
     r"""Micro-batches whose activations the first stage holds at once.
 
     .. math:: m_f = \min\left(m, p + \tfrac{p - 1}{v} [v > 1]\right), \qquad \min(m, p + 1) \quad \text{DualPipe}
-
-    Parameters
-    ----------
-    schedule : text
-        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-    virtual_stages : numeric
-        Model chunks per pipeline rank; 1 = not interleaved. [1]
-    micro_batches : numeric
-        Micro-batches of one data-parallel rank in a step. [1]
-
-    Returns
-    -------
-    micro_batches_in_flight : numeric
-        Micro-batches whose activations the first stage holds at once. [1]
 
     Notes
     -----
@@ -704,26 +417,6 @@ def logits_bytes(
     r"""Output of the last norm and logits of one micro-batch in 32 bits, on the rank that computes them.
 
     .. math:: A_v = \frac{4 T (h + V)}{t}
-
-    Parameters
-    ----------
-    micro_batch_tokens : numeric
-        Tokens of one micro-batch that one context-parallel rank sees. [1]
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    vocabulary_size : numeric
-        Rows of the embedding, padding included. [1]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-
-    Returns
-    -------
-    logits_bytes : numeric
-        Bytes of the output of the last norm and of the logits of one micro-batch in 32 bits. [byte]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -756,39 +449,6 @@ def memory_activations_bytes(
     .. math::
         m_f \left[L_s \left((1 - \rho)(A_l + A_s) + \rho \frac{2 T h}{t_s}\right) + \frac{T (8 + \delta h)}{t}\right]
         + [p = 1] A_v
-
-    Parameters
-    ----------
-    micro_batches_in_flight : numeric
-        Micro-batches whose activations the first stage holds at once. [1]
-    stage_layers : numeric
-        Layers on the pipeline rank that has most of them. [1]
-    layer_activation_bytes : numeric
-        Bytes that one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
-    layer_score_bytes : numeric
-        Bytes that one layer keeps of the attention square of one micro-batch. [byte]
-    recompute_share : numeric
-        Share of layers whose forward runs again in the backward. [1]
-    micro_batch_tokens : numeric
-        Tokens of one micro-batch that one context-parallel rank sees. [1]
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    dropout : numeric
-        1 if dropout masks are kept; models with a gated feed-forward train without. [1]
-    kept_rows_share : numeric
-        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
-        parallelism, else 1. [1]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-    logits_bytes : numeric
-        Bytes of the output of the last norm and of the logits of one micro-batch in 32 bits. [byte]
-
-    Returns
-    -------
-    memory_activations_bytes : numeric
-        Activations on the most loaded rank. [byte]
 
     Notes
     -----
@@ -834,42 +494,6 @@ def memory_workspace_bytes(
     .. math::
         2 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + \frac{2 T V}{t} + [p > 1] \frac{4 T h}{t_s}
 
-    Parameters
-    ----------
-    recompute_share : numeric
-        Share of layers whose forward runs again in the backward. [1]
-    layer_activation_bytes : numeric
-        Bytes that one layer keeps of one micro-batch for its backward; attention scores not included. [byte]
-    layer_score_bytes : numeric
-        Bytes that one layer keeps of the attention square of one micro-batch. [byte]
-    micro_batch_tokens : numeric
-        Tokens of one micro-batch that one context-parallel rank sees. [1]
-    hidden_size : numeric
-        Width of the residual stream. [1]
-    vocabulary_size : numeric
-        Rows of the embedding, padding included. [1]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-    kept_rows_share : numeric
-        Share of the activations of norms that one rank keeps: one over the tensor-parallel ways with sequence
-        parallelism, else 1. [1]
-    zero_stage : numeric
-        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
-    stage_layers : numeric
-        Layers on the pipeline rank that has most of them. [1]
-    stage_sharded_parameters : numeric
-        Weights of the fullest rank that tensor parallelism splits. [1]
-    stage_expert_parameters : numeric
-        Weights of routed experts on the fullest rank. [1]
-
-    Returns
-    -------
-    memory_workspace_bytes : numeric
-        Memory that a step needs for a while: the layer being recomputed and its gradients, gathered weights, the
-        gradient of the logits, and buffers between stages. [byte]
-
     Notes
     -----
     A layer that is recomputed lives with its gradients; ZeRO 3 gathers the layer at work and the next one; the gradient
@@ -896,16 +520,6 @@ def fragmentation_share(software_year: Numeric) -> Numeric:
     r"""Share of memory that the allocator cannot hand out, where a run does not say otherwise.
 
     .. math:: 0.02 \quad (y \ge 2024), \qquad 0.10 \quad \text{otherwise}
-
-    Parameters
-    ----------
-    software_year : numeric
-        Calendar year of the software a run used. [1]
-
-    Returns
-    -------
-    fragmentation_share : numeric
-        Share of memory that the allocator cannot hand out. [1]
 
     Notes
     -----
@@ -938,31 +552,6 @@ def memory_reserve_bytes(
 
     .. math:: M_{ctx} + [n > g_{up}] M_{net} + \frac{\epsilon}{1 - \epsilon} (M_w + M_a + M_t)
 
-    Parameters
-    ----------
-    memory_weights_bytes : numeric
-        Weights, gradients and optimizer state on the most loaded rank. [byte]
-    memory_activations_bytes : numeric
-        Activations on the most loaded rank. [byte]
-    memory_workspace_bytes : numeric
-        Memory that a step needs for a while: the layer being recomputed and its gradients, gathered weights, the
-        gradient of the logits, and buffers between stages. [byte]
-    fragmentation_share : numeric
-        Share of memory that the allocator cannot hand out. [1]
-    context_bytes : numeric
-        Memory that driver and libraries take on each accelerator. [byte]
-    network_buffer_bytes : numeric
-        Memory that collective libraries take once a job leaves the scale-up domain. [byte]
-    accelerators : numeric
-        Chips that work on the run. [1]
-    scale_up_domain : numeric
-        Accelerators joined by the fast fabric (8 in a DGX H100; 72 in an NVL72). [1]
-
-    Returns
-    -------
-    memory_reserve_bytes : numeric
-        Memory that a job cannot use: context, network buffers and fragmentation. [byte]
-
     Notes
     -----
     Collective libraries open buffers towards every peer once a job leaves the scale-up domain.
@@ -991,23 +580,6 @@ def memory_peak_bytes(
 
     .. math:: M_w + M_a + M_t + M_r
 
-    Parameters
-    ----------
-    memory_weights_bytes : numeric
-        Weights, gradients and optimizer state on the most loaded rank. [byte]
-    memory_activations_bytes : numeric
-        Activations on the most loaded rank. [byte]
-    memory_workspace_bytes : numeric
-        Memory that a step needs for a while: the layer being recomputed and its gradients, gathered weights, the
-        gradient of the logits, and buffers between stages. [byte]
-    memory_reserve_bytes : numeric
-        Memory that a job cannot use: context, network buffers and fragmentation. [byte]
-
-    Returns
-    -------
-    memory_peak_bytes : numeric
-        Peak memory on the most loaded rank. [byte]
-
     Notes
     -----
     Weights, activations and workspace peak together at the worst; a sum, so never too low by overlap in time.
@@ -1028,22 +600,6 @@ def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric) -> Numer
     r"""Whether the most loaded rank has room.
 
     .. math:: 1 \quad (M \le M_{chip}), \qquad 0 \quad \text{otherwise}
-
-    Parameters
-    ----------
-    memory_peak_bytes : numeric
-        Peak memory on the most loaded rank. [byte]
-    accelerator_memory_bytes : numeric
-        Memory on the package of one accelerator. [byte]
-
-    Returns
-    -------
-    fits : numeric
-        1 if the peak memory is within the accelerator's memory. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------

@@ -16,22 +16,6 @@ def ring_reduce_scatter_s(
 
     .. math:: \frac{n - 1}{n} \frac{S}{B_l} + (n - 1) \alpha
 
-    Parameters
-    ----------
-    collective_bytes : numeric
-        Bytes that one rank brings to a collective, before any is sent. [byte]
-    collective_ranks : numeric
-        Ranks that take part in a collective. [1]
-    link_bytes_per_s : numeric
-        Rate of one rank's link in one direction. [byte/s]
-    link_latency_s : numeric
-        Latency of one hop of a collective. [s]
-
-    Returns
-    -------
-    ring_reduce_scatter_s : numeric
-        Time of a ring reduce-scatter or all-gather on one tier. [s]
-
     Notes
     -----
     One tier of equal links, no other traffic.
@@ -57,22 +41,6 @@ def ring_all_reduce_s(
 
     .. math:: 2 \frac{n - 1}{n} \frac{S}{B_l} + 2 (n - 1) \alpha
 
-    Parameters
-    ----------
-    collective_bytes : numeric
-        Bytes that one rank brings to a collective, before any is sent. [byte]
-    collective_ranks : numeric
-        Ranks that take part in a collective. [1]
-    link_bytes_per_s : numeric
-        Rate of one rank's link in one direction. [byte/s]
-    link_latency_s : numeric
-        Latency of one hop of a collective. [s]
-
-    Returns
-    -------
-    ring_all_reduce_s : numeric
-        Time of a ring all-reduce on one tier. [s]
-
     Notes
     -----
     One tier of equal links, no other traffic.
@@ -96,22 +64,6 @@ def tree_all_reduce_s(
     r"""Time of an all-reduce over two binary trees that share the bytes.
 
     .. math:: 2 \log_2(n) \alpha + 2 \frac{S}{B_l} \quad (n > 1)
-
-    Parameters
-    ----------
-    collective_bytes : numeric
-        Bytes that one rank brings to a collective, before any is sent. [byte]
-    collective_ranks : numeric
-        Ranks that take part in a collective. [1]
-    link_bytes_per_s : numeric
-        Rate of one rank's link in one direction. [byte/s]
-    link_latency_s : numeric
-        Latency of one hop of a collective. [s]
-
-    Returns
-    -------
-    tree_all_reduce_s : numeric
-        Time of a double binary tree all-reduce on one tier. [s]
 
     Notes
     -----
@@ -139,22 +91,6 @@ def all_to_all_s(
 
     .. math:: \frac{n - 1}{n} \frac{S}{B_l} + (n - 1) \alpha
 
-    Parameters
-    ----------
-    collective_bytes : numeric
-        Bytes that one rank brings to a collective, before any is sent. [byte]
-    collective_ranks : numeric
-        Ranks that take part in a collective. [1]
-    link_bytes_per_s : numeric
-        Rate of one rank's link in one direction. [byte/s]
-    link_latency_s : numeric
-        Latency of one hop of a collective. [s]
-
-    Returns
-    -------
-    all_to_all_s : numeric
-        Time in which every rank sends a share to every other one on one tier. [s]
-
     Notes
     -----
     Full bisection bandwidth; one message to each peer.
@@ -179,22 +115,6 @@ def in_network_all_reduce_s(
     r"""Time of an all-reduce that the switches compute: every byte goes up and down once, at the same time.
 
     .. math:: \frac{S}{B_l} + 2 \log_2(n) \alpha \quad (n > 1)
-
-    Parameters
-    ----------
-    collective_bytes : numeric
-        Bytes that one rank brings to a collective, before any is sent. [byte]
-    collective_ranks : numeric
-        Ranks that take part in a collective. [1]
-    link_bytes_per_s : numeric
-        Rate of one rank's link in one direction. [byte/s]
-    link_latency_s : numeric
-        Latency of one hop of a collective. [s]
-
-    Returns
-    -------
-    in_network_all_reduce_s : numeric
-        Time of an all-reduce whose sums the switches form on the way. [s]
 
     Notes
     -----
@@ -229,28 +149,6 @@ def hierarchical_all_reduce_s(
     .. math::
         T = 2 \left[\frac{g - 1}{g} \frac{S}{B_{up}} + (g - 1) \alpha_{up}\right]
         + 2 \left[\frac{n/g - 1}{n/g} \frac{S/g}{B_{out}} + (n/g - 1) \alpha_{out}\right]
-
-    Parameters
-    ----------
-    collective_bytes : numeric
-        Bytes that one rank brings to a collective, before any is sent. [byte]
-    collective_ranks : numeric
-        Ranks that take part in a collective. [1]
-    domain_ranks : numeric
-        Ranks of the collective that sit in one scale-up domain. [1]
-    scale_up_bytes_per_s : numeric
-        Scale-up bandwidth of one accelerator in one direction. [byte/s]
-    scale_out_bytes_per_s : numeric
-        Scale-out bandwidth of one accelerator in one direction. [byte/s]
-    scale_up_latency_s : numeric
-        Latency of one hop in the scale-up domain, software included. [s]
-    scale_out_latency_s : numeric
-        Latency of one hop between domains, software included. [s]
-
-    Returns
-    -------
-    hierarchical_all_reduce_s : numeric
-        Time of a reduce-scatter in the domain, an all-reduce across domains and an all-gather in the domain. [s]
 
     Notes
     -----
@@ -290,32 +188,6 @@ def two_tier_ring_s(
     .. math::
         T = \frac{n - 1}{n} \frac{S}{B} + \log_2(n) \alpha, \qquad B = \eta_{up} B_{up} \quad (n \le g), \qquad
         B = \min(\eta_{up} B_{up},\, g\, \eta_{out} B_{out}) \quad (n > g)
-
-    Parameters
-    ----------
-    collective_bytes : numeric
-        Bytes that one rank brings to a collective, before any is sent. [byte]
-    collective_ranks : numeric
-        Ranks that take part in a collective. [1]
-    domain_ranks : numeric
-        Ranks of the collective that sit in one scale-up domain. [1]
-    scale_up_bytes_per_s : numeric
-        Scale-up bandwidth of one accelerator in one direction. [byte/s]
-    scale_out_bytes_per_s : numeric
-        Scale-out bandwidth of one accelerator in one direction. [byte/s]
-    scale_up_share : numeric
-        Share of the scale-up link rate that large collectives reach. [1]
-    scale_out_share : numeric
-        Share of the scale-out link rate that large collectives reach. [1]
-    scale_up_latency_s : numeric
-        Latency of one hop in the scale-up domain, software included. [s]
-    scale_out_latency_s : numeric
-        Latency of one hop between domains, software included. [s]
-
-    Returns
-    -------
-    two_tier_ring_s : numeric
-        Time of a ring reduce-scatter or all-gather whose ranks sit in one or several domains. [s]
 
     Notes
     -----

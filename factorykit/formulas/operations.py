@@ -11,20 +11,6 @@ def idle_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_pe
 
     .. math:: A_i = 8760\, n (1 - u)\, p
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    utilization : numeric
-        Share of the year in which the accelerators are in use, :math:`u`. [1]
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator for one hour, :math:`p`. [USD/h]
-
-    Returns
-    -------
-    idle_usd_per_year : numeric
-        Idle cost per year, :math:`A_i`. [USD/a]
-
     Notes
     -----
     An owned machine costs less, but not nothing; see ``ownership_usd_per_accelerator_h``.
@@ -48,22 +34,6 @@ def utilization_gain_usd_per_year(
     r"""Worth of a better use of the same accelerators in a year.
 
     .. math:: A_u = 8760\, n (u - u_0)\, p
-
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    utilization : numeric
-        Share of the year in which the accelerators are in use, :math:`u`. [1]
-    utilization_before : numeric
-        Share of the year in use before the change, :math:`u_0`. [1]
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator for one hour, :math:`p`. [USD/h]
-
-    Returns
-    -------
-    utilization_gain_usd_per_year : numeric
-        Gain by utilization, :math:`A_u`. [USD/a]
 
     Notes
     -----

@@ -15,18 +15,6 @@ def server_capital_usd(nodes: Numeric, server_usd: Numeric) -> Numeric:
 
     .. math:: C_s = n_s c_s
 
-    Parameters
-    ----------
-    nodes : numeric
-        Nodes, :math:`n_s`. [1]
-    server_usd : numeric
-        Price of one server with its accelerators and adapters, :math:`c_s`. [USD]
-
-    Returns
-    -------
-    server_capital_usd : numeric
-        Price of all servers, :math:`C_s`. [USD]
-
     Notes
     -----
     With accelerators and adapters, without switches, storage and building.
@@ -49,22 +37,6 @@ def network_capital_usd(switches: Numeric, switch_usd: Numeric, switch_links: Nu
     r"""Price of the training fabric from its bill of materials.
 
     .. math:: C_n = n_{sw} c_{sw} + n_l c_l
-
-    Parameters
-    ----------
-    switches : numeric
-        Switches of a non-blocking fat tree over all endpoints, :math:`n_{sw}`. [1]
-    switch_usd : numeric
-        Price of one switch with its share of optics and management, :math:`c_{sw}`. [USD]
-    switch_links : numeric
-        Links between switches, :math:`n_l`. [1]
-    link_usd : numeric
-        Price of one link between switches: cable and both transceivers, :math:`c_l`. [USD]
-
-    Returns
-    -------
-    network_capital_usd : numeric
-        Price of all switches and of the links between them, :math:`C_n`. [USD]
 
     Notes
     -----
@@ -90,18 +62,6 @@ def storage_capital_usd(storage_bytes: Numeric, storage_usd_per_byte: Numeric) -
 
     .. math:: C_d = S_d c_b
 
-    Parameters
-    ----------
-    storage_bytes : numeric
-        Capacity of the parallel file system, :math:`S_d`. [byte]
-    storage_usd_per_byte : numeric
-        Price of flash in a parallel file system per usable byte, :math:`c_b`. [USD/byte]
-
-    Returns
-    -------
-    storage_capital_usd : numeric
-        Storage capital, :math:`C_d`. [USD]
-
     Notes
     -----
     Usable bytes; servers of the file system are in the price per byte.
@@ -125,20 +85,6 @@ def it_capital_usd(server_capital_usd: Numeric, network_capital_usd: Numeric, st
 
     .. math:: C_{IT} = C_s + C_n + C_d
 
-    Parameters
-    ----------
-    server_capital_usd : numeric
-        Price of all servers, :math:`C_s`. [USD]
-    network_capital_usd : numeric
-        Price of all switches and of the links between them, :math:`C_n`. [USD]
-    storage_capital_usd : numeric
-        Storage capital, :math:`C_d`. [USD]
-
-    Returns
-    -------
-    it_capital_usd : numeric
-        IT capital, :math:`C_{IT}`. [USD]
-
     Notes
     -----
     Every component is in exactly one of the three.
@@ -159,18 +105,6 @@ def network_capital_share(network_capital_usd: Numeric, it_capital_usd: Numeric)
     r"""Share of the network in the IT capital.
 
     .. math:: s_n = C_n / C_{IT}
-
-    Parameters
-    ----------
-    network_capital_usd : numeric
-        Price of all switches and of the links between them, :math:`C_n`. [USD]
-    it_capital_usd : numeric
-        IT capital, :math:`C_{IT}`. [USD]
-
-    Returns
-    -------
-    network_capital_share : numeric
-        Network share of IT capital, :math:`s_n`. [1]
 
     Notes
     -----
@@ -194,18 +128,6 @@ def facility_capital_usd(it_power_w: Numeric, facility_usd_per_w: Numeric) -> Nu
 
     .. math:: C_f = P_{IT} c_f
 
-    Parameters
-    ----------
-    it_power_w : numeric
-        IT power, :math:`P_{IT}`. [W]
-    facility_usd_per_w : numeric
-        Price of building, power and cooling per watt of IT power, :math:`c_f`. [USD/W]
-
-    Returns
-    -------
-    facility_capital_usd : numeric
-        Facility capital, :math:`C_f`. [USD]
-
     Notes
     -----
     Per watt of IT power, as builders quote it.
@@ -228,18 +150,6 @@ def capital_usd(it_capital_usd: Numeric, facility_capital_usd: Numeric) -> Numer
 
     .. math:: C_K = C_{IT} + C_f
 
-    Parameters
-    ----------
-    it_capital_usd : numeric
-        IT capital, :math:`C_{IT}`. [USD]
-    facility_capital_usd : numeric
-        Facility capital, :math:`C_f`. [USD]
-
-    Returns
-    -------
-    capital_usd : numeric
-        Price of servers, network, storage and facility together, :math:`C_K`. [USD]
-
     Notes
     -----
     Land and the connection to the grid are in the price of the facility.
@@ -261,18 +171,6 @@ def capital_recovery_per_year(discount_rate: Numeric, hardware_life_years: Numer
     r"""Yearly payment for one dollar of IT capital.
 
     .. math:: f_h = \frac{i}{1 - (1 + i)^{-n_h}}
-
-    Parameters
-    ----------
-    discount_rate : numeric
-        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
-    hardware_life_years : numeric
-        Years until servers and network are replaced, :math:`n_h`. [a]
-
-    Returns
-    -------
-    capital_recovery_per_year : numeric
-        Capital recovery factor, :math:`f_h`. [1/a]
 
     Notes
     -----
@@ -297,18 +195,6 @@ def facility_capital_recovery_per_year(discount_rate: Numeric, facility_life_yea
     r"""Yearly payment for one dollar of facility capital.
 
     .. math:: f_f = \frac{i}{1 - (1 + i)^{-n_f}}
-
-    Parameters
-    ----------
-    discount_rate : numeric
-        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
-    facility_life_years : numeric
-        Years until building, power and cooling are replaced, :math:`n_f`. [a]
-
-    Returns
-    -------
-    facility_capital_recovery_per_year : numeric
-        Capital recovery factor of the facility, :math:`f_f`. [1/a]
 
     Notes
     -----
@@ -340,24 +226,6 @@ def it_capital_usd_per_year(
 
     .. math:: A_h = C_{IT} \left(1 - s_r (1 + i)^{-n_h}\right) f_h
 
-    Parameters
-    ----------
-    it_capital_usd : numeric
-        IT capital, :math:`C_{IT}`. [USD]
-    residual_share : numeric
-        Share of the IT capital that is left at the end of its life, :math:`s_r`. [1]
-    discount_rate : numeric
-        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
-    hardware_life_years : numeric
-        Years until servers and network are replaced, :math:`n_h`. [a]
-    capital_recovery_per_year : numeric
-        Capital recovery factor, :math:`f_h`. [1/a]
-
-    Returns
-    -------
-    it_capital_usd_per_year : numeric
-        IT capital per year, :math:`A_h`. [USD/a]
-
     Notes
     -----
     What the hardware still fetches at the end of its life is discounted and taken off.
@@ -382,20 +250,6 @@ def it_capital_straight_usd_per_year(
 
     .. math:: A_{h,\mathrm{lin}} = C_{IT} (1 - s_r) / n_h
 
-    Parameters
-    ----------
-    it_capital_usd : numeric
-        IT capital, :math:`C_{IT}`. [USD]
-    residual_share : numeric
-        Share of the IT capital that is left at the end of its life, :math:`s_r`. [1]
-    hardware_life_years : numeric
-        Years until servers and network are replaced, :math:`n_h`. [a]
-
-    Returns
-    -------
-    it_capital_straight_usd_per_year : numeric
-        IT capital per year (straight line), :math:`A_{h,lin}`. [USD/a]
-
     Notes
     -----
     Without the cost of capital; equals the annuity at a rate of zero.
@@ -419,18 +273,6 @@ def facility_capital_usd_per_year(
 
     .. math:: A_f = C_f f_f
 
-    Parameters
-    ----------
-    facility_capital_usd : numeric
-        Facility capital, :math:`C_f`. [USD]
-    facility_capital_recovery_per_year : numeric
-        Capital recovery factor of the facility, :math:`f_f`. [1/a]
-
-    Returns
-    -------
-    facility_capital_usd_per_year : numeric
-        Facility capital per year, :math:`A_f`. [USD/a]
-
     Notes
     -----
     Nothing is left at the end of its life.
@@ -452,18 +294,6 @@ def maintenance_usd_per_year(it_capital_usd: Numeric, maintenance_share: Numeric
     r"""Yearly cost of repair and support.
 
     .. math:: A_m = C_{IT} s_m
-
-    Parameters
-    ----------
-    it_capital_usd : numeric
-        IT capital, :math:`C_{IT}`. [USD]
-    maintenance_share : numeric
-        Share of the IT capital spent on repair and support a year, :math:`s_m`. [1/a]
-
-    Returns
-    -------
-    maintenance_usd_per_year : numeric
-        Maintenance per year, :math:`A_m`. [USD/a]
 
     Notes
     -----
@@ -487,18 +317,6 @@ def staff_usd_per_year(staff: Numeric, staff_usd_per_person_year: Numeric) -> Nu
 
     .. math:: A_w = n_w c_w
 
-    Parameters
-    ----------
-    staff : numeric
-        People who run the cluster, :math:`n_w`. [1]
-    staff_usd_per_person_year : numeric
-        Yearly salary of one person with everything that comes on top, :math:`c_w`. [USD/a]
-
-    Returns
-    -------
-    staff_usd_per_year : numeric
-        Staff per year, :math:`A_w`. [USD/a]
-
     Notes
     -----
     Researchers whose work is the model are counted only if they are in ``staff``.
@@ -521,20 +339,6 @@ def operating_usd_per_year(
     r"""Yearly cost of running what is owned.
 
     .. math:: A_o = K_{e,y} + A_m + A_w
-
-    Parameters
-    ----------
-    annual_electricity_cost_usd : numeric
-        Annual electricity cost, :math:`K_{e,y}`. [USD]
-    maintenance_usd_per_year : numeric
-        Maintenance per year, :math:`A_m`. [USD/a]
-    staff_usd_per_year : numeric
-        Staff per year, :math:`A_w`. [USD/a]
-
-    Returns
-    -------
-    operating_usd_per_year : numeric
-        Operation per year, :math:`A_o`. [USD/a]
 
     Notes
     -----
@@ -560,20 +364,6 @@ def ownership_usd_per_year(
 
     .. math:: A = A_h + A_f + A_o
 
-    Parameters
-    ----------
-    it_capital_usd_per_year : numeric
-        IT capital per year, :math:`A_h`. [USD/a]
-    facility_capital_usd_per_year : numeric
-        Facility capital per year, :math:`A_f`. [USD/a]
-    operating_usd_per_year : numeric
-        Operation per year, :math:`A_o`. [USD/a]
-
-    Returns
-    -------
-    ownership_usd_per_year : numeric
-        Ownership per year, :math:`A`. [USD/a]
-
     Notes
     -----
     Everything a rental price contains except the owner's margin; each part once.
@@ -598,20 +388,6 @@ def ownership_usd_per_accelerator_h(
 
     .. math:: p_o = \frac{A}{8760\, n\, u}
 
-    Parameters
-    ----------
-    ownership_usd_per_year : numeric
-        Ownership per year, :math:`A`. [USD/a]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    utilization : numeric
-        Share of the year in which the accelerators are in use, :math:`u`. [1]
-
-    Returns
-    -------
-    ownership_usd_per_accelerator_h : numeric
-        Ownership per used accelerator-hour, :math:`p_o`. [USD/h]
-
     Notes
     -----
     Idle hours are spread over used ones, so it is comparable with a rental price.
@@ -634,18 +410,6 @@ def ownership_cost_usd(accelerator_hours: Numeric, ownership_usd_per_accelerator
 
     .. math:: K_o = H p_o
 
-    Parameters
-    ----------
-    accelerator_hours : numeric
-        Accelerator-hours, :math:`H`. [h]
-    ownership_usd_per_accelerator_h : numeric
-        Ownership per used accelerator-hour, :math:`p_o`. [USD/h]
-
-    Returns
-    -------
-    ownership_cost_usd : numeric
-        Cost of the run when owned, :math:`K_o`. [USD]
-
     Notes
     -----
     The run carries its share of capital, power, staff and idle hours; none comes on top.
@@ -667,18 +431,6 @@ def ownership_usd_per_token(ownership_cost_usd: Numeric, tokens: Numeric) -> Num
 
     .. math:: k_o = K_o / D
 
-    Parameters
-    ----------
-    ownership_cost_usd : numeric
-        Cost of the run when owned, :math:`K_o`. [USD]
-    tokens : numeric
-        Tokens seen in the run, :math:`D`. [1]
-
-    Returns
-    -------
-    ownership_usd_per_token : numeric
-        Ownership cost per token, :math:`k_o`. [USD]
-
     Notes
     -----
     Of one model; larger models cost more per token.
@@ -699,20 +451,6 @@ def rental_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_
     r"""Yearly rent for the hours in use.
 
     .. math:: A_r = 8760\, n\, u\, p
-
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    utilization : numeric
-        Share of the year in which the accelerators are in use, :math:`u`. [1]
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator for one hour, :math:`p`. [USD/h]
-
-    Returns
-    -------
-    rental_usd_per_year : numeric
-        Rent per year, :math:`A_r`. [USD/a]
 
     Notes
     -----
@@ -737,20 +475,6 @@ def break_even_utilization(
 
     .. math:: u_* = \frac{A}{8760\, n\, p}
 
-    Parameters
-    ----------
-    ownership_usd_per_year : numeric
-        Ownership per year, :math:`A`. [USD/a]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator for one hour, :math:`p`. [USD/h]
-
-    Returns
-    -------
-    break_even_utilization : numeric
-        Break-even utilization, :math:`u_*`. [1]
-
     Notes
     -----
     At today's price for the whole life of the hardware; above 1 owning never pays. Falling prices raise it.
@@ -774,22 +498,6 @@ def rental_present_usd(
     r"""Present value of renting over the horizon, prices falling.
 
     .. math:: V_r = A_r \frac{1 - \mathrm{e}^{-\kappa n_y}}{\kappa}, \qquad \kappa = \ln(1 + i) - \ln(1 - d_p)
-
-    Parameters
-    ----------
-    rental_usd_per_year : numeric
-        Rent per year, :math:`A_r`. [USD/a]
-    horizon_years : numeric
-        Years over which building and renting are compared, :math:`n_y`. [a]
-    discount_rate : numeric
-        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
-    rental_decline_per_year : numeric
-        Share by which the price of an accelerator-hour falls each year, :math:`d_p`. [1/a]
-
-    Returns
-    -------
-    rental_present_usd : numeric
-        Present value of renting, :math:`V_r`. [USD]
 
     Notes
     -----
@@ -826,30 +534,6 @@ def ownership_present_usd(
        V_o = C_{IT} \left(1 - s_r^{n_y/n_h} v\right) + C_f \left(1 - (1 - n_y/n_f)^+ v\right)
        + A_o \frac{1 - v}{\rho}, \quad \rho = \ln(1+i),\ v = \mathrm{e}^{-\rho n_y}
 
-    Parameters
-    ----------
-    it_capital_usd : numeric
-        IT capital, :math:`C_{IT}`. [USD]
-    facility_capital_usd : numeric
-        Facility capital, :math:`C_f`. [USD]
-    operating_usd_per_year : numeric
-        Operation per year, :math:`A_o`. [USD/a]
-    residual_share : numeric
-        Share of the IT capital that is left at the end of its life, :math:`s_r`. [1]
-    hardware_life_years : numeric
-        Years until servers and network are replaced, :math:`n_h`. [a]
-    facility_life_years : numeric
-        Years until building, power and cooling are replaced, :math:`n_f`. [a]
-    horizon_years : numeric
-        Years over which building and renting are compared, :math:`n_y`. [a]
-    discount_rate : numeric
-        Cost of capital per year, nominal as the prices are, :math:`i`. [1/a]
-
-    Returns
-    -------
-    ownership_present_usd : numeric
-        Present value of building, :math:`V_o`. [USD]
-
     Notes
     -----
     Hardware loses the same share of its value each year and reaches ``residual_share`` at the end of its life; a share
@@ -880,18 +564,6 @@ def build_saving_usd(rental_present_usd: Numeric, ownership_present_usd: Numeric
     r"""Present value of what building saves against renting over the horizon.
 
     .. math:: \Delta V = V_r - V_o
-
-    Parameters
-    ----------
-    rental_present_usd : numeric
-        Present value of renting, :math:`V_r`. [USD]
-    ownership_present_usd : numeric
-        Present value of building, :math:`V_o`. [USD]
-
-    Returns
-    -------
-    build_saving_usd : numeric
-        Saving by building, :math:`\Delta V`. [USD]
 
     Notes
     -----

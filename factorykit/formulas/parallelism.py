@@ -11,15 +11,6 @@ def tensor_parallel() -> Numeric:
 
     .. math:: t = 1
 
-    Returns
-    -------
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
@@ -36,15 +27,6 @@ def pipeline_parallel() -> Numeric:
     """All layers are on one rank where a layout does not say otherwise.
 
     .. math:: p = 1
-
-    Returns
-    -------
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -63,15 +45,6 @@ def virtual_stages() -> Numeric:
 
     .. math:: v = 1
 
-    Returns
-    -------
-    virtual_stages : numeric
-        Model chunks per pipeline rank; 1 = not interleaved. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.2.
@@ -88,15 +61,6 @@ def context_parallel() -> Numeric:
     """One sequence is whole where a layout does not say otherwise.
 
     .. math:: c = 1
-
-    Returns
-    -------
-    context_parallel : numeric
-        Ways one sequence is split. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -115,15 +79,6 @@ def expert_parallel() -> Numeric:
 
     .. math:: e = 1
 
-    Returns
-    -------
-    expert_parallel : numeric
-        Ways the experts are spread. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] D. Lepikhin et al., "GShard," arXiv:2006.16668, 2020, section 3.
@@ -141,15 +96,6 @@ def expert_tensor_parallel() -> Numeric:
 
     .. math:: t_e = 1
 
-    Returns
-    -------
-    expert_tensor_parallel : numeric
-        Ways one expert is split. [1]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] D. Liu et al., "MoE parallel folding," arXiv:2504.14960, 2025, section 3.
@@ -166,11 +112,6 @@ def zero_stage() -> Numeric:
     """Sharding of the optimizer state over the data-parallel ranks where a layout does not say otherwise.
 
     .. math:: z = 1
-
-    Returns
-    -------
-    zero_stage : numeric
-        Stage of ZeRO sharding: 0 none, 1 optimizer, 2 gradients too, 3 weights too. [1]
 
     Notes
     -----
@@ -193,11 +134,6 @@ def sequence_parallel() -> Numeric:
 
     .. math:: 1
 
-    Returns
-    -------
-    sequence_parallel : numeric
-        1 if norms and dropouts are split over the tensor-parallel ranks too. [1]
-
     Notes
     -----
     Usual since 2022; older runs give 0.
@@ -219,15 +155,6 @@ def schedule() -> Numeric:
 
     .. math:: \text{1f1b}
 
-    Returns
-    -------
-    schedule : numeric
-        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
-
     References
     ----------
     .. [1] D. Narayanan et al., "PipeDream," SOSP 2019, arXiv:1806.03377, section 3.2.
@@ -244,15 +171,6 @@ def recompute() -> Numeric:
     r"""Activations are kept where a layout does not say otherwise.
 
     .. math:: \text{none}
-
-    Returns
-    -------
-    recompute : numeric
-        None | selective | full. [text]
-
-    Notes
-    -----
-    Arithmetic; holds wherever its inputs do.
 
     References
     ----------
@@ -272,22 +190,6 @@ def data_parallel(
     r"""Data-parallel size, the copies of the model that train on different sequences.
 
     .. math:: d = \frac{n}{t p c}
-
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run. [1]
-    tensor_parallel : numeric
-        Ways one layer is split. [1]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-    context_parallel : numeric
-        Ways one sequence is split. [1]
-
-    Returns
-    -------
-    data_parallel : numeric
-        Copies of the model that share a batch. [1]
 
     Notes
     -----
@@ -312,22 +214,6 @@ def expert_data_parallel(
 
     .. math:: d_e = \frac{n}{p e t_e}
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run. [1]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-    expert_parallel : numeric
-        Ways the experts are spread. [1]
-    expert_tensor_parallel : numeric
-        Ways one expert is split. [1]
-
-    Returns
-    -------
-    expert_data_parallel : numeric
-        Copies of each expert over all accelerators. [1]
-
     Notes
     -----
     Experts are folded over the tensor-, context- and data-parallel ranks of a stage.
@@ -349,20 +235,6 @@ def micro_batches(global_batch_size: Numeric, micro_batch_size: Numeric, data_pa
 
     .. math:: m = \frac{B}{b d}
 
-    Parameters
-    ----------
-    global_batch_size : numeric
-        Sequences of one optimizer step. [1]
-    micro_batch_size : numeric
-        Sequences of one micro-batch on one rank. [1]
-    data_parallel : numeric
-        Copies of the model that share a batch. [1]
-
-    Returns
-    -------
-    micro_batches : numeric
-        Micro-batches of one data-parallel rank in a step. [1]
-
     Notes
     -----
     A layout divides: the result is whole.
@@ -383,18 +255,6 @@ def stage_layers(layers: Numeric, pipeline_parallel: Numeric) -> Numeric:
     r"""Layers of the fullest stage where a layout does not say otherwise.
 
     .. math:: L_s = \lceil L / p \rceil
-
-    Parameters
-    ----------
-    layers : numeric
-        Transformer blocks. [1]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-
-    Returns
-    -------
-    stage_layers : numeric
-        Layers on the pipeline rank that has most of them. [1]
 
     Notes
     -----
@@ -428,28 +288,6 @@ def pipeline_idle_s(
         (p - 1)(F + B_s - 2 W) \quad \text{zb1p}
         (p/2 - 1)(F{B} + B_s - 3 W) \quad \text{dualpipe}
         \tfrac12 (p - 1)(F{B} + B_s - 3 W) \quad \text{dualpipe\_v}
-
-    Parameters
-    ----------
-    schedule : text
-        1f1b | interleaved | zb1p | dualpipe | dualpipe_v; 1f1b with virtual stages is interleaved. [text]
-    pipeline_parallel : numeric
-        Stages the layers are split into. [1]
-    virtual_stages : numeric
-        Model chunks per pipeline rank; 1 = not interleaved. [1]
-    stage_forward_s : numeric
-        Time of the forward of one micro-batch through all layers of one pipeline rank. [s]
-    stage_backward_s : numeric
-        Time of the whole backward of one micro-batch through all layers of one pipeline rank. [s]
-    stage_weight_gradient_s : numeric
-        Part of a stage's backward that computes gradients of weights and can wait. [s]
-    stage_overlapped_s : numeric
-        Time of a forward and a backward of one stage that run together. [s]
-
-    Returns
-    -------
-    pipeline_idle_s : numeric
-        Time in a step that a pipeline rank waits for others. [s]
 
     Notes
     -----
@@ -485,22 +323,6 @@ def pipeline_makespan_s(
     """Time from the first forward to the last backward of a step.
 
     .. math:: m (F + B_s) + T_{idle}
-
-    Parameters
-    ----------
-    micro_batches : numeric
-        Micro-batches of one data-parallel rank in a step. [1]
-    stage_forward_s : numeric
-        Time of the forward of one micro-batch through all layers of one pipeline rank. [s]
-    stage_backward_s : numeric
-        Time of the whole backward of one micro-batch through all layers of one pipeline rank. [s]
-    pipeline_idle_s : numeric
-        Time in a step that a pipeline rank waits for others. [s]
-
-    Returns
-    -------
-    pipeline_makespan_s : numeric
-        Time from the first forward to the last backward of a step. [s]
 
     Notes
     -----

@@ -20,18 +20,6 @@ def cluster_mtbf_s(accelerator_mtbf_s: Numeric, accelerators: Numeric) -> Numeri
 
     .. math:: M = m / n
 
-    Parameters
-    ----------
-    accelerator_mtbf_s : numeric
-        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-
-    Returns
-    -------
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
     Notes
     -----
     Failures are independent and arrive at a constant rate. Published rates of small jobs are higher than this law says
@@ -58,16 +46,6 @@ def failures_per_day(cluster_mtbf_s: Numeric) -> Numeric:
 
     .. math:: f_d = 86400 / M
 
-    Parameters
-    ----------
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    failures_per_day : numeric
-        Failures of the job expected in a day. [1/d]
-
     Notes
     -----
     Counts failures of running time; days spent down have fewer.
@@ -88,18 +66,6 @@ def expected_failures(wall_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
     r"""Failures of the job in the run.
 
     .. math:: n_f = T / M
-
-    Parameters
-    ----------
-    wall_s : numeric
-        Wall-clock time, :math:`T`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    expected_failures : numeric
-        Failures of the job expected in the run. [1]
 
     Notes
     -----
@@ -123,18 +89,6 @@ def cluster_mtbf_counted_s(failures: Numeric, observed_s: Numeric) -> Numeric:
 
     .. math:: M_k = T_\mathrm{obs} / k_f
 
-    Parameters
-    ----------
-    failures : numeric
-        Failures counted, :math:`k_f`. [1]
-    observed_s : numeric
-        Time over which they were counted, :math:`T_\mathrm{obs}`. [s]
-
-    Returns
-    -------
-    cluster_mtbf_counted_s : numeric
-        Time observed per failure of the job, :math:`M_k`. [s]
-
     Notes
     -----
     The most likely value for failures at a constant rate; a count of zero gives infinity.
@@ -157,20 +111,6 @@ def accelerator_mtbf_counted_s(failures: Numeric, observed_s: Numeric, accelerat
 
     .. math:: m_k = n\, T_\mathrm{obs} / k_f
 
-    Parameters
-    ----------
-    failures : numeric
-        Failures counted, :math:`k_f`. [1]
-    observed_s : numeric
-        Time over which they were counted, :math:`T_\mathrm{obs}`. [s]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-
-    Returns
-    -------
-    accelerator_mtbf_counted_s : numeric
-        Time of one chip per failure that is laid at its door, :math:`m_k`. [s]
-
     Notes
     -----
     All failures of the job are laid at the chips' door, those of hosts, network and software too.
@@ -192,20 +132,6 @@ def node_failures_per_node_day_counted(failures: Numeric, observed_s: Numeric, n
     r"""Failures per server and day, from a count.
 
     .. math:: r_{f,k} = \frac{86400\, k_f}{n_s T_\mathrm{obs}}
-
-    Parameters
-    ----------
-    failures : numeric
-        Failures counted, :math:`k_f`. [1]
-    observed_s : numeric
-        Time over which they were counted, :math:`T_\mathrm{obs}`. [s]
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-
-    Returns
-    -------
-    node_failures_per_node_day_counted : numeric
-        Failures per server and day. [1/d]
 
     Notes
     -----
@@ -231,18 +157,6 @@ def cluster_mtbf_node_rate_s(nodes: Numeric, node_failures_per_node_day: Numeric
 
     .. math:: M_r = \frac{86400}{n_s r_f}
 
-    Parameters
-    ----------
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-    node_failures_per_node_day : numeric
-        Failures per server and day, :math:`r_f`. [1/d]
-
-    Returns
-    -------
-    cluster_mtbf_node_rate_s : numeric
-        Mean time between failures of the job, :math:`M_r`. [s]
-
     Notes
     -----
     Failures are independent and arrive at a constant rate.
@@ -264,18 +178,6 @@ def cluster_mtbf_small_job_s(accelerator_mtbf_s: Numeric, accelerators: Numeric)
     r"""Mean time between failures of a small job, corrected for the rate measured at 1,024 GPUs.
 
     .. math:: M_\mathrm{small} = \frac{m}{3.65\, n}
-
-    Parameters
-    ----------
-    accelerator_mtbf_s : numeric
-        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-
-    Returns
-    -------
-    cluster_mtbf_small_job_s : numeric
-        Mean time between failures of a small job, :math:`M_\mathrm{small}`. [s]
 
     Notes
     -----
@@ -301,18 +203,6 @@ def cluster_mtbf_superlinear_s(accelerator_mtbf_s: Numeric, accelerators: Numeri
     r"""Mean time between failures of a very large job, corrected for the rate measured at 98,000 GPUs.
 
     .. math:: M_\mathrm{super} = \frac{m}{2.83\, n}
-
-    Parameters
-    ----------
-    accelerator_mtbf_s : numeric
-        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-
-    Returns
-    -------
-    cluster_mtbf_superlinear_s : numeric
-        Mean time between failures of a very large job, :math:`M_\mathrm{super}`. [s]
 
     Notes
     -----
@@ -344,26 +234,6 @@ def cluster_mtbf_series_s(
 
     .. math:: M_s = \left( \frac{n}{m_a} + \frac{n_s}{m_h} + \frac{n_l}{m_l} \right)^{-1}
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    accelerator_part_mtbf_s : numeric
-        Mean time between failures of one chip alone, :math:`m_a`. [s]
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-    host_mtbf_s : numeric
-        Mean time between failures of one server without its chips, :math:`m_h`. [s]
-    network_links : numeric
-        Links whose loss stops the job, :math:`n_l`. [1]
-    link_mtbf_s : numeric
-        Mean time between failures of one link, :math:`m_l`. [s]
-
-    Returns
-    -------
-    cluster_mtbf_series_s : numeric
-        Mean time between failures of the job, :math:`M_s`. [s]
-
     Notes
     -----
     Rates of independent parts in series add up. For any other list of parts see ``reliability.series_mtbf_s``.
@@ -387,16 +257,6 @@ def accelerator_fit(accelerator_mtbf_s: Numeric) -> Numeric:
 
     .. math:: \mathrm{FIT} = \frac{10^9 \cdot 3600}{m}
 
-    Parameters
-    ----------
-    accelerator_mtbf_s : numeric
-        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
-
-    Returns
-    -------
-    accelerator_fit : numeric
-        Failures of one chip in a billion hours. [FIT]
-
     Notes
     -----
     For a constant rate. FIT of parts in series add up.
@@ -417,16 +277,6 @@ def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
     r"""Failures expected of one chip in a year; one of two meanings of annual failure rate.
 
     .. math:: \mathrm{AFR}_n = \frac{8766 \cdot 3600}{m}
-
-    Parameters
-    ----------
-    accelerator_mtbf_s : numeric
-        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
-
-    Returns
-    -------
-    accelerator_failures_per_year : numeric
-        Failures expected of one chip in a year of 8,766 hours. [1/yr]
 
     Notes
     -----
@@ -449,16 +299,6 @@ def accelerator_year_failure_probability(accelerator_mtbf_s: Numeric) -> Numeric
 
     .. math:: \mathrm{AFR}_p = 1 - \mathrm{e}^{-8766 \cdot 3600 / m}
 
-    Parameters
-    ----------
-    accelerator_mtbf_s : numeric
-        Mean time between interruptions caused by one chip and its share of the system, :math:`m`. [s]
-
-    Returns
-    -------
-    accelerator_year_failure_probability : numeric
-        Chance that one chip fails at least once in a year of 8,766 hours. [1]
-
     Notes
     -----
     For a constant rate. Close to ``accelerator_failures_per_year`` while both are small.
@@ -479,18 +319,6 @@ def survival_probability(span_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
     r"""Chance that the job runs for a time without any failure.
 
     .. math:: S_t = \mathrm{e}^{-t / M}
-
-    Parameters
-    ----------
-    span_s : numeric
-        Length of time looked at, such as a day or the time since bring-up, :math:`t`. [s]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-
-    Returns
-    -------
-    survival_probability : numeric
-        Chance that the job meets no failure within the time span, :math:`S_t`. [1]
 
     Notes
     -----
@@ -515,16 +343,6 @@ def node_mtbf_s(node_failures_per_node_day: Numeric) -> Numeric:
 
     .. math:: m_n = 86400 / r_f
 
-    Parameters
-    ----------
-    node_failures_per_node_day : numeric
-        Failures per server and day, :math:`r_f`. [1/d]
-
-    Returns
-    -------
-    node_mtbf_s : numeric
-        Mean time between failures of one server, :math:`m_n`. [s]
-
     Notes
     -----
     For a constant rate.
@@ -546,18 +364,6 @@ def availability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
     r"""Share of time a server is up.
 
     .. math:: A = \frac{m_n}{m_n + r_n}
-
-    Parameters
-    ----------
-    node_mtbf_s : numeric
-        Mean time between failures of a node, :math:`m_n`. [s]
-    node_repair_s : numeric
-        Mean time until a failed node is back, :math:`r_n`. [s]
-
-    Returns
-    -------
-    availability : numeric
-        Share of time in which a node works, :math:`A`. [1]
 
     Notes
     -----
@@ -581,18 +387,6 @@ def unavailability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
 
     .. math:: u = \frac{r_n}{m_n + r_n}
 
-    Parameters
-    ----------
-    node_mtbf_s : numeric
-        Mean time between failures of a node, :math:`m_n`. [s]
-    node_repair_s : numeric
-        Mean time until a failed node is back, :math:`r_n`. [s]
-
-    Returns
-    -------
-    unavailability : numeric
-        Share of time in which a node is in repair, :math:`u`. [1]
-
     Notes
     -----
     In the long run, for any law of lifetimes and repairs with these means.
@@ -614,18 +408,6 @@ def all_nodes_up_probability(unavailability: Numeric, nodes: Numeric) -> Numeric
     r"""Chance that every server is up at a given moment.
 
     .. math:: (1 - u)^{n_s}
-
-    Parameters
-    ----------
-    unavailability : numeric
-        Share of time a node is down, :math:`u`. [1]
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-
-    Returns
-    -------
-    all_nodes_up_probability : numeric
-        Chance that all nodes work at one moment. [1]
 
     Notes
     -----
@@ -650,18 +432,6 @@ def nodes_down(unavailability: Numeric, nodes: Numeric) -> Numeric:
 
     .. math:: d_n = n_s u
 
-    Parameters
-    ----------
-    unavailability : numeric
-        Share of time a node is down, :math:`u`. [1]
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-
-    Returns
-    -------
-    nodes_down : numeric
-        Mean number of nodes in repair when failed nodes are not replaced, :math:`d_n`. [1]
-
     Notes
     -----
     Servers in repair are not replaced; with spares in their places see ``nodes_in_repair``.
@@ -682,20 +452,6 @@ def nodes_in_repair(nodes: Numeric, node_mtbf_s: Numeric, node_repair_s: Numeric
     r"""Servers in repair at a given moment, on average, where spares keep every place filled.
 
     .. math:: m_r = n_s r_n / m_n
-
-    Parameters
-    ----------
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-    node_mtbf_s : numeric
-        Mean time between failures of a node, :math:`m_n`. [s]
-    node_repair_s : numeric
-        Mean time until a failed node is back, :math:`r_n`. [s]
-
-    Returns
-    -------
-    nodes_in_repair : numeric
-        Mean number of nodes in repair when spares keep all places filled, :math:`m_r`. [1]
 
     Notes
     -----
@@ -720,18 +476,6 @@ def node_repair_lognormal_s(node_repair_median_s: Numeric, node_repair_sigma: Nu
     r"""Mean repair time where repair times are lognormal.
 
     .. math:: r_\mathrm{ln} = r_{50}\, \mathrm{e}^{\sigma_r^2 / 2}
-
-    Parameters
-    ----------
-    node_repair_median_s : numeric
-        Median repair time, :math:`r_{50}`. [s]
-    node_repair_sigma : numeric
-        Standard deviation of the logarithm of repair times, :math:`\sigma_r`. [1]
-
-    Returns
-    -------
-    node_repair_lognormal_s : numeric
-        Mean repair time when repair times are lognormal, :math:`r_\mathrm{ln}`. [s]
 
     Notes
     -----
@@ -768,24 +512,6 @@ def ettr(
     r"""Effective training time ratio by the first-order rule of Meta's study.
 
     .. math:: \mathrm{ETTR} = \frac{1 - n_s r_f (R + \tau / 2)}{1 + C_w / \tau}
-
-    Parameters
-    ----------
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-    node_failures_per_node_day : numeric
-        Failures per server and day, :math:`r_f`. [1/d]
-    restart_s : numeric
-        Restart time, :math:`R`, turned into days. [s]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`, turned into days. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-
-    Returns
-    -------
-    ettr : numeric
-        Productive share of the job's time without queueing. [1]
 
     Notes
     -----

@@ -25,18 +25,6 @@ def reserved_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, reserv
 
     .. math:: p_r = p (1 - d_r)
 
-    Parameters
-    ----------
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator for one hour, :math:`p`. [USD/h]
-    reserved_discount : numeric
-        Share off the on-demand price for a commitment, :math:`d_r`. [1]
-
-    Returns
-    -------
-    reserved_usd_per_accelerator_h : numeric
-        Reserved price per accelerator-hour, :math:`p_r`. [USD/h]
-
     Notes
     -----
     Paid for every hour of the commitment, used or not.
@@ -57,18 +45,6 @@ def reserved_cost_usd(accelerator_hours: Numeric, reserved_usd_per_accelerator_h
     r"""Cost of the run at the reserved price.
 
     .. math:: K_r = H p_r
-
-    Parameters
-    ----------
-    accelerator_hours : numeric
-        Accelerator-hours, :math:`H`. [h]
-    reserved_usd_per_accelerator_h : numeric
-        Reserved price per accelerator-hour, :math:`p_r`. [USD/h]
-
-    Returns
-    -------
-    reserved_cost_usd : numeric
-        Cost of the run at the reserved price, :math:`K_r`. [USD]
 
     Notes
     -----
@@ -91,18 +67,6 @@ def spot_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, spot_disco
 
     .. math:: p_s = p (1 - d_s)
 
-    Parameters
-    ----------
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator for one hour, :math:`p`. [USD/h]
-    spot_discount : numeric
-        Share off the on-demand price for capacity that can be taken away, :math:`d_s`. [1]
-
-    Returns
-    -------
-    spot_usd_per_accelerator_h : numeric
-        Spot price per accelerator-hour, :math:`p_s`. [USD/h]
-
     Notes
     -----
     The price of the hour; what interruptions cost is in ``spot_cost_usd``.
@@ -123,18 +87,6 @@ def spot_mtbf_s(cluster_mtbf_s: Numeric, spot_reclaim_mtbf_s: Numeric) -> Numeri
     r"""Mean time between stops of a job that failures and reclaims interrupt.
 
     .. math:: M_c = \left(\frac{1}{M} + \frac{1}{M_s}\right)^{-1}
-
-    Parameters
-    ----------
-    cluster_mtbf_s : numeric
-        MTBF of the job, :math:`M`. [s]
-    spot_reclaim_mtbf_s : numeric
-        Mean time until the provider takes capacity away and stops the job, :math:`M_s`. [s]
-
-    Returns
-    -------
-    spot_mtbf_s : numeric
-        MTBF of the job on spot, :math:`M_c`. [s]
 
     Notes
     -----
@@ -157,18 +109,6 @@ def spot_checkpoint_interval_s(checkpoint_write_s: Numeric, spot_mtbf_s: Numeric
     r"""Work between two checkpoints that is best under failures and reclaims.
 
     .. math:: \tau_s = M_c \left[1 + W_0(-\mathrm{e}^{-C_w/M_c - 1})\right]
-
-    Parameters
-    ----------
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    spot_mtbf_s : numeric
-        MTBF of the job on spot, :math:`M_c`. [s]
-
-    Returns
-    -------
-    spot_checkpoint_interval_s : numeric
-        Checkpoint interval on spot, :math:`\tau_s`. [s]
 
     Notes
     -----
@@ -198,24 +138,6 @@ def spot_goodput(
 
     .. math:: G_s = \frac{\tau_s}{(M_c + D_0)\, \mathrm{e}^{R/M_c} (\mathrm{e}^{(\tau_s + C_w)/M_c} - 1)}
 
-    Parameters
-    ----------
-    spot_checkpoint_interval_s : numeric
-        Checkpoint interval on spot, :math:`\tau_s`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    spot_mtbf_s : numeric
-        MTBF of the job on spot, :math:`M_c`. [s]
-    restart_s : numeric
-        Reload and warm-up after a failure; a failure can strike during it, :math:`R`. [s]
-    downtime_s : numeric
-        Time before the restart begins in which nothing can fail, :math:`D_0`. [s]
-
-    Returns
-    -------
-    spot_goodput : numeric
-        Goodput on spot, :math:`G_s`. [1]
-
     Notes
     -----
     Replacement capacity is there as soon as the downtime is over; waiting for it costs no rent and is not in it.
@@ -240,22 +162,6 @@ def spot_cost_usd(
 
     .. math:: K_s = \frac{n T_0 p_s}{3600\, G_s}
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    training_s : numeric
-        Training time without stops, :math:`T_0`. [s]
-    spot_goodput : numeric
-        Goodput on spot, :math:`G_s`. [1]
-    spot_usd_per_accelerator_h : numeric
-        Spot price per accelerator-hour, :math:`p_s`. [USD/h]
-
-    Returns
-    -------
-    spot_cost_usd : numeric
-        Cost of the run on spot, :math:`K_s`. [USD]
-
     Notes
     -----
     Infinite where reclaims come so fast that the run never ends.
@@ -278,18 +184,6 @@ def spot_saving(spot_cost_usd: Numeric, rental_cost_usd: Numeric) -> Numeric:
 
     .. math:: \eta_s = 1 - K_s / K
 
-    Parameters
-    ----------
-    spot_cost_usd : numeric
-        Cost of the run on spot, :math:`K_s`. [USD]
-    rental_cost_usd : numeric
-        Rental cost of the run, :math:`K`. [USD]
-
-    Returns
-    -------
-    spot_saving : numeric
-        Saving by spot, :math:`\eta_s`. [1]
-
     Notes
     -----
     Below the discount, because reclaims cost goodput; negative where they cost more than the discount.
@@ -311,18 +205,6 @@ def spot_reclaim_mtbf_grouped_s(spot_reclaim_groups: Numeric, spot_interruption_
     r"""Mean time between reclaims of a job, from the share of machines that a provider takes back in a month.
 
     .. math:: M_{s,g} = \frac{T_{30}}{-g_s \ln(1 - s_{30})}
-
-    Parameters
-    ----------
-    spot_reclaim_groups : numeric
-        Groups of machines of the job that are taken away together, :math:`g_s`. [1]
-    spot_interruption_share : numeric
-        Share of machines that the provider takes away within 30 days, :math:`s_{30}`. [1]
-
-    Returns
-    -------
-    spot_reclaim_mtbf_grouped_s : numeric
-        Mean time between reclaims of the job, :math:`M_{s,g}`. [s]
 
     Notes
     -----
@@ -347,20 +229,6 @@ def spot_near_share(level_one_share: Numeric, cluster_mtbf_s: Numeric, spot_mtbf
     r"""Share of stops on spot that the near checkpoint survives.
 
     .. math:: \phi_s = p_1 M_c / M
-
-    Parameters
-    ----------
-    level_one_share : numeric
-        Share of failures that the near checkpoint survives, :math:`p_1`. [1]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    spot_mtbf_s : numeric
-        Mean time between stops of the job by failures and by reclaims together, :math:`M_c`. [s]
-
-    Returns
-    -------
-    spot_near_share : numeric
-        Share of stops that the near checkpoint survives, :math:`\phi_s`. [1]
 
     Notes
     -----
@@ -387,20 +255,6 @@ def spot_segments_per_pattern(
     r"""Near checkpoints per far one that lose least on spot, to first order.
 
     .. math:: n_s = \max\left(\sqrt{\frac{\phi_s C_2}{(1 - \phi_s) C_1}},\; 1\right)
-
-    Parameters
-    ----------
-    level_one_write_s : numeric
-        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
-    level_two_write_s : numeric
-        Further time for a far checkpoint, :math:`C_2`. [s]
-    spot_near_share : numeric
-        Share of stops on spot that the near checkpoint survives, :math:`\phi_s`. [1]
-
-    Returns
-    -------
-    spot_segments_per_pattern : numeric
-        Near checkpoints per far one on spot, :math:`n_s`. [1]
 
     Notes
     -----
@@ -429,24 +283,6 @@ def spot_tiered_interval_s(
     r"""Work between near checkpoints on spot that loses least, to first order.
 
     .. math:: \tau_{s,2} = \sqrt{\frac{2 M_c (C_1 + C_2 / n_s)}{\phi_s + (1 - \phi_s)\, n_s}}
-
-    Parameters
-    ----------
-    spot_segments_per_pattern : numeric
-        Near checkpoints per far one on spot, :math:`n_s`. [1]
-    level_one_write_s : numeric
-        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
-    level_two_write_s : numeric
-        Further time for a far checkpoint, :math:`C_2`. [s]
-    spot_near_share : numeric
-        Share of stops on spot that the near checkpoint survives, :math:`\phi_s`. [1]
-    spot_mtbf_s : numeric
-        Mean time between stops of the job by failures and by reclaims together, :math:`M_c`. [s]
-
-    Returns
-    -------
-    spot_tiered_interval_s : numeric
-        Work between two checkpoints on spot with tiers, :math:`\tau_{s,2}`. [s]
 
     Notes
     -----
@@ -485,30 +321,6 @@ def spot_tiered_goodput(
 
     .. math:: G_{s,2} = \frac{n_s \tau_{s,2}}{E_0(n_s, \tau_{s,2}, \phi_s, M_c)}
 
-    Parameters
-    ----------
-    spot_segments_per_pattern : numeric
-        Near checkpoints per far one on spot, :math:`n_s`. [1]
-    spot_tiered_interval_s : numeric
-        Work between two checkpoints on spot with tiers, :math:`\tau_{s,2}`. [s]
-    level_one_write_s : numeric
-        Time the job stands still for a near checkpoint, :math:`C_1`. [s]
-    level_two_write_s : numeric
-        Further time for a far checkpoint, :math:`C_2`. [s]
-    level_one_restart_s : numeric
-        Restart from the near checkpoint, :math:`R_1`, free of failures. [s]
-    level_two_restart_s : numeric
-        Restart from the far checkpoint, :math:`R_2`, free of failures. [s]
-    spot_near_share : numeric
-        Share of stops on spot that the near checkpoint survives, :math:`\phi_s`. [1]
-    spot_mtbf_s : numeric
-        Mean time between stops of the job by failures and by reclaims together, :math:`M_c`. [s]
-
-    Returns
-    -------
-    spot_tiered_goodput : numeric
-        Goodput on spot with tiers, :math:`G_{s,2}`. [1]
-
     Notes
     -----
     :math:`E_0` is ``two_level_pattern_s``, in which nothing strikes a restart: too hopeful where stops come as fast as
@@ -544,22 +356,6 @@ def spot_tiered_cost_usd(
 
     .. math:: K_{s,2} = \frac{n T_0 p_s}{3600\, G_{s,2}}
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    training_s : numeric
-        Training time without stops, :math:`T_0`. [s]
-    spot_tiered_goodput : numeric
-        Goodput on spot with tiers, :math:`G_{s,2}`. [1]
-    spot_usd_per_accelerator_h : numeric
-        Spot price per accelerator-hour, :math:`p_s`. [USD/h]
-
-    Returns
-    -------
-    spot_tiered_cost_usd : numeric
-        Cost of the run on spot with tiers, :math:`K_{s,2}`. [USD]
-
     Notes
     -----
     The storage of the far checkpoints comes on top.
@@ -582,18 +378,6 @@ def spot_tiered_saving(spot_tiered_cost_usd: Numeric, rental_cost_usd: Numeric) 
 
     .. math:: \eta_{s,2} = 1 - K_{s,2} / K
 
-    Parameters
-    ----------
-    spot_tiered_cost_usd : numeric
-        Cost of the run on spot with tiers, :math:`K_{s,2}`. [USD]
-    rental_cost_usd : numeric
-        Rental cost of the run, :math:`K`. [USD]
-
-    Returns
-    -------
-    spot_tiered_saving : numeric
-        Saving by spot with tiers, :math:`\eta_{s,2}`. [1]
-
     Notes
     -----
     Negative where reclaims cost more than the discount.
@@ -615,20 +399,6 @@ def transfer_bytes(tokens: Numeric, bytes_per_token: Numeric, checkpoint_bytes: 
     r"""Bytes that follow a run to another provider.
 
     .. math:: S_x = D b_t + S
-
-    Parameters
-    ----------
-    tokens : numeric
-        Tokens seen in the run, :math:`D`. [1]
-    bytes_per_token : numeric
-        Stored size of one token, :math:`b_t`. [byte]
-    checkpoint_bytes : numeric
-        Checkpoint size, :math:`S`. [byte]
-
-    Returns
-    -------
-    transfer_bytes : numeric
-        Bytes to move, :math:`S_x`. [byte]
 
     Notes
     -----
@@ -653,18 +423,6 @@ def egress_cost_usd(transfer_bytes: Numeric, egress_usd_per_byte: Numeric) -> Nu
 
     .. math:: K_x = S_x p_x
 
-    Parameters
-    ----------
-    transfer_bytes : numeric
-        Bytes to move, :math:`S_x`. [byte]
-    egress_usd_per_byte : numeric
-        Price of a byte that leaves, :math:`p_x`. [USD/byte]
-
-    Returns
-    -------
-    egress_cost_usd : numeric
-        Cost of the move, :math:`K_x`. [USD]
-
     Notes
     -----
     One price for all bytes; lists fall with volume, and large customers pay less or nothing.
@@ -688,18 +446,6 @@ def offer_fits(accelerators: Numeric, offered_accelerators: Numeric) -> Numeric:
 
     .. math:: z_q = [n \le n_q]
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    offered_accelerators : numeric
-        Accelerators that one provider can give at once, :math:`n_q`. [1]
-
-    Returns
-    -------
-    offer_fits : numeric
-        1 if the run fits, else 0, :math:`z_q`. [1]
-
     Notes
     -----
     A synchronous run is never split between providers: the network between them is too slow.
@@ -720,18 +466,6 @@ def offer_cost_usd(spot_cost_usd: Numeric, egress_cost_usd: Numeric) -> Numeric:
     r"""Cost of the run at one provider: hours with interruptions, and the move.
 
     .. math:: K_q = K_s + K_x
-
-    Parameters
-    ----------
-    spot_cost_usd : numeric
-        Cost of the run at the price and with the interruptions of the offer, :math:`K_s`. [USD]
-    egress_cost_usd : numeric
-        Cost of the move, :math:`K_x`. [USD]
-
-    Returns
-    -------
-    offer_cost_usd : numeric
-        Cost of the run at the offer, :math:`K_q`. [USD]
 
     Notes
     -----
@@ -758,22 +492,6 @@ def move_pays_after_h(
     r"""Hours of running after which a move to a cheaper provider has paid.
 
     .. math:: T_x = \frac{K_x}{n\, (p - p')}
-
-    Parameters
-    ----------
-    egress_cost_usd : numeric
-        Cost of the move, :math:`K_x`. [USD]
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    rental_usd_per_accelerator_h : numeric
-        Price of one accelerator-hour where the run is, :math:`p`. [USD/h]
-    rental_elsewhere_usd_per_accelerator_h : numeric
-        Price of one accelerator-hour where it could go, :math:`p'`. [USD/h]
-
-    Returns
-    -------
-    move_pays_after_h : numeric
-        Hours until the move has paid, :math:`T_x`. [h]
 
     Notes
     -----

@@ -29,26 +29,6 @@ def elastic_goodput(
 
     .. math:: G_e = 1 - \frac{R_c}{n_R M} - \frac{f_c (\tau/2 + R_0)}{M}
 
-    Parameters
-    ----------
-    reconfigure_s : numeric
-        Time until the replica that failed works again, :math:`R_c`. [s]
-    replicas : numeric
-        Data-parallel groups that go on without each other, :math:`n_R`. [1]
-    cluster_mtbf_s : numeric
-        Mean time between failures of the job, :math:`M`. [s]
-    correlated_share : numeric
-        Share of failures that take all replicas down together, :math:`f_c`. [1]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    cold_restart_s : numeric
-        Time in which the whole job restarts from its checkpoint, :math:`R_0`. [s]
-
-    Returns
-    -------
-    elastic_goodput : numeric
-        Share of the time that ends up as progress, before the time of the writes, :math:`G_e`. [1]
-
     Notes
     -----
     To first order: good while the losses stay below a quarter. A checkpoint is needed only where all replicas go down
@@ -73,18 +53,6 @@ def redundant_mtbf_s(node_mtbf_s: Numeric, nodes: Numeric) -> Numeric:
     r"""Mean time between failures of a job whose every server works twice.
 
     .. math:: M_2 = \frac{m_n}{n_s} \left( 1 + \frac{4^b}{\binom{2b}{b}} \right), \qquad b = n_s / 2
-
-    Parameters
-    ----------
-    node_mtbf_s : numeric
-        Mean time between failures of a node, :math:`m_n`. [s]
-    nodes : numeric
-        Servers, :math:`n_s`. [1]
-
-    Returns
-    -------
-    redundant_mtbf_s : numeric
-        Mean time until both servers of some pair have failed, :math:`M_2`. [s]
 
     Notes
     -----
@@ -113,16 +81,6 @@ def redundant_goodput(checkpoint_goodput: Numeric) -> Numeric:
 
     .. math:: G_d = G_c / 2
 
-    Parameters
-    ----------
-    checkpoint_goodput : numeric
-        Goodput under failures, :math:`G_c`. [1]
-
-    Returns
-    -------
-    redundant_goodput : numeric
-        Share of the servers' time that ends up as progress, :math:`G_d`. [1]
-
     Notes
     -----
     Half of the servers repeat the work of the others. Give ``redundant_mtbf_s`` as ``cluster_mtbf_s`` for the goodput
@@ -147,23 +105,6 @@ def sdc_rework_s(
     r"""Time that one silent corruption makes worthless.
 
     .. math:: L_\mathrm{sdc} = L_f(\tau, C_w, M_\mathrm{sdc}) + t_\mathrm{sdc}
-
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    sdc_mtbf_s : numeric
-        Mean time between silent corruptions of the job's state, :math:`M_\mathrm{sdc}`. [s]
-    sdc_detection_s : numeric
-        Time from a corruption until it is noticed, :math:`t_\mathrm{sdc}`. [s]
-
-    Returns
-    -------
-    sdc_rework_s : numeric
-        Time that one corruption makes worthless, :math:`L_\mathrm{sdc}`: age of the last clean checkpoint, and the lag.
-        [s]
 
     Notes
     -----
@@ -197,24 +138,6 @@ def sdc_goodput(
         G_\mathrm{sdc} = \frac{x / (\mathrm{e}^{x / M_\mathrm{sdc}} - 1)}{M_\mathrm{sdc} + t_\mathrm{sdc} + R},
         \qquad x = \tau + C_w
 
-    Parameters
-    ----------
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-    sdc_mtbf_s : numeric
-        Mean time between silent corruptions of the job's state, :math:`M_\mathrm{sdc}`. [s]
-    sdc_detection_s : numeric
-        Time from a corruption until it is noticed, :math:`t_\mathrm{sdc}`. [s]
-    restart_s : numeric
-        Restart time, :math:`R`. [s]
-
-    Returns
-    -------
-    sdc_goodput : numeric
-        Share of the time that is kept; multiplies the goodput under failures that are seen at once. [1]
-
     Notes
     -----
     Exact for corruptions at a constant rate and a detection lag with this mean: a cycle is the time to a corruption,
@@ -240,20 +163,6 @@ def sdc_checkpoints_needed(
     r"""Checkpoints to keep so that one from before a corruption is left.
 
     .. math:: n_\mathrm{sdc} = \left\lceil \frac{t_\mathrm{sdc}}{\tau + C_w} \right\rceil + 1
-
-    Parameters
-    ----------
-    sdc_detection_s : numeric
-        Time from a corruption until it is noticed, :math:`t_\mathrm{sdc}`. [s]
-    checkpoint_interval_s : numeric
-        Work between two checkpoints, :math:`\tau`. [s]
-    checkpoint_write_s : numeric
-        Time the job stands still for one checkpoint, :math:`C_w`. [s]
-
-    Returns
-    -------
-    sdc_checkpoints_needed : numeric
-        Checkpoints to keep so that one is older than a corruption when it is noticed. [1]
 
     Notes
     -----

@@ -15,24 +15,6 @@ def required_accelerators(
 
     .. math:: n_d = \frac{C}{F\, \mathrm{MFU}\, G\, T_d}
 
-    Parameters
-    ----------
-    training_flop : numeric
-        Training compute, :math:`C`. [FLOP]
-    peak_flop_per_s : numeric
-        Dense peak of one chip at the precision of the run, :math:`F`. [FLOP/s]
-    mfu : numeric
-        Model FLOP per second over peak; fraction, :math:`MFU`. [1]
-    goodput : numeric
-        Share of wall-clock time that ends up as training progress, :math:`G`. [1]
-    deadline_s : numeric
-        Wall-clock time that the run may take, :math:`T_d`. [s]
-
-    Returns
-    -------
-    required_accelerators : numeric
-        Accelerators needed, :math:`n_d`. [1]
-
     Notes
     -----
     MFU and goodput fall with scale; give those of the scale that comes out.
@@ -56,17 +38,6 @@ def compute_optimal_tokens(parameters: Numeric) -> Numeric:
 
     .. math:: D_* = 20 N
 
-    Parameters
-    ----------
-    parameters : numeric
-        All weights of the model; embeddings and every expert included; derived when an architecture is given,
-        :math:`N`. [1]
-
-    Returns
-    -------
-    compute_optimal_tokens : numeric
-        Compute-optimal tokens, :math:`D_*`. [1]
-
     Notes
     -----
     About 20 tokens per parameter; models meant to be served are trained far longer.
@@ -89,20 +60,6 @@ def data_read_bytes_per_s(tokens: Numeric, bytes_per_token: Numeric, wall_s: Num
     r"""Rate at which training reads its tokens.
 
     .. math:: B_d = D b_t / T
-
-    Parameters
-    ----------
-    tokens : numeric
-        Tokens seen in the run, :math:`D`. [1]
-    bytes_per_token : numeric
-        Stored size of one token: 4 as a 32-bit number, 2 where the vocabulary fits 16 bits, :math:`b_t`. [byte]
-    wall_s : numeric
-        Wall-clock time, :math:`T`. [s]
-
-    Returns
-    -------
-    data_read_bytes_per_s : numeric
-        Data read rate, :math:`B_d`. [byte/s]
 
     Notes
     -----
@@ -128,18 +85,6 @@ def data_read_share(data_read_bytes_per_s: Numeric, storage_read_bytes_per_s: Nu
 
     .. math:: z_d = B_d / B_r
 
-    Parameters
-    ----------
-    data_read_bytes_per_s : numeric
-        Data read rate, :math:`B_d`. [byte/s]
-    storage_read_bytes_per_s : numeric
-        Aggregate rate at which the storage delivers, :math:`B_r`. [byte/s]
-
-    Returns
-    -------
-    data_read_share : numeric
-        Data reading over storage rate, :math:`z_d`. [1]
-
     Notes
     -----
     Above 1 the accelerators wait for data.
@@ -160,18 +105,6 @@ def storage_write_needed_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_stall
     r"""Write rate that keeps the stall for a checkpoint within a limit.
 
     .. math:: B_{w,min} = S / C_{max}
-
-    Parameters
-    ----------
-    checkpoint_bytes : numeric
-        Checkpoint size, :math:`S`. [byte]
-    checkpoint_stall_limit_s : numeric
-        Time the job may stand still for one checkpoint, :math:`C_{max}`. [s]
-
-    Returns
-    -------
-    storage_write_needed_bytes_per_s : numeric
-        Write rate needed, :math:`B_{w,min}`. [byte/s]
 
     Notes
     -----
@@ -197,21 +130,6 @@ def gradient_exchange_bytes(
     r"""Bytes that one accelerator sends in a step to agree on gradients.
 
     .. math:: S_g = 2 b_g N / n_m
-
-    Parameters
-    ----------
-    parameters : numeric
-        All weights of the model; embeddings and every expert included; derived when an architecture is given,
-        :math:`N`. [1]
-    gradient_bytes_per_parameter : numeric
-        2 in bf16; 4 in fp32, :math:`b_g`. [byte]
-    model_shards : numeric
-        Accelerators that hold one copy of the model: tensor times pipeline parallel ways, :math:`n_m`. [1]
-
-    Returns
-    -------
-    gradient_exchange_bytes : numeric
-        Gradient exchange per accelerator and step, :math:`S_g`. [byte]
 
     Notes
     -----
@@ -243,25 +161,6 @@ def scale_out_needed_bytes_per_s(
     r"""Bandwidth per accelerator and direction at which the gradient exchange hides behind the arithmetic.
 
     .. math:: B_{out} = S_g \frac{F_c\, \mathrm{MFU}}{6 N_a B_t}
-
-    Parameters
-    ----------
-    gradient_exchange_bytes : numeric
-        Gradient exchange per accelerator and step, :math:`S_g`. [byte]
-    active_parameters : numeric
-        Weights used for one token; equals parameters for a dense model; derived when an architecture is given,
-        :math:`N_a`. [1]
-    tokens_per_step : numeric
-        Tokens of one optimizer step, :math:`B_t`. [1]
-    cluster_peak_flop_per_s : numeric
-        Peak rate of the cluster, :math:`F_c`. [FLOP/s]
-    mfu : numeric
-        Model FLOP per second over peak; fraction, :math:`MFU`. [1]
-
-    Returns
-    -------
-    scale_out_needed_bytes_per_s : numeric
-        Scale-out bandwidth needed, :math:`B_{out}`. [byte/s]
 
     Notes
     -----

@@ -11,18 +11,6 @@ def network_endpoints(accelerators: Numeric, nics_per_accelerator: Numeric) -> N
 
     .. math:: n_e = n\, r_{nic}
 
-    Parameters
-    ----------
-    accelerators : numeric
-        Chips that work on the run, :math:`n`. [1]
-    nics_per_accelerator : numeric
-        Ports of the training fabric per chip; one per chip in a rail-optimized design, :math:`r_{nic}`. [1]
-
-    Returns
-    -------
-    network_endpoints : numeric
-        Network endpoints, :math:`n_e`. [1]
-
     Notes
     -----
     Storage and management networks are not in it.
@@ -43,20 +31,6 @@ def network_tiers(network_endpoints: Numeric, network_planes: Numeric, switch_po
     r"""Layers of switches that a non-blocking fat tree needs.
 
     .. math:: L = 1, 2, 3, 4 \quad \text{for} \quad n_e / n_p \le k,\ k^2/2,\ k^3/4,\ \text{more}
-
-    Parameters
-    ----------
-    network_endpoints : numeric
-        Network endpoints, :math:`n_e`. [1]
-    network_planes : numeric
-        Separate copies of the fabric, each with its share of the ports, :math:`n_p`. [1]
-    switch_ports : numeric
-        Radix of one switch of the fabric, :math:`k`. [1]
-
-    Returns
-    -------
-    network_tiers : numeric
-        Switch tiers, :math:`L`. [1]
 
     Notes
     -----
@@ -88,20 +62,6 @@ def switches(network_endpoints: Numeric, network_tiers: Numeric, switch_ports: N
 
     .. math:: n_{sw} = (2 L - 1)\, n_e / k
 
-    Parameters
-    ----------
-    network_endpoints : numeric
-        Network endpoints, :math:`n_e`. [1]
-    network_tiers : numeric
-        Switch tiers, :math:`L`. [1]
-    switch_ports : numeric
-        Radix of one switch of the fabric, :math:`k`. [1]
-
-    Returns
-    -------
-    switches : numeric
-        Switches of a non-blocking fat tree over all endpoints, :math:`n_{sw}`. [1]
-
     Notes
     -----
     Every layer but the top one uses half its ports downwards. A fraction where a switch is partly used.
@@ -125,18 +85,6 @@ def switch_links(network_endpoints: Numeric, network_tiers: Numeric) -> Numeric:
     r"""Links between the switches of a non-blocking fat tree.
 
     .. math:: n_l = (L - 1)\, n_e
-
-    Parameters
-    ----------
-    network_endpoints : numeric
-        Network endpoints, :math:`n_e`. [1]
-    network_tiers : numeric
-        Switch tiers, :math:`L`. [1]
-
-    Returns
-    -------
-    switch_links : numeric
-        Links between switches, :math:`n_l`. [1]
 
     Notes
     -----

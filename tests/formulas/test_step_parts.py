@@ -4,9 +4,10 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.formulas import arguments, step_parts
+from factorykit.formulas import arguments
+from factorykit.formulas.step import parts
 
-PARTS = [name for name in arguments(step_parts.step_lag_s) if name != "step_s"] + ["step_lag_s"]
+PARTS = [name for name in arguments(parts.step_lag_s) if name != "step_s"] + ["step_lag_s"]
 PLAIN = {
     "accelerator": "h100_sxm",
     "layers": 80,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from factorykit.formulas import TOPICS
+from factorykit.formulas import catalogue, topic
+from factorykit.site.pages.markdown import dashed
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -17,7 +18,7 @@ PAGES = (
     "index.html",
     *(f"notebooks/{file.stem}.html" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
     "report/methods.html",
-    *(f"report/methods-{topic.__name__.rpartition('.')[2].replace('_', '-')}.html" for topic in TOPICS),
+    *dict.fromkeys(f"report/methods-{dashed(topic(formula))}.html" for formula in catalogue().values()),
     "report/vocabulary.html",
     "report/data.html",
     "report/data-equipment.html",

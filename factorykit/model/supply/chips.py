@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError, UnknownName, unknown
-from factorykit.formulas.performance import design_j_per_flop, exponentials_per_s
+from factorykit.formulas.step.rates import design_j_per_flop, exponentials_per_s
 
 if TYPE_CHECKING:
     import polars as pl

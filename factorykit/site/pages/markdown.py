@@ -14,7 +14,7 @@ def front(title: str, description: str, **more: Any) -> str:
 
 def dashed(name: str) -> str:
     """Return a name as an anchor."""
-    return name.replace("_", "-")
+    return name.replace("_", "-").replace(".", "-")
 
 
 def escaped(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from factorykit.formulas import TOPICS, arguments, catalogue
+from factorykit.formulas import TOPICS, arguments, catalogue, topic
 from factorykit.formulas.terms import as_latex, steps, symbol_latex, trace
 from factorykit.quantities import Quantity, quantity
 from factorykit.site.pages.markdown import dashed, escaped, front
@@ -126,12 +126,12 @@ def methods_pages(keys: dict[str, str]) -> dict[str, str]:
         f"bytes, FLOP, USD; energy alone is in kWh. There are {len(catalogue())} formulas in {len(TOPICS)} topics.",
     ]
     pages = {"methods": ""}
-    for topic in TOPICS:
-        first, _, more = (inspect.getdoc(topic) or "").strip().partition("\n\n")
-        formulas = [formula for formula in catalogue().values() if formula.__module__ == topic.__name__]
-        title, page = _topic(topic.__name__).replace("_", " ").capitalize(), _topic_page(topic.__name__)
+    for module in TOPICS:
+        first, _, more = (inspect.getdoc(module) or "").strip().partition("\n\n")
+        formulas = [formula for formula in catalogue().values() if formula.__module__ == module.__name__]
+        title, page = topic_title(topic(formulas[0])), _page(topic(formulas[0]))
         listed = ", ".join(f"[{formula_link(formula.__name__)}]{{#{dashed(formula.__name__)}}}" for formula in formulas)
-        overview.append(f"## [{title}]({page}.qmd) {{#sec-{dashed(_topic(topic.__name__))}}}")
+        overview.append(f"## [{title}]({page}.qmd) {{#sec-{page.removeprefix('methods-')}}}")
         overview.append(f"{first}\n\n::: {{.fk-meta}}\n{listed}.\n:::")
         parts = [front(title, " ".join(first.split())), more, *(_method(each, keys, users) for each in formulas)]
         parts.append("[All topics](methods.qmd).")
@@ -139,17 +139,22 @@ def methods_pages(keys: dict[str, str]) -> dict[str, str]:
     return {**pages, "methods": "\n\n".join(overview) + "\n"}
 
 
-def _topic(module: str) -> str:
-    return module.rpartition(".")[2]
+def topic_title(topic: str) -> str:
+    """Return the heading of a topic.
+
+    >>> topic_title("failure_cost"), topic_title("step.rates")
+    ('Failure cost', 'Step: rates')
+    """
+    return topic.replace("_", " ").replace(".", ": ").capitalize()
 
 
-def _topic_page(module: str) -> str:
-    return f"methods-{dashed(_topic(module))}"
+def _page(topic: str) -> str:
+    return f"methods-{dashed(topic)}"
 
 
 def formula_link(name: str, text: str = "") -> str:
     """Return a link to where a formula stands, under its label or ``text``."""
-    page = _topic_page(catalogue()[name].__module__)
+    page = _page(topic(catalogue()[name]))
     return f"[{text or escaped(quantity(name).label)}]({page}.qmd#{dashed(name)})"
 
 

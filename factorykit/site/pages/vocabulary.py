@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from factorykit.formulas import TOPICS, catalogue
+from factorykit.formulas import catalogue, topic
 from factorykit.formulas.terms import symbol_latex
 from factorykit.quantities import Quantity, vocabulary
 from factorykit.site.pages.markdown import dashed, escaped, front
-from factorykit.site.pages.methods import formula_link, users_of_quantities
+from factorykit.site.pages.methods import formula_link, topic_title, users_of_quantities
 
 
 def vocabulary_page() -> str:
     """Return the vocabulary page: one row per quantity, by the topic whose formulas compute or first use it."""
     users, formulas = users_of_quantities(), catalogue()
-    groups: dict[str, list[Quantity]] = {topic.__name__.rpartition(".")[2]: [] for topic in TOPICS}
+    groups: dict[str, list[Quantity]] = {topic(formula): [] for formula in formulas.values()}
     groups["other"] = []
     for name, row in vocabulary().items():
         near = name if name in formulas else next(iter(users.get(name, [])), None)
-        groups[formulas[near].__module__.rpartition(".")[2] if near else "other"].append(row)
+        groups[topic(formulas[near]) if near else "other"].append(row)
     parts = [
         front(
             "Vocabulary",
@@ -29,8 +29,8 @@ def vocabulary_page() -> str:
     ]
     for word, rows in groups.items():
         if rows:
-            title = "Model, parallelism and hardware" if word == "other" else word.capitalize()
-            parts.append(f"## {title} {{#{word}}}\n\n{_vocabulary_table(rows, users)}")
+            title = "Model, parallelism and hardware" if word == "other" else topic_title(word)
+            parts.append(f"## {title} {{#{word.replace('.', '-')}}}\n\n{_vocabulary_table(rows, users)}")
     return "\n\n".join(parts) + "\n"
 
 

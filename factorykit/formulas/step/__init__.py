@@ -1,0 +1,8 @@
+"""How long one optimizer step takes: matrix products, memory traffic, communication, waiting, and what never hides.
+
+A step is built from one mean layer and one micro-batch on the fullest rank.
+"""
+
+from factorykit.formulas.step import communication, interval, layer, parts, rates, training, whole
+
+__all__ = ["communication", "interval", "layer", "parts", "rates", "training", "whole"]

@@ -1,0 +1,324 @@
+"""What the chips of a step send one another, and how much of the gradient exchange stays exposed."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import maximum, minimum, where
+from factorykit.formulas.network import two_tier_ring_s
+from factorykit.typing import Numeric
+
+
+def tensor_parallel_s(
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    tensor_parallel: Numeric,
+    recompute_share: Numeric,
+    software_year: Numeric,
+    tensor_exposed_early: Numeric,
+    tensor_exposed_late: Numeric,
+    scale_up_domain: Numeric,
+    scale_up_bytes_per_s: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_up_share: Numeric,
+    scale_out_share: Numeric,
+    scale_up_latency_s: Numeric,
+    scale_out_latency_s: Numeric,
+) -> Numeric:
+    r"""Exposed tensor-parallel communication of one layer and micro-batch.
+
+    .. math:: x (4 + 2 \rho) \cdot 2\, T_{rs}(2 T h, t)
+
+    Notes
+    -----
+    Two all-reduces forward, two backward and two more where the forward runs again, each a reduce-scatter and an
+    all-gather. A group wider than the scale-up domain is held to the network links of its ranks.
+
+    References
+    ----------
+    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
+
+    Examples
+    --------
+    >>> links = (8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0)
+    >>> round(tensor_parallel_s(8192.0, 8192.0, 8.0, 0.0, 2025.0, 0.9, 1.0, *links), 5)
+    0.00209
+    """
+    exposed = where(software_year >= 2024.0, tensor_exposed_late, tensor_exposed_early)
+    one_way = two_tier_ring_s(
+        2.0 * micro_batch_tokens * hidden_size,
+        tensor_parallel,
+        minimum(tensor_parallel, scale_up_domain),
+        scale_up_bytes_per_s,
+        scale_out_bytes_per_s,
+        scale_up_share,
+        scale_out_share,
+        scale_up_latency_s,
+        scale_out_latency_s,
+    )
+    return where(tensor_parallel > 1.0, exposed * (4.0 + 2.0 * recompute_share) * 2.0 * one_way, 0.0)
+
+
+def context_parallel_s(
+    micro_batch_tokens: Numeric,
+    kv_heads: Numeric,
+    head_size: Numeric,
+    context_parallel: Numeric,
+    tensor_parallel: Numeric,
+    context_exposed_share: Numeric,
+    scale_up_domain: Numeric,
+    scale_up_bytes_per_s: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_up_share: Numeric,
+    scale_out_share: Numeric,
+) -> Numeric:
+    r"""Exposed context-parallel communication of one layer and micro-batch.
+
+    .. math:: 3 x (c - 1) \frac{4 T a_{kv} d}{t B}
+
+    Notes
+    -----
+    Keys and values go once around the ring forward, and with their gradients backward.
+
+    References
+    ----------
+    .. [1] H. Liu et al., "Ring attention with blockwise transformers," arXiv:2310.01889, 2023, section 3.
+
+    Examples
+    --------
+    >>> context_parallel_s(4096.0, 8.0, 128.0, 2.0, 1.0, 0.5, 8.0, 4e11, 5e10, 1.0, 1.0)
+    6.291456e-05
+    """
+    one_block = 4.0 * micro_batch_tokens * kv_heads * head_size / tensor_parallel
+    crosses = tensor_parallel * context_parallel > scale_up_domain
+    rate = where(crosses, scale_out_bytes_per_s * scale_out_share, scale_up_bytes_per_s * scale_up_share)
+    return 3.0 * context_exposed_share * (context_parallel - 1.0) * one_block / rate
+
+
+def expert_parallel_s(
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    experts_per_token: Numeric,
+    expert_parallel: Numeric,
+    tensor_parallel: Numeric,
+    layers: Numeric,
+    moe_layers: Numeric,
+    expert_exposed_share: Numeric,
+    scale_up_domain: Numeric,
+    scale_up_bytes_per_s: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_up_share: Numeric,
+    scale_out_share: Numeric,
+) -> Numeric:
+    r"""Exposed all-to-alls of one micro-batch in a mean layer.
+
+    .. math::
+        4 x \frac{L_e}{L} \frac{2 T h}{t} \left[\frac{k (1 - 1/g)}{B_{up}} + \frac{n_d (1 - 1/D)}{B_{out}}\right],
+        \qquad n_d = D \left(1 - (1 - 1/D)^k\right), \qquad D = e / g
+
+    Notes
+    -----
+    Dispatch and combine, forward and backward, 16 bits. A token crosses the network once per domain it visits,
+    :math:`n_d` on average, and is copied inside. :math:`g` ranks of the group share a domain.
+
+    References
+    ----------
+    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 3.2.2.
+
+    Examples
+    --------
+    >>> round(expert_parallel_s(4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0, 1.0, 1.0, 8.0, 4e11, 5e10, 1.0, 1.0), 5)
+    0.00411
+    """
+    local = maximum(minimum(expert_parallel, scale_up_domain / minimum(tensor_parallel, scale_up_domain)), 1.0)
+    domains = maximum(expert_parallel / local, 1.0)
+    visited = domains * (1.0 - (1.0 - 1.0 / domains) ** experts_per_token)
+    token_bytes = 2.0 * micro_batch_tokens * hidden_size / tensor_parallel
+    inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * scale_up_share)
+    across = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * scale_out_share)
+    return 4.0 * expert_exposed_share * moe_layers / layers * (inside + across)
+
+
+def gather_s(
+    layers: Numeric,
+    moe_layers: Numeric,
+    attention_parameters: Numeric,
+    ffn_parameters: Numeric,
+    shared_parameters: Numeric,
+    routed_parameters: Numeric,
+    expert_parallel: Numeric,
+    tensor_parallel: Numeric,
+    data_parallel: Numeric,
+    context_parallel: Numeric,
+    zero_stage: Numeric,
+    scale_up_domain: Numeric,
+    scale_up_bytes_per_s: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_up_share: Numeric,
+    scale_out_share: Numeric,
+    scale_up_latency_s: Numeric,
+    scale_out_latency_s: Numeric,
+) -> Numeric:
+    r"""Communication of fully sharded weights in a mean layer and one micro-batch.
+
+    .. math::
+        [z \ge 3]\; 3\, T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L}
+        (N_{re} / e + N_{sh})\right],\, d c\right)
+
+    Notes
+    -----
+    Weights are gathered forward and backward, gradients scattered, in 16 bits.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 7.2.2.
+
+    Examples
+    --------
+    >>> links = (8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0)
+    >>> round(gather_s(80.0, 0.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 1.0, 64.0, 1.0, 3.0, *links), 4)
+    0.0126
+    """
+    moe = moe_layers / layers
+    mixed = (1.0 - moe) * ffn_parameters + moe * (routed_parameters / expert_parallel + shared_parameters)
+    ranks = data_parallel * context_parallel
+    local = maximum(minimum(ranks, scale_up_domain / minimum(tensor_parallel, scale_up_domain)), 1.0)
+    one = two_tier_ring_s(
+        2.0 * (attention_parameters + mixed) / tensor_parallel,
+        ranks,
+        local,
+        scale_up_bytes_per_s,
+        scale_out_bytes_per_s,
+        scale_up_share,
+        scale_out_share,
+        scale_up_latency_s,
+        scale_out_latency_s,
+    )
+    return where(zero_stage >= 3.0, 3.0 * one, 0.0)
+
+
+def stage_transfer_s(
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
+    virtual_stages: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_out_share: Numeric,
+    scale_out_latency_s: Numeric,
+) -> Numeric:
+    r"""Time in which one micro-batch crosses between stages, forward and backward.
+
+    .. math:: [p > 1]\; 4 v \left(\frac{2 T h}{t B_{out}} + \alpha\right) \cdot \tfrac12^{[v > 1]}
+
+    Notes
+    -----
+    Sent and received, each way; interleaved schedules hide half.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 4.1: scatter and gather over tensor-parallel ranks.
+
+    Examples
+    --------
+    >>> round(stage_transfer_s(2048.0, 12288.0, 8.0, 8.0, 1.0, 2.5e10, 1.0, 0.0), 5)
+    0.00101
+    """
+    one = 2.0 * micro_batch_tokens * hidden_size / (tensor_parallel * scale_out_bytes_per_s * scale_out_share)
+    seen = where(virtual_stages > 1.0, 0.5, 1.0)
+    sending = 4.0 * virtual_stages * (one + scale_out_latency_s) * seen
+    return where(pipeline_parallel > 1.0, sending, 0.0)
+
+
+def gradient_s(
+    stage_sharded_parameters: Numeric,
+    stage_replicated_parameters: Numeric,
+    stage_expert_parameters: Numeric,
+    gradient_bytes_per_parameter: Numeric,
+    zero_stage: Numeric,
+    data_parallel: Numeric,
+    context_parallel: Numeric,
+    expert_data_parallel: Numeric,
+    tensor_parallel: Numeric,
+    scale_up_domain: Numeric,
+    scale_up_bytes_per_s: Numeric,
+    scale_out_bytes_per_s: Numeric,
+    scale_up_share: Numeric,
+    scale_out_share: Numeric,
+    scale_up_latency_s: Numeric,
+    scale_out_latency_s: Numeric,
+) -> Numeric:
+    r"""Time to reduce gradients and gather new weights over the data-parallel ranks, once per step.
+
+    .. math::
+        T_{rs}\!\left((N_s + N_r)\, \beta,\, d c\right) + T_{rs}\!\left(N_x \beta,\, d_e\right), \qquad
+        \beta = 2 b_g \quad (z = 0), \qquad b_g + 2 \quad (z \ge 1)
+
+    Notes
+    -----
+    At most four bytes of a gradient travel. ZeRO 3 moves its weights in every layer instead.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 7.
+
+    Examples
+    --------
+    >>> links = (8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0)
+    >>> round(gradient_s(1e9, 0.0, 0.0, 4.0, 1.0, 64.0, 1.0, 64.0, 1.0, *links), 4)
+    0.0148
+    """
+    sent = minimum(gradient_bytes_per_parameter, 4.0)
+    per_parameter = sent + where(zero_stage >= 1.0, 2.0, sent)
+    ranks = data_parallel * context_parallel
+    per_domain = scale_up_domain / minimum(tensor_parallel, scale_up_domain)
+
+    def exchanged(parameters: Numeric, copies: Numeric, local: Numeric) -> Numeric:
+        return two_tier_ring_s(
+            parameters * per_parameter,
+            copies,
+            local,
+            scale_up_bytes_per_s,
+            scale_out_bytes_per_s,
+            scale_up_share,
+            scale_out_share,
+            scale_up_latency_s,
+            scale_out_latency_s,
+        )
+
+    dense = stage_sharded_parameters + stage_replicated_parameters
+    shared = exchanged(dense, ranks, maximum(minimum(ranks, per_domain), 1.0))
+    routed = exchanged(stage_expert_parameters, maximum(expert_data_parallel, 1.0), 1.0)
+    return where(zero_stage >= 3.0, 0.0, shared + routed)
+
+
+def gradient_exposed_s(
+    gradient_s: Numeric,
+    stage_s: Numeric,
+    pipeline_parallel: Numeric,
+    virtual_stages: Numeric,
+    gradient_overlap_share: Numeric,
+    software_year: Numeric,
+) -> Numeric:
+    r"""Part of the gradient exchange that no compute hides.
+
+    .. math::
+        \max\left(T_{grad} - \eta_o T_s \left(1 + (p - 1) \frac{v - 1}{v}\right) [y \ge 2023],\, 0.1\, T_{grad}\right)
+
+    Notes
+    -----
+    Gradients travel during the last micro-batch's backward, new weights during the first one's forward; the first and
+    last bucket never hide. With interleaved stages a chunk is done :math:`p` micro-batches of the next chunk before the
+    end, so all chunks but the last hide behind those. Before 2023 training code did not overlap them.
+
+    References
+    ----------
+    .. [1] S. Li et al., "PyTorch distributed," VLDB 2020, arXiv:2006.15704, section 3.2.
+    .. [2] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.2: order of chunks.
+
+    Examples
+    --------
+    >>> gradient_exposed_s(1.0, 1.0, 1.0, 1.0, 0.5, 2025.0), gradient_exposed_s(1.0, 0.2, 5.0, 2.0, 0.5, 2025.0)
+    (0.5, 0.7)
+    """
+    later_chunks = (pipeline_parallel - 1.0) * (virtual_stages - 1.0) / virtual_stages
+    hidden = where(software_year >= 2023.0, gradient_overlap_share * stage_s * (1.0 + later_chunks), 0.0)
+    return maximum(gradient_s - hidden, 0.1 * gradient_s)

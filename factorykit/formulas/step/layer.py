@@ -1,0 +1,366 @@
+"""One mean layer and one micro-batch on the fullest rank: arithmetic, launches, and what communication leaves open."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import equal, exp, maximum, minimum, sqrt, where
+from factorykit.typing import Numeric
+
+BACKWARD_ELEMENTWISE = 1.2
+"""Traffic of the element-wise backward over its forward: masks and inputs read again, gradients written."""
+FUSED_ATTENTION_YEAR = 2022.4
+"""Year and part of a year in which fused attention was published (FlashAttention, May 2022)."""
+CAST_BYTES = 4.0
+"""Bytes per element of an 8-bit matrix product's input: 16 bits read, 8 written, and 8 once more transposed."""
+ROUTED_BYTES = 20.0
+"""Bytes per routed element: permuted, exchanged, sorted to experts, and all three back, each read and written in 16
+bits; the first reads and the last writes each element once and not for every expert."""
+UNROUTED_BYTES = 4.0
+"""Bytes per element that the first permutation reads and the last one writes."""
+
+
+def layer_gemm_s(
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    ffn_size: Numeric,
+    expert_ffn_size: Numeric,
+    layers: Numeric,
+    moe_layers: Numeric,
+    experts: Numeric,
+    experts_per_token: Numeric,
+    expert_parallel: Numeric,
+    attention_parameters: Numeric,
+    ffn_parameters: Numeric,
+    shared_parameters: Numeric,
+    routed_parameters: Numeric,
+    tensor_parallel: Numeric,
+    gemm_flop_per_s: Numeric,
+    gemm_traffic_factor: Numeric,
+    gradient_bytes_per_parameter: Numeric,
+    sustained_memory_bytes_per_s: Numeric,
+) -> Numeric:
+    r"""Time of one forward of one micro-batch through the weights of a mean layer.
+
+    .. math::
+        \frac{w}{F_g} + k_t \frac{w}{B_s} \left(\frac{2 + b_g}{3 T_x} + \frac{1}{h} + \frac{t}{f_x}\right), \qquad
+        w = \frac{2 T}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} (\tfrac{k}{E} N_{re} + N_{sh})\right]
+
+    Notes
+    -----
+    The second term is the traffic of a product: its inverse intensity is the sum of the inverse sizes. It makes small
+    products slow without a fitted curve. The weights are read forward and backward, and their gradient is read and
+    written as it accumulates: two plus :math:`b_g` bytes in the mean of three products, where 2 bytes are usual. An
+    expert sees :math:`T_x = T k e / E` tokens of a micro-batch.
+
+    References
+    ----------
+    .. [1] S. Williams et al., "Roofline," Commun. ACM, vol. 52, no. 4, 2009.
+
+    Examples
+    --------
+    >>> args = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0, 0.0, 0.0, 1.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0)
+    >>> round(layer_gemm_s(*args, 7e14, 1.2, 4.0, 2.7e12), 4)
+    0.0225
+    """
+    moe = moe_layers / layers
+    share = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0)
+    mixed = (1.0 - moe) * ffn_parameters + moe * (share * routed_parameters + shared_parameters)
+    work = 2.0 * micro_batch_tokens * (attention_parameters + mixed) / tensor_parallel
+    rows = where(moe_layers > 0.0, micro_batch_tokens * maximum(share, 1e-9) * expert_parallel, micro_batch_tokens)
+    width = where(moe_layers > 0.0, expert_ffn_size, ffn_size)
+    weights = (2.0 + gradient_bytes_per_parameter) / 3.0
+    inverse_intensity = weights / rows + 1.0 / hidden_size + tensor_parallel / maximum(width, 1.0)
+    traffic = gemm_traffic_factor * work * inverse_intensity / sustained_memory_bytes_per_s
+    return work / gemm_flop_per_s + traffic
+
+
+def layer_attention_s(
+    micro_batch_tokens: Numeric,
+    sequence_length: Numeric,
+    attended_tokens: Numeric,
+    attention_heads: Numeric,
+    head_size: Numeric,
+    rope_head_size: Numeric,
+    value_head_size: Numeric,
+    tensor_parallel: Numeric,
+    flash_attention: Numeric,
+    peak_16bit_flop_per_s: Numeric,
+    exponentials_per_s: Numeric,
+    gemm_16bit_flop_per_s: Numeric,
+    attention_share: Numeric,
+    power_limit_share: Numeric,
+    power_exponent: Numeric,
+    software_year: Numeric,
+    maturity_years: Numeric,
+    maturity: Numeric,
+    young_attention_share: Numeric,
+    score_bytes: Numeric,
+    sustained_memory_bytes_per_s: Numeric,
+) -> Numeric:
+    r"""Time of one forward of one micro-batch through the attention core of one layer.
+
+    .. math::
+        \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a} + \frac{1}{2 E}\right)
+        \quad \text{fused}, \qquad
+        \frac{2 T s a (d + d_r + d_v)}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
+
+    Notes
+    -----
+    A fused kernel does the causal half, and of a window its band; an unfused one the whole square, and writes it to
+    memory. Always in 16 bits. Every score takes one exponential, which is why attention keeps less of the peak where
+    chips grew more matrix units than special function units. Kernels ripen twice, on the chip and since fused attention
+    was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`.
+
+    References
+    ----------
+    .. [1] T. Dao, "FlashAttention-2," arXiv:2307.08691, 2023, section 4.1.
+    .. [2] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 3.2: exponentials beside products.
+    .. [3] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1.
+
+    Examples
+    --------
+    >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
+    >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 1.0, 0.4, 2026.0, 1.5)
+    >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 25.0, 2.7e12), 5)
+    0.00252
+    """
+    rows = micro_batch_tokens * attention_heads / tensor_parallel
+    width = head_size + rope_head_size + value_head_size
+    age = 1.0 - exp(-maximum(software_year + 0.5 - FUSED_ATTENTION_YEAR, 0.0) / maturity_years)
+    ripe = (1.0 - (1.0 - maturity) * (1.0 - young_attention_share)) * (
+        1.0 - (1.0 - age) * (1.0 - young_attention_share)
+    )
+    score = width / (peak_16bit_flop_per_s * attention_share) + 0.5 / exponentials_per_s
+    fused = rows * attended_tokens * score / (ripe * power_limit_share**power_exponent)
+    square = rows * sequence_length
+    unfused = square * (2.0 * width / gemm_16bit_flop_per_s + score_bytes / (3.0 * sustained_memory_bytes_per_s))
+    return where(flash_attention > 0.0, fused, unfused)
+
+
+def layer_elementwise_s(
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    attention_heads: Numeric,
+    kv_heads: Numeric,
+    head_size: Numeric,
+    ffn_size: Numeric,
+    gated_ffn: Numeric,
+    layers: Numeric,
+    moe_layers: Numeric,
+    experts_per_token: Numeric,
+    shared_experts: Numeric,
+    expert_ffn_size: Numeric,
+    precision: Numeric,
+    tensor_parallel: Numeric,
+    kept_rows_share: Numeric,
+    elementwise_factor: Numeric,
+    software_gain_per_year: Numeric,
+    software_year: Numeric,
+    sustained_memory_bytes_per_s: Numeric,
+) -> Numeric:
+    r"""Time of one forward of one micro-batch through norms, residuals, activations and routing of a mean layer.
+
+    .. math::
+        k_e\, \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s} \left[\frac{20 h}{t_s}
+        + \frac{(2 + 4 g) f + 6 (a + 2 a_{kv}) d + (20 k + 4) h + 4 (2 h + a d + f) [8 \text{ bits}]}{t}\right]
+
+    Notes
+    -----
+    Two norms, two residual sums, rotation and copies of query, key and value, and the activation, each read and written
+    once in 16 bits; tokens on their way to experts and back in six passes. Products in 8 bits or fewer cast their
+    inputs first: of the projections, of attention's output and of both halves of the feed-forward. The year counts from
+    2022 to 2028.
+
+    References
+    ----------
+    .. [1] A. Ivanov et al., "Data movement is all you need," MLSys 2021, arXiv:2007.00072, table III.
+
+    Examples
+    --------
+    >>> args = (8192.0, 8192.0, 64.0, 8.0, 128.0, 28672.0, 1.0, 80.0, 0.0, 0.0, 0.0, 0.0)
+    >>> round(layer_elementwise_s(*args, "bf16", 1.0, 1.0, 1.3, 0.03, 2024.0, 2.7e12), 5)
+    0.00157
+    """
+    moe = moe_layers / layers
+    inner = (1.0 - moe) * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
+    heads = 6.0 * (attention_heads + 2.0 * kv_heads) * head_size
+    routed = moe * (ROUTED_BYTES * experts_per_token + UNROUTED_BYTES) * hidden_size
+    narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES))
+    cast = narrow * (2.0 * hidden_size + attention_heads * head_size + inner)
+    split = (2.0 + 4.0 * gated_ffn) * inner + heads + routed + cast
+    moved = 20.0 * hidden_size * kept_rows_share + split / tensor_parallel
+    era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
+    return elementwise_factor * era * micro_batch_tokens * moved / sustained_memory_bytes_per_s
+
+
+def gemm_passes(
+    recompute_share: Numeric,
+) -> Numeric:
+    r"""Matrix products of a forward and backward, in forwards.
+
+    .. math:: q_g = 3 + \rho
+
+    Notes
+    -----
+    The backward multiplies twice, for the gradient of the input and of the weight; recomputation runs the forward
+    again.
+
+    References
+    ----------
+    .. [1] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B: one forward and two for the backward.
+    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5: recomputation.
+
+    Examples
+    --------
+    >>> gemm_passes(1.0)
+    4.0
+    """
+    return 3.0 + recompute_share
+
+
+def elementwise_passes(
+    recompute_share: Numeric,
+) -> Numeric:
+    r"""Element-wise work of a forward and backward, in forwards.
+
+    .. math:: q_e = 2.2 + \rho
+
+    Notes
+    -----
+    The backward reads masks and inputs again and writes gradients: 1.2 times the traffic of the forward.
+
+    References
+    ----------
+    .. [1] A. Ivanov et al., "Data movement is all you need," MLSys 2021, arXiv:2007.00072, table III.
+
+    Examples
+    --------
+    >>> elementwise_passes(0.0)
+    2.2
+    """
+    return 1.0 + BACKWARD_ELEMENTWISE + recompute_share
+
+
+def attention_passes(
+    recompute_share: Numeric,
+    recompute: Numeric,
+    flash_attention: Numeric,
+) -> Numeric:
+    r"""Attention core of a forward and backward, in forwards.
+
+    .. math:: q_a = 3 + \tfrac12 \phi + \max(\rho, \sigma)
+
+    Notes
+    -----
+    A fused attention backward computes its scores once more (2.5 forwards). Recomputation runs the forward again,
+    selective recomputation (:math:`\sigma = 1`) the attention core alone.
+
+    References
+    ----------
+    .. [1] T. Dao, "FlashAttention-2," arXiv:2307.08691, 2023, section 4.1: backward 2.5 times.
+    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5.
+
+    Examples
+    --------
+    >>> attention_passes(0.0, "selective", 1.0)
+    4.5
+    """
+    selective = where(equal(recompute, "selective"), 1.0, 0.0)
+    return 3.0 + 0.5 * flash_attention + maximum(recompute_share, selective)
+
+
+def layer_compute_s(
+    layer_gemm_s: Numeric,
+    layer_elementwise_s: Numeric,
+    layer_attention_s: Numeric,
+    gemm_passes: Numeric,
+    elementwise_passes: Numeric,
+    attention_passes: Numeric,
+) -> Numeric:
+    r"""Compute time of one micro-batch in a mean layer, forward and backward.
+
+    .. math:: q_g T_g + q_e T_e + q_a T_a
+
+    Notes
+    -----
+    Products, element-wise traffic and attention follow one another on a chip; what overlaps is in their rates.
+
+    References
+    ----------
+    .. [1] M. Isaev et al., "Calculon," SC 2023, doi 10.1145/3581784.3607102, section 3: their times are summed.
+
+    Examples
+    --------
+    >>> layer_compute_s(1.0, 0.5, 0.1, 4.0, 3.0, 4.0)
+    5.9
+    """
+    return gemm_passes * layer_gemm_s + elementwise_passes * layer_elementwise_s + attention_passes * layer_attention_s
+
+
+def launch_s(
+    layer_launch_s: Numeric,
+    collective_launch_s: Numeric,
+    recompute_share: Numeric,
+    tensor_parallel: Numeric,
+    software_gain_per_year: Numeric,
+    software_year: Numeric,
+) -> Numeric:
+    r"""Time in which a processor launches one layer, forward and backward.
+
+    .. math:: \frac{3 + \rho}{3} T_0\, \mathrm{e}^{-\gamma (y - 2024)} + [t > 1] (4 + 2 \rho) T_c
+
+    Notes
+    -----
+    It rules where layers are small; beside larger ones it hides.
+
+    References
+    ----------
+    .. [1] J. Fernandez et al., "The framework tax," EMNLP 2023, arXiv:2302.06117, section 4.
+
+    Examples
+    --------
+    >>> round(launch_s(0.0015, 0.0001, 0.0, 8.0, 0.03, 2024.0), 4)
+    0.0019
+    """
+    era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
+    collectives = where(tensor_parallel > 1.0, (4.0 + 2.0 * recompute_share) * collective_launch_s, 0.0)
+    return (3.0 + recompute_share) / 3.0 * layer_launch_s * era + collectives
+
+
+def layer_s(
+    layer_compute_s: Numeric,
+    tensor_parallel_s: Numeric,
+    context_parallel_s: Numeric,
+    expert_parallel_s: Numeric,
+    layer_fixed_s: Numeric,
+    recompute_share: Numeric,
+    launch_s: Numeric,
+    gather_s: Numeric,
+    gradient_overlap_share: Numeric,
+    gather_contention_share: Numeric,
+) -> Numeric:
+    r"""Time of one micro-batch in a mean layer, forward and backward.
+
+    .. math::
+        T_l = \sqrt{T_x^2 + T_{launch}^2}, \qquad T_x = T_{comp} + T_{tp} + T_{cp} + T_{ep} + \tfrac{3 + \rho}{3} T_f
+        T = T_l + \max(T_{gather} - \eta_o T_l, 0) + \eta_c \min(T_{gather}, T_l)
+
+    Notes
+    -----
+    Launching and computing overlap: the longer one rules, the shorter one shows a little where they are alike. Gathers
+    hide behind compute and slow it.
+
+    References
+    ----------
+    .. [1] C. Isaev et al., "Calculon," SC 2023, doi 10.1145/3581784.3607102, section 3: processors taken by
+       communication.
+
+    Examples
+    --------
+    >>> layer_s(0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 0.04, 0.0, 0.5, 0.05)
+    0.05
+    """
+    busy = layer_compute_s + tensor_parallel_s + context_parallel_s + expert_parallel_s
+    running = busy + (3.0 + recompute_share) / 3.0 * layer_fixed_s
+    alone = sqrt(running * running + launch_s * launch_s)
+    exposed = maximum(gather_s - gradient_overlap_share * alone, 0.0)
+    return alone + exposed + gather_contention_share * minimum(gather_s, alone)

@@ -1,0 +1,245 @@
+"""Where the time of a step goes: parts that sum to it, each in seconds of the fullest rank."""
+
+from __future__ import annotations
+
+from factorykit.typing import Numeric
+
+
+def layer_runs(
+    micro_batches: Numeric,
+    stage_layers: Numeric,
+    mtp_layers: Numeric,
+    pipeline_parallel: Numeric,
+) -> Numeric:
+    r"""Layers times micro-batches of the fullest rank.
+
+    .. math:: R = m \left(L_s + \frac{L_{mtp}}{p}\right)
+
+    Notes
+    -----
+    A prediction layer counts as a layer of a mean stage.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> layer_runs(16.0, 8.0, 0.0, 16.0)
+    128.0
+    """
+    return micro_batches * (stage_layers + mtp_layers / pipeline_parallel)
+
+
+def step_gemm_s(
+    layer_runs: Numeric,
+    gemm_passes: Numeric,
+    layer_gemm_s: Numeric,
+) -> Numeric:
+    r"""Time of a step spent on matrix products.
+
+    .. math:: R\, q_g\, T_g
+
+    Notes
+    -----
+    One of the parts that sum to the time of a step; see step_lag_s.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> step_gemm_s(128.0, 3.0, 0.01)
+    3.84
+    """
+    return layer_runs * gemm_passes * layer_gemm_s
+
+
+def step_attention_s(
+    layer_runs: Numeric,
+    attention_passes: Numeric,
+    layer_attention_s: Numeric,
+) -> Numeric:
+    r"""Time of a step spent on the attention core.
+
+    .. math:: R\, q_a\, T_a
+
+    Notes
+    -----
+    One of the parts that sum to the time of a step; see step_lag_s.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> step_attention_s(128.0, 3.0, 0.01)
+    3.84
+    """
+    return layer_runs * attention_passes * layer_attention_s
+
+
+def step_elementwise_s(
+    layer_runs: Numeric,
+    elementwise_passes: Numeric,
+    layer_elementwise_s: Numeric,
+) -> Numeric:
+    r"""Time of a step spent on norms, residuals, activations and routing.
+
+    .. math:: R\, q_e\, T_e
+
+    Notes
+    -----
+    One of the parts that sum to the time of a step; see step_lag_s.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> step_elementwise_s(128.0, 3.0, 0.01)
+    3.84
+    """
+    return layer_runs * elementwise_passes * layer_elementwise_s
+
+
+def step_collective_s(
+    layer_runs: Numeric,
+    tensor_parallel_s: Numeric,
+    context_parallel_s: Numeric,
+    expert_parallel_s: Numeric,
+) -> Numeric:
+    r"""Time of a step in which layers wait for each other's data.
+
+    .. math:: R\, (T_t + T_c + T_e)
+
+    Notes
+    -----
+    One of the parts that sum to the time of a step; see step_lag_s. Only what compute does not hide is counted.
+
+    References
+    ----------
+    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
+
+    Examples
+    --------
+    >>> step_collective_s(128.0, 0.01, 0.0, 0.0)
+    1.28
+    """
+    return layer_runs * (tensor_parallel_s + context_parallel_s + expert_parallel_s)
+
+
+def step_launch_s(
+    layer_runs: Numeric,
+    layer_s: Numeric,
+    layer_compute_s: Numeric,
+    tensor_parallel_s: Numeric,
+    context_parallel_s: Numeric,
+    expert_parallel_s: Numeric,
+) -> Numeric:
+    r"""Time of a step in which layers wait for kernels or for weights.
+
+    .. math:: R\, (T_l - T_{comp} - T_t - T_c - T_e)
+
+    Notes
+    -----
+    One of the parts that sum to the time of a step; see step_lag_s. With ZeRO 3 the gathers of weights that compute
+    does not hide are here.
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," arXiv:1910.02054, 2019, section 7.2: gathers of ZeRO 3.
+
+    Examples
+    --------
+    >>> round(step_launch_s(128.0, 0.02, 0.01, 0.005, 0.0, 0.0), 2)
+    0.64
+    """
+    return layer_runs * (layer_s - layer_compute_s - tensor_parallel_s - context_parallel_s - expert_parallel_s)
+
+
+def step_logits_s(
+    micro_batches: Numeric,
+    logits_exposed_s: Numeric,
+) -> Numeric:
+    r"""Time of a step spent on the vocabulary.
+
+    .. math:: m\, T_v
+
+    Notes
+    -----
+    One of the parts that sum to the time of a step; see step_lag_s.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> step_logits_s(16.0, 0.01)
+    0.16
+    """
+    return micro_batches * logits_exposed_s
+
+
+def step_transfer_s(
+    micro_batches: Numeric,
+    stage_transfer_s: Numeric,
+) -> Numeric:
+    r"""Time of a step in which stages hand micro-batches over.
+
+    .. math:: m\, T_{p2p}
+
+    Notes
+    -----
+    One of the parts that sum to the time of a step; see step_lag_s.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> step_transfer_s(16.0, 0.01)
+    0.16
+    """
+    return micro_batches * stage_transfer_s
+
+
+def step_lag_s(
+    step_s: Numeric,
+    step_gemm_s: Numeric,
+    step_attention_s: Numeric,
+    step_elementwise_s: Numeric,
+    step_collective_s: Numeric,
+    step_launch_s: Numeric,
+    step_logits_s: Numeric,
+    step_transfer_s: Numeric,
+    pipeline_wait_s: Numeric,
+    gradient_exposed_s: Numeric,
+    optimizer_s: Numeric,
+) -> Numeric:
+    r"""Time of a step lost to chips that lag behind and to what recurs in every step.
+
+    .. math:: T_{step} - \sum_i T_i
+
+    Notes
+    -----
+    With these parts the step is whole: matrix products, attention, element-wise work, collectives, launches, logits,
+    transfers, waiting for other stages, exposed gradients, optimizer and lag sum to step_s.
+
+    References
+    ----------
+    .. [1] A. Grattafiori et al., "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4.
+
+    Examples
+    --------
+    >>> step_lag_s(10.0, 5.0, 1.0, 0.5, 0.5, 0.0, 0.25, 0.25, 1.0, 0.25, 0.25)
+    1.0
+    """
+    working = step_gemm_s + step_attention_s + step_elementwise_s + step_collective_s + step_launch_s
+    waiting = step_logits_s + step_transfer_s + pipeline_wait_s + gradient_exposed_s + optimizer_s
+    return step_s - working - waiting

@@ -1,0 +1,225 @@
+"""What a chip sustains in a training step: matrix products, exponentials, memory traffic, under its power and software.
+
+The constants are few, the same for every model and chip, and stand in the table ``performance_constants`` with the way
+they were found.
+"""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import equal, exp, maximum, minimum, where
+from factorykit.typing import Numeric
+
+FLOP_PER_EXPONENTIAL = 256.0
+"""Dense 16-bit FLOP in the time of one exponential on H100."""
+
+
+def tuned() -> Numeric:
+    """Nobody tuned the run beyond what its software does, where nobody says otherwise.
+
+    .. math:: u = 0
+
+    References
+    ----------
+    .. [1] S. Bekman, "Machine learning engineering," 2026, chapter on accelerators: published rates and real ones.
+
+    Examples
+    --------
+    >>> tuned()
+    0.0
+    """
+    return 0.0
+
+
+def power_limit_share() -> Numeric:
+    r"""Full design power for the chip where nobody says otherwise.
+
+    .. math:: \pi = 1
+
+    References
+    ----------
+    .. [1] NVIDIA, "H100 tensor core GPU," data sheet, 2023: configurable power.
+
+    Examples
+    --------
+    >>> power_limit_share()
+    1.0
+    """
+    return 1.0
+
+
+def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
+    r"""Exponentials per second where nobody states the chip's special function units: as many per FLOP as on H100.
+
+    .. math:: F_{16} / 256
+
+    Notes
+    -----
+    989 TFLOP/s beside 3.9 billion exponentials in a millisecond on H100; 128 FLOP on A100, 450 on B200, 234 on GB300.
+
+    References
+    ----------
+    .. [1] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 3.2.
+
+    Examples
+    --------
+    >>> exponentials_per_s(1.024e15) / 1e12
+    4.0
+    """
+    return peak_16bit_flop_per_s / FLOP_PER_EXPONENTIAL
+
+
+def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric, tuned: Numeric) -> Numeric:
+    r"""How far the software of a run has come on its chip.
+
+    .. math:: 1 - (1 - u)\, \mathrm{e}^{-\max(y + \frac12 - y_c,\, 0) / \tau}
+
+    Notes
+    -----
+    The middle of the calendar year counts. New chips run old kernels at first: FlashAttention 2 ran on H100 without its
+    new instructions for a year. Who makes the chip has its kernels ready when it appears. A second chip of a generation
+    runs the kernels of the first.
+
+    References
+    ----------
+    .. [1] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 1: 35 % of H100's peak before.
+
+    Examples
+    --------
+    >>> round(maturity(2025.0, 2022.75, 1.5, 0.0), 2)
+    0.84
+    """
+    return 1.0 - (1.0 - tuned) * exp(-maximum(software_year + 0.5 - chip_year, 0.0) / maturity_years)
+
+
+def design_j_per_flop() -> Numeric:
+    r"""Design power over peak rate of H100 where nobody names the chip.
+
+    .. math:: 700 \text{ W} / 989 \text{ TFLOP/s}
+
+    References
+    ----------
+    .. [1] NVIDIA, "H100 tensor core GPU," data sheet, 2023.
+
+    Examples
+    --------
+    >>> design_j_per_flop()
+    7.07e-13
+    """
+    return 7.07e-13
+
+
+def held_rate_share(
+    design_j_per_flop: Numeric, power_limit_share: Numeric, full_power_j_per_flop: Numeric, power_exponent: Numeric
+) -> Numeric:
+    r"""Share of its rate that power lets a chip hold through a long run of matrix products.
+
+    .. math:: \min\left(\frac{\pi\, \epsilon}{\epsilon_0},\, 1\right)^{x}
+
+    Notes
+    -----
+    A ceiling is one product on a cold chip. A100 has 1.28 W for each TFLOP/s of its peak and holds its clock, H100 has
+    0.71, B200 0.44: of hundreds of products that SimuMax measured, A100 sustained 0.98 of its ceiling and B200 0.69.
+
+    References
+    ----------
+    .. [1] MooreThreads, "SimuMax," 2026, configs/system: 697 matrix products measured on A100 and B200.
+
+    Examples
+    --------
+    >>> held_rate_share(1.28e-12, 1.0, 8e-13, 0.6), round(held_rate_share(4.44e-13, 1.0, 8e-13, 0.6), 2)
+    (1.0, 0.7)
+    """
+    return minimum(power_limit_share * design_j_per_flop / full_power_j_per_flop, 1.0) ** power_exponent
+
+
+def gemm_16bit_flop_per_s(
+    peak_16bit_flop_per_s: Numeric,
+    gemm_ceiling_16bit: Numeric,
+    gemm_share_16bit: Numeric,
+    held_rate_share: Numeric,
+    maturity: Numeric,
+    young_gemm_share: Numeric,
+    tuned: Numeric,
+    tuning_gain: Numeric,
+) -> Numeric:
+    r"""Rate that large matrix products sustain in 16 bits.
+
+    .. math::
+        F_{16}\, \kappa_{16}\, \eta_{16}\, \eta_p \left[1 - (1 - \mu)(1 - \eta_{young})\right]
+        \left[1 + u (\eta_u - 1)\right]
+
+    Notes
+    -----
+    The ceiling is measured on one chip alone; runs lose to heat, shapes and neighbours.
+
+    References
+    ----------
+    .. [1] S. Bekman, "Machine learning engineering," 744d01e, 2026, maximum achievable matmul FLOPS.
+
+    Examples
+    --------
+    >>> gemm_16bit_flop_per_s(1e15, 0.8, 0.85, 1.0, 1.0, 0.8, 0.0, 1.2) / 1e12
+    680.0
+    """
+    grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
+    gain = 1.0 + tuned * (tuning_gain - 1.0)
+    sustained = gemm_ceiling_16bit * gemm_share_16bit * held_rate_share
+    return peak_16bit_flop_per_s * sustained * grown * gain
+
+
+def gemm_flop_per_s(
+    peak_flop_per_s: Numeric,
+    gemm_ceiling: Numeric,
+    precision: Numeric,
+    gemm_share_16bit: Numeric,
+    gemm_share_8bit: Numeric,
+    gemm_share_block: Numeric,
+    held_rate_share: Numeric,
+    maturity: Numeric,
+    young_gemm_share: Numeric,
+    tuned: Numeric,
+    tuning_gain: Numeric,
+) -> Numeric:
+    r"""Rate that large matrix products sustain at the precision of the run.
+
+    .. math::
+        F\, \kappa\, \eta_{prec}\, \eta_p \left[1 - (1 - \mu)(1 - \eta_{young})\right]
+        \left[1 + u (\eta_u - 1)\right]
+
+    Notes
+    -----
+    The casts that feed narrow products are counted as element-wise work.
+
+    References
+    ----------
+    .. [1] S. Bekman, "Machine learning engineering," 744d01e, 2026, maximum achievable matmul FLOPS.
+
+    Examples
+    --------
+    >>> gemm_flop_per_s(2e15, 0.7, "fp8", 0.85, 1.0, 0.9, 1.0, 1.0, 0.8, 0.0, 1.2) / 1e12
+    1400.0
+    """
+    narrow = where(equal(precision, "fp8"), gemm_share_8bit, gemm_share_block)
+    not_bf16 = where(equal(precision, "fp16"), gemm_share_16bit, narrow)
+    sustained = where(equal(precision, "bf16"), gemm_share_16bit, not_bf16)
+    grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
+    gain = 1.0 + tuned * (tuning_gain - 1.0)
+    share = gemm_ceiling * sustained * held_rate_share
+    return peak_flop_per_s * share * grown * gain
+
+
+def sustained_memory_bytes_per_s(memory_bytes_per_s: Numeric, memory_rate_share: Numeric) -> Numeric:
+    r"""Rate at which kernels stream memory.
+
+    .. math:: B_m\, \eta_m
+
+    References
+    ----------
+    .. [1] J. McCalpin, "STREAM," 1995; on accelerators 80 to 92 % of the peak is usual.
+
+    Examples
+    --------
+    >>> sustained_memory_bytes_per_s(3.35e12, 0.8) / 1e12
+    2.68
+    """
+    return memory_bytes_per_s * memory_rate_share

@@ -1,0 +1,204 @@
+"""From the stage of a pipeline to the whole optimizer step: logits, waiting, the optimizer, and their sum."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import log, maximum, where
+from factorykit.formulas.network import LN2
+from factorykit.formulas.parallelism import pipeline_idle_s
+from factorykit.typing import Numeric
+
+
+def logits_s(
+    micro_batch_tokens: Numeric,
+    embedding_parameters: Numeric,
+    vocabulary_size: Numeric,
+    mtp_layers: Numeric,
+    tensor_parallel: Numeric,
+    gemm_16bit_flop_per_s: Numeric,
+    elementwise_factor: Numeric,
+    sustained_memory_bytes_per_s: Numeric,
+) -> Numeric:
+    r"""Time of one micro-batch in the vocabulary's matrix and the loss, forward and backward.
+
+    .. math:: (1 + L_m) \left[\frac{6 T N_{emb}}{t F_{16}} + k_e \frac{10 T V}{t B_s}\right]
+
+    Notes
+    -----
+    In 16 bits also where layers run in 8. The loss reads and writes the logits in 32 bits. Prediction layers repeat it.
+
+    References
+    ----------
+    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.3.
+
+    Examples
+    --------
+    >>> round(logits_s(8192.0, 1.05e9, 128256.0, 0.0, 1.0, 7e14, 1.3, 2.7e12), 4)
+    0.0788
+    """
+    product = 6.0 * micro_batch_tokens * embedding_parameters / gemm_16bit_flop_per_s
+    loss = elementwise_factor * 10.0 * micro_batch_tokens * vocabulary_size / sustained_memory_bytes_per_s
+    return (1.0 + mtp_layers) * (product + loss) / tensor_parallel
+
+
+def logits_exposed_s(
+    logits_s: Numeric,
+    layer_s: Numeric,
+    layers: Numeric,
+    stage_layers: Numeric,
+    pipeline_parallel: Numeric,
+) -> Numeric:
+    r"""Time of the logits that adds to the pace of the pipeline.
+
+    .. math:: T_v = \max\left[T_{voc} - (p L_s - L)\, T_l,\, 0\right]
+
+    Notes
+    -----
+    With one stage the logits weigh on every micro-batch. With more, layers missing from a lighter last stage make up
+    for them.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> round(logits_exposed_s(0.05, 0.01, 126.0, 8.0, 16.0), 2)
+    0.03
+    """
+    lighter = (stage_layers * pipeline_parallel - layers) * layer_s
+    return where(pipeline_parallel > 1.0, maximum(logits_s - lighter, 0.0), logits_s)
+
+
+def stage_s(
+    stage_layers: Numeric, mtp_layers: Numeric, pipeline_parallel: Numeric, layer_s: Numeric, stage_transfer_s: Numeric
+) -> Numeric:
+    r"""Time of one micro-batch in the fullest stage.
+
+    .. math:: (L_s + L_m / p)\, T_l + T_{p2p}
+
+    Notes
+    -----
+    Prediction layers are spread over the stages, as a balanced layout does.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.
+
+    Examples
+    --------
+    >>> stage_s(8.0, 0.0, 16.0, 0.01, 0.001)
+    0.081
+    """
+    return (stage_layers + mtp_layers / pipeline_parallel) * layer_s + stage_transfer_s
+
+
+def pipeline_wait_s(
+    schedule: Numeric,
+    pipeline_parallel: Numeric,
+    virtual_stages: Numeric,
+    stage_s: Numeric,
+    recompute_share: Numeric,
+) -> Numeric:
+    r"""Idle time of a pipeline rank in one step.
+
+    .. math:: T_{idle}\!\left(F = \tfrac{T_s}{3 + \rho},\; B_s = T_s - F,\; W = F,\; F{B} = T_s\right)
+
+    Notes
+    -----
+    A backward is two forwards, three with recomputation, half of the plain two for gradients of weights.
+
+    References
+    ----------
+    .. [1] P. Qi et al., "Zero bubble pipeline parallelism," arXiv:2401.10241, 2024, section 2.
+
+    Examples
+    --------
+    >>> round(pipeline_wait_s("1f1b", 8.0, 1.0, 0.3, 0.0), 6)
+    2.1
+    """
+    forward = stage_s / (3.0 + recompute_share)
+    return pipeline_idle_s(schedule, pipeline_parallel, virtual_stages, forward, stage_s - forward, forward, stage_s)
+
+
+def optimizer_s(
+    stage_sharded_parameters: Numeric,
+    stage_replicated_parameters: Numeric,
+    stage_expert_parameters: Numeric,
+    zero_stage: Numeric,
+    data_parallel: Numeric,
+    context_parallel: Numeric,
+    expert_data_parallel: Numeric,
+    optimizer_bytes_per_parameter: Numeric,
+    sustained_memory_bytes_per_s: Numeric,
+) -> Numeric:
+    r"""Time of the update: state, gradients and weights read and written once.
+
+    .. math:: \frac{2 b_o + 6}{B_s} \left(\frac{N_s + N_r}{[d c]_{z \ge 1}} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
+
+    References
+    ----------
+    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.1.
+
+    Examples
+    --------
+    >>> round(optimizer_s(1e9, 0.0, 0.0, 0.0, 8.0, 1.0, 8.0, 12.0, 2.7e12), 4)
+    0.0111
+    """
+    dense = stage_sharded_parameters + stage_replicated_parameters
+    ranks = where(zero_stage >= 1.0, data_parallel * context_parallel, 1.0)
+    expert_ranks = where(zero_stage >= 1.0, maximum(expert_data_parallel, 1.0), 1.0)
+    moved = 2.0 * optimizer_bytes_per_parameter + 6.0
+    return moved * (dense / ranks + stage_expert_parameters / expert_ranks) / sustained_memory_bytes_per_s
+
+
+def step_s(
+    micro_batches: Numeric,
+    stage_s: Numeric,
+    logits_exposed_s: Numeric,
+    stage_layers: Numeric,
+    pipeline_wait_s: Numeric,
+    gradient_exposed_s: Numeric,
+    optimizer_s: Numeric,
+    straggler_share: Numeric,
+    accelerators: Numeric,
+    layer_update_s: Numeric,
+    step_fixed_s: Numeric,
+) -> Numeric:
+    r"""Time of one optimizer step.
+
+    .. math:: \left[m (T_s + T_v) + T_{idle} + T_{grad} + T_{opt}\right] (1 + \lambda \log_2 n) + L_s T_u + T_0
+
+    Notes
+    -----
+    The slowest of many chips sets the pace of all, hence the logarithm. Parts that sum to the step are in
+    `factorykit.formulas.step.parts`.
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
+
+    Examples
+    --------
+    >>> step_s(10.0, 0.1, 0.0, 80.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.0)
+    1.0
+    """
+    working = micro_batches * (stage_s + logits_exposed_s) + pipeline_wait_s + gradient_exposed_s + optimizer_s
+    slowed = working * (1.0 + straggler_share * log(accelerators) / LN2)
+    return slowed + stage_layers * layer_update_s + step_fixed_s
+
+
+def pipeline_bubble(pipeline_wait_s: Numeric, step_s: Numeric) -> Numeric:
+    """Idle share of the step.
+
+    .. math:: T_{idle} / T_{step}
+
+    References
+    ----------
+    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.1.
+
+    Examples
+    --------
+    >>> pipeline_bubble(1.0, 10.0)
+    0.1
+    """
+    return pipeline_wait_s / step_s
