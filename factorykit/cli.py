@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any
 import factorykit as fk
 from factorykit.borders import not_installed
 from factorykit.errors import DatasetError, FactorykitError, ScenarioError, SiteError
-from factorykit.quantities import quantity
+from factorykit.quantities import Quantity, begins_with_digit, quantity
+from factorykit.units import read
 
 if TYPE_CHECKING:
     import polars as pl
 
-EPILOG = "Every quantity is in the unit of the vocabulary: seconds, watts, bytes, FLOP, USD, fractions."
+EPILOG = (
+    "A bare number is in the unit of the vocabulary: seconds, watts, bytes, FLOP, USD, fractions; 30min names its own."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         required=True,
         metavar="QUANTITY=VALUES",
-        help="mfu=0.3,0.4 or accelerators=1024:131072:8 (eight values, evenly; on a log axis by factors); repeat",
+        help="mfu=0.3,0.4 or restart_s=1min:10min:8 (eight values, evenly; on a log axis by factors); repeat",
     )
     sweep.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
     sweep.add_argument("--out", type=Path, metavar="FILE", help="Parquet file to stream to")
@@ -160,7 +163,9 @@ def _json(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def _inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", metavar="NAME", help="start from a published run or cluster")
-    parser.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12; a rival model by name")
+    parser.add_argument(
+        "inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12 or 15.6T; a rival model by name"
+    )
 
 
 def _scenario(options: argparse.Namespace) -> fk.Scenario:
@@ -170,7 +175,7 @@ def _scenario(options: argparse.Namespace) -> fk.Scenario:
         if not equals:
             raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. tokens=15.6e12")
         quantity(name)
-        changes[name] = _value(value)
+        changes[name] = value
     return fk.preset(options.preset).replace(**changes) if options.preset else fk.Scenario(**changes)
 
 
@@ -272,12 +277,18 @@ def _axis(text: str) -> tuple[str, list[float]]:
     row = quantity(name)
     try:
         if ":" not in values:
-            return name, [float(value) for value in values.split(",")]
+            return name, [_number(row, value) for value in values.split(",")]
         low, high, count = values.split(":")
-        return name, _spaced(float(low), float(high), int(count), row.slider_scale == "log")
+        return name, _spaced(_number(row, low), _number(row, high), int(count), row.slider_scale == "log")
     except ValueError:
         sign = f"{name}=" if equals else f"{text}="
         raise ScenarioError(f"--grid {text!r} is not {sign}A,B,C or {sign}LOW:HIGH:COUNT") from None
+
+
+def _number(row: Quantity, text: str) -> float:
+    if not begins_with_digit(text):
+        raise ValueError
+    return read(row, text)
 
 
 def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float]:
@@ -334,7 +345,7 @@ def _search(options: argparse.Namespace) -> int:
     cluster: dict[str, Any] = {"sequence_length": options.sequence_length}
     for part in options.cluster.split(","):
         name, equals, text = part.partition("=")
-        cluster |= {name.strip(): _value(text.strip())} if equals else fk.preset(name.strip())
+        cluster |= {name.strip(): text.strip()} if equals else fk.preset(name.strip())
     asked = {"global_batch_size": options.global_batch_size, "objective": options.objective}
     best = fk.search(model, cluster, **asked).head(options.rows).collect()
     if best.is_empty():
@@ -355,13 +366,6 @@ def _search(options: argparse.Namespace) -> int:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _value(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _validate(options: argparse.Namespace) -> None:

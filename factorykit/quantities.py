@@ -83,17 +83,24 @@ class Quantity:
         return self.label if self.unit in ("1", "text") else f"{self.label} [{self.unit}]"
 
     def check(self, value: object) -> float | str:
-        """Return ``value`` as the model uses it, a float or a known word.
+        """Return ``value`` as the model uses it, a float or a known word; a text with a unit becomes a float.
 
         Raises
         ------
         ScenarioError
-            If it has the wrong type, is not finite, or lies outside the bounds.
+            If it has the wrong type or unit, is not finite, or lies outside the bounds.
+
+        >>> quantity("storage_write_bytes_per_s").check("500 GB/s")
+        500000000000.0
         """
         if self.is_text:
             if not isinstance(value, str) or (self.alternatives and value not in self.alternatives):
                 raise ScenarioError(f"{self.name} = {value!r} is not one of {self.bounds or 'the known names'}")
             return value
+        if isinstance(value, str) and begins_with_digit(value):
+            from factorykit.units import read
+
+            value = read(self, value)
         if not is_number(value):
             raise ScenarioError(
                 f"{self.name} = {value!r} is {type(value).__name__}, not a number; "
@@ -151,6 +158,15 @@ def is_number(value: object) -> TypeGuard[float]:
     (True, False, False)
     """
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def begins_with_digit(text: str) -> bool:
+    """Return whether a text is meant as a value: after a sign, a currency or a point perhaps, a digit comes first.
+
+    >>> begins_with_digit("70B"), begins_with_digit("$.5/h"), begins_with_digit("checkpoint_interval_daly_s")
+    (True, True, False)
+    """
+    return "0" <= text.lstrip(" +-$€£¥.")[:1] <= "9"
 
 
 def rounded(value: float, digits: int = 3) -> str:

@@ -15,7 +15,7 @@ from factorykit.formulas import arguments, catalogue
 from factorykit.quantities import vocabulary
 
 PACKAGE = Path(fk.__file__).parent
-GROUND = {"borders", "constants", "quantities", "errors", "typing"}
+GROUND = {"borders", "constants", "quantities", "errors", "typing", "units"}
 LADDER = {
     "datasets": GROUND,
     "formulas": GROUND,
@@ -51,7 +51,19 @@ def test_a_module_imports_only_from_below(path: Path) -> None:
 def test_import_loads_nothing_heavy() -> None:
     code = "import sys, factorykit as fk; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"altair", "duckdb", "ipywidgets", "jupyterlab", "numpy", "pandas", "polars", "pyarrow", "scipy", "sympy"}
+    heavy = {
+        "altair",
+        "duckdb",
+        "ipywidgets",
+        "jupyterlab",
+        "numpy",
+        "pandas",
+        "pint",
+        "polars",
+        "pyarrow",
+        "scipy",
+        "sympy",
+    }
     assert not heavy & set(loaded)
 
 

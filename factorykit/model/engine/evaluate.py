@@ -14,7 +14,7 @@ from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.chain import Step, available, chain, choice
 from factorykit.model.engine.frames import evaluate_frame
 from factorykit.model.engine.run import compute
-from factorykit.quantities import quantity
+from factorykit.quantities import begins_with_digit, quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +42,8 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     inputs
         A mapping of quantities to numbers (a dict or a Scenario), or a polars DataFrame or LazyFrame with one column
         per quantity; further columns pass through. A given quantity is used as it is, even where a formula for it
-        exists. In a mapping, the name of a rival model may stand for a number, as in ``using``.
+        exists. A number may be a text with a unit, ``"500 GB/s"`` or ``"70B"``, in columns of a DataFrame too. In a
+        mapping, the name of a rival model may stand for a number, as in ``using``.
     outputs
         One name or several; by default everything that the inputs allow.
     using
@@ -107,7 +108,7 @@ def checked(inputs: Mapping[str, Any], without: Container[str] = ()) -> tuple[di
     rivals: dict[str, str] = {}
     for name, value in ((name, value) for name, value in inputs.items() if name not in without):
         row = quantity(name)
-        if isinstance(value, str) and not row.is_text:
+        if isinstance(value, str) and not row.is_text and not begins_with_digit(value):
             rivals[name] = choice(name, value)
         else:
             values[name] = row.check(value)

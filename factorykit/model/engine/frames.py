@@ -48,8 +48,13 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
     for name in inputs:
         if quantity(name).is_text and schema[name] != pl.String:
             raise ScenarioError(f"column {name} is {schema[name]}, not text; cast it to String")
-        if not quantity(name).is_text and not schema[name].is_numeric():
-            raise ScenarioError(f"column {name} is {schema[name]}, not numeric; cast it to Float64")
+        if not quantity(name).is_text and schema[name] == pl.String and isinstance(frame, pl.DataFrame):
+            from factorykit.units import column
+
+            frame = frame.with_columns(column(frame[name], quantity(name)))
+        elif not quantity(name).is_text and not schema[name].is_numeric():
+            units = "; texts with units are read in a DataFrame: collect it" if schema[name] == pl.String else ""
+            raise ScenarioError(f"column {name} is {schema[name]}, not numeric; cast it to Float64{units}")
     floats = frame.lazy().with_columns(
         pl.col(name).cast(pl.Float64) for name in inputs if not quantity(name).is_text and schema[name] != pl.Float64
     )

@@ -86,7 +86,7 @@ def test_a_rival_model_can_be_chosen_by_name(model: str) -> None:
     assert frame["checkpoint_interval_s"][0] == pytest.approx(chosen["checkpoint_interval_s"], rel=1e-12)
 
 
-BAD_VALUES = [38.0, 0.0, -0.1, math.nan, math.inf, None, "0.4", True, 1 + 2j, [0.4]]
+BAD_VALUES = [38.0, 0.0, -0.1, math.nan, math.inf, None, "0.4 s", True, 1 + 2j, [0.4]]
 
 
 @pytest.mark.parametrize("value", BAD_VALUES, ids=repr)
@@ -166,8 +166,10 @@ def test_empty_frames_and_empty_outputs_are_refused() -> None:
 
 
 def test_a_column_of_words_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="column wall_s is String"):
-        fk.evaluate(pl.DataFrame({"wall_s": ["1"]}), "wall_days")
+    with pytest.raises(ScenarioError, match="column wall_s, row 0: wall_s = 'long' is no value"):
+        fk.evaluate(pl.DataFrame({"wall_s": ["long"]}), "wall_days")
+    with pytest.raises(ScenarioError, match="column wall_s is Boolean"):
+        fk.evaluate(pl.DataFrame({"wall_s": [True]}), "wall_days")
 
 
 def test_a_run_that_never_ends_is_infinite_and_says_why() -> None:
