@@ -2,9 +2,9 @@
 
 from factorykit.datasets.build import build
 from factorykit.datasets.catalogue import table, tables
-from factorykit.datasets.identity import identify
+from factorykit.datasets.identity import accelerator_in, identify
 from factorykit.datasets.provenance import sources
 from factorykit.datasets.public_data import connect, connectors
 from factorykit.datasets.query import sql
 
-__all__ = ["build", "connect", "connectors", "identify", "sources", "sql", "table", "tables"]
+__all__ = ["accelerator_in", "build", "connect", "connectors", "identify", "sources", "sql", "table", "tables"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.datasets.catalogue import CROISSANT, DESCRIPTOR, INCOMING, folder
 from factorykit.datasets.croissant import croissant
+from factorykit.datasets.identity import KINDS, letters
 from factorykit.errors import DatasetError, unknown
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ def _checked(origin: Path) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
     for name, frame in numbered.items():
         _check_references(origin / f"{name}.csv", columns(known[name]), frame, numbered, broken)
         _check_preferred(origin / f"{name}.csv", columns(known[name]), frame, broken)
+    _check_names(origin, numbered, broken)
     broken.raise_if_any()
     views = {name: frame["preferred"].count() for name, frame in numbered.items() if "preferred" in frame.columns}
     return {name: frame.drop(LINE) for name, frame in numbered.items()}, views
@@ -336,6 +338,23 @@ def _check_preferred(path: Path, columns: Mapping[str, Any], frame: pl.DataFrame
     for line, statement, name, source in frame.select(LINE, "statement", about, "source").drop_nulls().iter_rows():
         if statement.partition(".")[0] != f"{name}@{source}":
             broken.add(path, line, "statement", statement, f"must be {name}@{source}, or that with .2, .3, …")
+
+
+def _check_names(origin: Path, tables: Mapping[str, pl.DataFrame], broken: _Broken) -> None:
+    """Add every name that two rows give to different things, spelt alike but for what `identify` does not mind."""
+    for kind, (of, key, title) in KINDS.items():
+        claimed: dict[str, tuple[str, str]] = {}
+        for name, columns in ((of, (key, key)), (of, (title, key)), ("aliases", ("alias", "key"))):
+            if name not in tables:
+                continue
+            frame = tables[name].filter(kind=kind) if name == "aliases" else tables[name]
+            for line, said, thing in zip(frame[LINE], frame[columns[0]], frame[columns[1]], strict=True):
+                if said is None or thing is None:
+                    continue
+                first, where = claimed.setdefault(letters(kind, said), (thing, f"{name}.csv line {line}"))
+                if first != thing:
+                    rule = f"names the {kind} {thing} here and {first} in {where}; a name stands for one thing"
+                    broken.add(origin / f"{name}.csv", line, columns[0], said, rule)
 
 
 # ------------------------------------------------------------------------------------------------------- the descriptor

@@ -67,6 +67,8 @@ def test_a_broken_cell_is_named_by_file_line_column_value_and_rule(edit, copy):
         ("clusters", "the operator's own report", "", "exactly one of its statements must be preferred, not 0"),
         ("clusters", "5e7,5e8", "5e8,5e7", "must not be above power_w_high"),
         ("accelerators", "nvidia_notes", "nvidia_nodes", "nearest is 'nvidia_notes'"),
+        ("aliases", "VR200,rubin", "VR200,b200", "names the accelerator rubin here and b200 in aliases.csv line"),
+        ("aliases", "accelerator,VR200,rubin", "accelerator,RUBIN,b200", "here and rubin in accelerators.csv line"),
     ],
 )
 def test_each_kind_of_fault_is_explained(edit, table, old, new, said):

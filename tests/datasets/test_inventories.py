@@ -217,7 +217,7 @@ def test_no_value_of_the_curated_accelerators_is_lost():
         "scale_up_bw_gb_s": ("scale_up_both_directions_bytes_per_s", 1e9),
         "scale_up_domain": ("scale_up_domain", 1.0),
     }
-    words = {"launch_ym": "launch", "epoch_hardware_name": "epoch_name", "rental_gpu_ids": "rental_ids"}
+    words = {"launch_ym": "launch"}
     same = {name: name for name in ("vendor", "status", "memory_type", "confidence")}
     curated = inventory("accelerators_curated.csv")
     assert len(curated) == len(rows) == 45
@@ -227,6 +227,8 @@ def test_no_value_of_the_curated_accelerators_is_lost():
             assert row[to] == (pytest.approx(float(stated[column]) * factor) if stated[column] else None), (row, column)
         assert all(row[to] == (stated[column] or None) for column, to in (words | same).items()), row["name"]
         assert (row["note"] or "").startswith(stated["note"])
+        for name in [stated["epoch_hardware_name"], *stated["rental_gpu_ids"].split("; ")]:
+            assert not name or data.identify("accelerator", name) == row["accelerator"]
 
 
 def test_counts_of_the_llama_3_paper_are_those_of_its_table():

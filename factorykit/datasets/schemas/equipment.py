@@ -37,9 +37,6 @@ class Accelerators(Sourced):
         description="further sources that were compared, keys separated by '; '",
         metadata={"references": "sources.source", "separator": "; "},
     )
-    epoch_name = text("name in Epoch AI's data on machine learning hardware")
-    rental_ids = text("names in the rental prices of gpurentalprices.com, separated by '; '")
-    also_called = text("other names of the same chip, separated by '; '")
 
 
 class AcceleratorStatements(Stated):

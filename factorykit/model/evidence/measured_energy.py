@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.errors import ScenarioError, unknown
+from factorykit.errors import ScenarioError, UnknownName, unknown
 from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
-from factorykit.model.supply.chips import chips, find
+from factorykit.model.supply.chips import chips
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -141,7 +141,10 @@ def _frame(rows: Any) -> pl.DataFrame:
 
 
 def _chip(hardware: str | None) -> str | None:
-    return find(hardware) if hardware else None
+    try:
+        return datasets.accelerator_in(hardware or "")
+    except UnknownName:
+        return None
 
 
 def _chip_column(frame: pl.DataFrame, column: str, name: str) -> pl.Series:

@@ -14,10 +14,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.errors import FactorykitError, ScenarioError, UnknownName
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.rules import COMPUTED, check
-from factorykit.model.supply.chips import chips, find, specification
+from factorykit.model.supply.chips import chips, specification
 from factorykit.model.supply.fitted import constants
 from factorykit.quantities import quantity, vocabulary
 
@@ -152,11 +152,9 @@ def _precision(stated: str | None, assumed: list[str]) -> str:
 
 
 def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
-    hardware = row["hardware"]
-    key = find(hardware) if hardware else None
-    if key is None:
-        raise _Unpredictable(f"hardware {hardware!r} is no accelerator of the table")
+    hardware = row["hardware"] or ""
     try:
+        key = datasets.accelerator_in(hardware)
         chip: dict[str, Any] = dict(specification(key, precision))
     except FactorykitError as error:
         raise _Unpredictable(str(error)) from None
@@ -327,9 +325,8 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     On TPUs, and where a row tells its sharding, weights are sharded and models left whole.
     """
-    key = find(row.get("hardware") or "")
     stated = any(row.get(name) not in (None, "") for name in ("tp", "pp", "sharding"))
-    if stated or key is None or chips()[key]["kind"] == "TPU":
+    if stated or not _laid_out(row.get("hardware") or ""):
         return _scenarios(row, [])
     found, reasons = [], []
     for ways, stages, spread in itertools.product(TENSOR_WAYS, PIPELINE_STAGES, _expert_ways(row)):
@@ -340,6 +337,14 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not found:
         raise reasons[0]
     return found
+
+
+def _laid_out(hardware: str) -> bool:
+    """Return whether models are split over the chips a text names by tensor, pipeline and expert."""
+    try:
+        return chips()[datasets.accelerator_in(hardware)]["kind"] != "TPU"
+    except UnknownName:
+        return False
 
 
 def _expert_ways(row: Mapping[str, Any]) -> list[float]:

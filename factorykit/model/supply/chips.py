@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -72,9 +72,9 @@ def evidence() -> Mapping[str, frozenset[str]]:
     rows = datasets.table("training_runs").select("hardware", "group", "kind", "layers").collect()
     seen: dict[str, set[str]] = {}
     for hardware, group, kind, layers in rows.iter_rows():
-        chip = find(hardware) if hardware else None
-        if chip and layers and kind in ("throughput", "mlperf"):
-            seen.setdefault(chip, set()).add(group.partition("-")[0])
+        if hardware and layers and kind in ("throughput", "mlperf"):
+            with suppress(UnknownName):
+                seen.setdefault(datasets.accelerator_in(hardware), set()).add(group.partition("-")[0])
     return MappingProxyType({chip: frozenset(families) for chip, families in seen.items()})
 
 
@@ -83,62 +83,6 @@ def _first_launch(chip: Mapping[str, Any]) -> float:
     kin = [row for row in chips().values() if row["generation"] and row["generation"] == chip["generation"]] or [chip]
     launch = min(row["launch"] or "2026-01" for row in kin)
     return float(launch[:4]) + (float(launch[5:7] or "07") - 1.0) / 12.0
-
-
-def _compact(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-@cache
-def _aliases() -> tuple[tuple[str, str], ...]:
-    """Return pairs of a compact name and an accelerator, longest names first, then in the order of the table."""
-    found: dict[str, str] = {}
-    for key, row in chips().items():
-        written = [key, row["name"], *(row["also_called"] or "").split(";"), *(row["epoch_name"] or "").split(";")]
-        for name in filter(None, map(_compact, written)):
-            found.setdefault(name, key)
-    for key, row in chips().items():
-        words = key.split("_")
-        chip = "".join(words[:2]) if words[0] in ("tpu",) else words[0]
-        variants = [other for other in chips() if other.split("_")[0] == words[0]]
-        preferred = next((other for other in variants if "sxm" in other and "80gb" in other), variants[0])
-        if re.search(r"\d", chip):
-            found.setdefault(chip, key if words[0] == "tpu" else preferred)
-        for nickname in re.findall(r"\(([A-Za-z]+)\)", row["name"]):
-            found.setdefault(nickname.lower(), key)
-    return tuple(sorted(found.items(), key=lambda pair: -len(pair[0])))
-
-
-def _is_whole(name: str, text: str) -> bool:
-    """Return whether a compact name stands in a text and no digit continues its number."""
-    return re.search(r"[^a-z0-9]*".join(name) + (r"(?!\d)" if name[-1].isdigit() else ""), text.lower()) is not None
-
-
-@cache
-def find(text: str) -> str | None:
-    """Return the accelerator that a text means, or None.
-
-    The longest known name within the text counts, its number being whole; memory and form factor choose among parts of
-    one chip.
-
-    >>> find("A100-40GB SXM"), find("TPUv6e (Trillium)"), find("GB200"), find("RTX A1000")
-    ('a100_sxm_40gb', 'tpu_v6e', 'gb200', None)
-    """
-    wanted = _compact(text)
-    match = next((key for name, key in _aliases() if name in wanted and _is_whole(name, text)), None)
-    if match is None:
-        return None
-    parts = [key for key in chips() if key.split("_")[0] == match.split("_")[0]]
-    if match.startswith("tpu") or len(parts) == 1:
-        return match
-    memory = re.search(r"(\d+) ?GB", text)
-    form = next((word for word in ("pcie", "nvl", "sxm") if word in wanted), "sxm")
-
-    def likeness(key: str) -> tuple[bool, bool, bool]:
-        size = bool(memory) and chips()[key]["memory_bytes"] == float(memory[1]) * 1e9  # type: ignore[index]
-        return (form in key, size, key == match)
-
-    return max(parts, key=likeness)
 
 
 def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]:
@@ -154,9 +98,7 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
     >>> round(specification("h100_sxm", "fp8")["gemm_ceiling"], 3)
     0.709
     """
-    row = chips().get(accelerator) or chips().get(find(accelerator) or "")
-    if row is None:
-        raise UnknownName(unknown("accelerator", accelerator, chips()))
+    row = chips().get(accelerator) or chips()[datasets.accelerator_in(accelerator)]
     sixteen = row["peak_bf16_flop_per_s"]
     peak = row[FEW_BITS[precision]] if precision in FEW_BITS else sixteen
     if not sixteen or not peak:
