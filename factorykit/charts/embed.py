@@ -44,7 +44,7 @@ def html(payload: Mapping[str, Any]) -> str:
         f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{still(whole(payload, spec))}">'
         for spec in payload["specs"]
     )
-    data = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    data = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
         f'<div class="factorykit-chart">\n{stills}\n</div>\n'
         f'<script type="application/json">{data}</script>\n<script>{BOOT}</script>'

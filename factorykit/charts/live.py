@@ -21,7 +21,7 @@ from factorykit.charts.embed import html, summary_lines
 from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
 from factorykit.errors import MissingQuantity, UnknownName, unknown
-from factorykit.formulas.terms import Symbol, as_vega
+from factorykit.formulas.terms import Symbol, as_vega, vega_literal
 from factorykit.model.engine import rules
 from factorykit.model.engine.chain import available, chain, leaves
 from factorykit.model.engine.evaluate import evaluate
@@ -333,7 +333,9 @@ class Live:
             if conditions and name not in self.parameters:
                 text = f"({' && '.join(conditions.values())} ? {text} : '–')"
             texts.append({"name": f"{name}_text", "expr": text})
-        verdicts = "".join(f"!({holds}) ? {rule + ', and here not'!r} : " for rule, holds in conditions.items())
+        verdicts = "".join(
+            f"!({holds}) ? {vega_literal(f'{rule}, and here not')} : " for rule, holds in conditions.items()
+        )
         return [*texts, {"name": "broken_rule", "expr": f"{verdicts}''"}]
 
     def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
@@ -348,7 +350,7 @@ class Live:
 
     def _given(self, have: Mapping[str, str], case: Case) -> dict[str, str]:
         kept = {name: value for name, value in have.items() if name not in case.using}
-        return kept | {name: repr(value) for name, value in {**self._words, **case.given}.items()}
+        return kept | {name: vega_literal(value) for name, value in {**self._words, **case.given}.items()}
 
     def _doubts(self) -> list[str]:
         names = [f"{quantity(name).label} {100 * spread:g} % lower or higher" for name, spread in self.band.items()]
@@ -446,7 +448,7 @@ class Live:
         first = 0 if self.curves[0].label else 1
         scale = {"domain": labels, "range": list(PALETTE[first : first + len(labels)])}
         color = {"field": "case", "type": "nominal", "scale": scale, "legend": {"symbolOpacity": 1}}
-        return [{"calculate": repr(case.label), "as": "case"}], {"color": color}
+        return [{"calculate": vega_literal(case.label), "as": "case"}], {"color": color}
 
     def _marks(self, marks: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
         *rivals, now = marks

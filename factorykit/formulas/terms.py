@@ -5,6 +5,8 @@ The term keeps the order in which the formula is written, so that the methods pa
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -280,6 +282,18 @@ VEGA_CALLS: dict[str, str] = {
 }
 
 
+def vega_literal(value: float | str) -> str:
+    r"""Return a number or a word as a Vega expression has it.
+
+    >>> vega_literal("the owner's"), vega_literal(-0.5), vega_literal(float("inf"))
+    ('"the owner\'s"', '(-0.5)', '(1 / 0)')
+    """
+    if isinstance(value, float) and math.isinf(value):
+        return "(1 / 0)" if value > 0 else "(-1 / 0)"
+    text = json.dumps(value)
+    return f"({text})" if text.startswith("-") else text
+
+
 def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None = None) -> str:
     """Return the term as a Vega expression.
 
@@ -289,9 +303,9 @@ def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None 
 
     def leaf(node: Term) -> str:
         if isinstance(node, Number):
-            return repr(node.value) if node.value >= 0 else f"({node.value!r})"
+            return vega_literal(node.value)
         if isinstance(node, Word):
-            return repr(node.text)
+            return vega_literal(node.text)
         name = node.name  # type: ignore[attr-defined]
         if callable(fields):
             return fields(name)
@@ -328,6 +342,12 @@ LATEX_OPERATORS = {
 }
 
 
+LATEX_TEXT = str.maketrans(
+    {sign: rf"\{sign}" for sign in "{}$&#%_"}
+    | {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+)
+
+
 def symbol_latex(name: str) -> str:
     r"""Return the symbol of a quantity, letters of more than one upright; a step's own name stands for itself.
 
@@ -336,10 +356,14 @@ def symbol_latex(name: str) -> str:
     """
     row = vocabulary().get(name)
     if row and not row.symbol:
-        return rf"\text{{{row.label}}}"
+        return _latex_text(row.label)
     base, _, sub = (row.symbol if row else name).partition("_")
     upright = [part if len(part) == 1 or part.startswith("\\") else rf"\mathrm{{{part}}}" for part in (base, sub)]
     return f"{upright[0]}_{{{upright[1]}}}" if sub else upright[0]
+
+
+def _latex_text(text: str) -> str:
+    return rf"\text{{{text.translate(LATEX_TEXT)}}}"
 
 
 def _latex_number(value: float) -> str:
@@ -360,7 +384,7 @@ def as_latex(root: Term) -> str:
         case Number(value=value):
             return _latex_number(value)
         case Word(text=text):
-            return rf"\text{{{text}}}"
+            return _latex_text(text)
         case Symbol(name=name):
             return symbol_latex(name)
         case Negative(of=of):

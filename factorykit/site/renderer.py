@@ -96,13 +96,14 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
     with ThreadPoolExecutor(max_workers=2) as pool:
         done = list(pool.map(lambda page: _convert(project, page, cache), project.pages))
     out.mkdir(parents=True, exist_ok=True)
+    titles = {str(page.source): _plain(title) for page, (title, *_) in zip(project.pages, done, strict=True)}
     search: list[list[str]] = []
     for page, (title, description, footer, toc, body, draft, _) in zip(project.pages, done, strict=True):
         text = _template().render(
             page=page, site=project.website, body=body, toc=toc, title=title, description=description, footer=footer,
             header=_header(project, page), styles=_styles(project, page), root=_root(page),
             toc_title=project.html.get("toc-title", "On this page"), language=project.config.get("lang", "en"),
-            **_navigation(project, page),
+            **_navigation(project, page, titles),
         )  # fmt: skip
         target = out / page.href
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +112,7 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
             (target.parent / name).parent.mkdir(exist_ok=True)
             (target.parent / name).write_bytes(data)
         _copy_referenced(root, out, page, text)
-        search += _Sections.of(body, page.href, _plain(title))
+        search += _Sections.of(body, page.href, titles[str(page.source)])
     _copy_assets(project, out)
     (out / "site_libs" / "search.js").write_text(
         f"window.siteSearch = {json.dumps(search, ensure_ascii=False)};\n", "utf-8"
@@ -311,9 +312,8 @@ def _relative(page: Page, href: str) -> str:
     return posixpath.relpath(path, str(page.source.parent)) + mark + rest
 
 
-def _entries(project: Project, items: Any) -> Iterator[dict[str, Any]]:
+def _entries(project: Project, titles: dict[str, str], items: Any) -> Iterator[dict[str, Any]]:
     """Yield the entries of a navbar or sidebar: text and href, or text and the entries below it."""
-    titles = {str(page.source): page.title for page in project.pages}
     if items == "auto":
         items = [path for path in titles if path != "index.qmd"]
     elif isinstance(items, str):
@@ -324,18 +324,18 @@ def _entries(project: Project, items: Any) -> Iterator[dict[str, Any]]:
         if "section" in item or "menu" in item:
             yield {
                 "text": item.get("section") or item.get("text"),
-                "below": [*_entries(project, item.get("contents") or item.get("menu"))],
+                "below": [*_entries(project, titles, item.get("contents") or item.get("menu"))],
             }
         elif "auto" in item:
-            yield from _entries(project, item["auto"])
+            yield from _entries(project, titles, item["auto"])
         elif "contents" in item:
-            yield from _entries(project, item["contents"])
+            yield from _entries(project, titles, item["contents"])
         else:
             href = str(item.get("href") or item.get("file") or "")
             yield {"text": item.get("text") or titles.get(href.removeprefix("/"), href), "href": href}
 
 
-def _navigation(project: Project, page: Page) -> dict[str, Any]:
+def _navigation(project: Project, page: Page, titles: dict[str, str]) -> dict[str, Any]:
     navbar = project.website.get("navbar") or {}
     sidebar = project.website.get("sidebar") or {}
 
@@ -355,12 +355,14 @@ def _navigation(project: Project, page: Page) -> dict[str, Any]:
         for entry in entries:
             yield from flat(entry["below"]) if "below" in entry else [entry]
 
-    side = placed([*_entries(project, sidebar.get("contents"))])
+    side = placed([*_entries(project, titles, sidebar.get("contents"))])
     order = [*flat(side)]
     here = next((place for place, entry in enumerate(order) if entry["here"]), None)
     arrows = project.website.get("page-navigation") and here is not None
     return {
-        "navbar": placed([*_entries(project, navbar.get("left")), *_entries(project, navbar.get("right"))]),
+        "navbar": placed(
+            [*_entries(project, titles, navbar.get("left")), *_entries(project, titles, navbar.get("right"))]
+        ),
         "logo": _relative(page, navbar["logo"]) if navbar.get("logo") else "",
         "icon": _relative(page, project.website["favicon"]) if project.website.get("favicon") else "",
         "sidebar": side if page.meta.get("sidebar") is not False else [],

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from factorykit.quantities import Quantity
-from factorykit.site.pages.markdown import dashed, escaped, front, linked
+from factorykit.site.pages import markdown
+from factorykit.site.pages.markdown import Marked, code, code_block, dashed, escaped, front, heading, link, linked
 from factorykit.site.pages.methods import formula_link
 
 TONES = {
@@ -40,13 +41,15 @@ def audit_pages(data: Path) -> dict[str, str]:
     sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
     documents = rows["document"].unique(maintain_order=True).to_list()
     counts = rows.group_by("document", "verdict").len()
-    table_rows = [
-        f"| [{escaped(_short(sources[name]))}]({_page(name)}.qmd) "
-        + "".join(f"| {_count(counts, name, verdict)} " for verdict in VERDICTS)
-        + f"| {rows.filter(pl.col('document') == name).height} |"
+    verdicts = [
+        [
+            link(_short(sources[name]), _page(name)),
+            *(_count(counts, name, verdict) for verdict in VERDICTS),
+            rows.filter(pl.col("document") == name).height,
+        ]
         for name in documents
     ]
-    every = "".join(f"| {rows.filter(pl.col('verdict') == verdict).height} " for verdict in VERDICTS)
+    every = ["All", *(rows.filter(pl.col("verdict") == verdict).height for verdict in VERDICTS), rows.height]
     worst = (
         rows.filter(pl.col("ratio") > 0, ~pl.col("verdict").is_in(["agrees", "rounding"]))
         .sort(pl.col("ratio").log().abs(), descending=True, maintain_order=True)
@@ -63,22 +66,21 @@ def audit_pages(data: Path) -> dict[str, str]:
         "[claims](data-audit.qmd#table-claims), [facts](data-audit.qmd#table-facts) and "
         "[conflicts](data-audit.qmd#table-conflicts) hold "
         "what goes in.",
-        "## Verdicts by document {#sec-verdicts}",
-        "\n".join(
-            [
-                f"| Document | {' | '.join(verdict.capitalize() for verdict in VERDICTS)} | All |",
-                f"|{'-' * 40}|{'-------:|' * (len(VERDICTS) + 1)}",
-                *table_rows,
-                f"| All {every}| {rows.height} |",
-            ]
+        heading("Verdicts by document", "sec-verdicts"),
+        markdown.table(
+            [("Document", "-" * 40), *((verdict.capitalize(), "-------:") for verdict in (*VERDICTS, "all"))],
+            [*verdicts, every],
         ),
-        f"## The {WORST} claims that are farthest off {{#sec-worst}}",
-        "\n".join(
+        heading(f"The {WORST} claims that are farthest off", "sec-worst"),
+        markdown.table(
             [
-                "| Claim | Printed | Recomputed | Ratio | Verdict |",
-                f"|{'-' * 40}|{'-' * 20}|{'-' * 16}|{'-' * 8}:|{'-' * 12}|",
-                *[_worst_row(row) for row in worst.to_dicts()],
-            ]
+                ("Claim", "-" * 40),
+                ("Printed", "-" * 20),
+                ("Recomputed", "-" * 16),
+                ("Ratio", "-" * 8 + ":"),
+                ("Verdict", "-" * 12),
+            ],
+            [_worst_row(row) for row in worst.to_dicts()],
         ),
     ]
     pages = {"audit": "\n\n".join(overview) + "\n"}
@@ -102,7 +104,7 @@ def _document_page(
     parts = [
         front(f"Audit: {_short(document).lower()}", "Every claim of one document, its recipe unfolded."),
         f"{escaped(document['title'])}. {len(rows)} claims in the order of the text; the locator is a line of "
-        f"`{document['file']}`. [All documents](audit.qmd).",
+        f"{code(document['file'])}. [All documents](audit.qmd).",
     ]
     for row in rows:
         recipe = cells[row["claim"]]["recipe"]
@@ -114,21 +116,17 @@ def _document_page(
 def _claim(row: dict[str, Any], used: Iterable[Any], sources: dict[str, dict[str, Any]]) -> str:
     verdict = row["verdict"] or "recipe fails"
     ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
-    title = f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}".replace('"', "'")
-    lines = [
-        f":::: {{#{dashed(row['claim'])}}}",
-        f'::: {{.callout-{TONES.get(verdict, "important")} collapse="true" title="{title}"}}',
+    recipe = row["recipe"] and textwrap.fill(row["recipe"], 96, break_long_words=False, break_on_hyphens=False)
+    said = markdown.callout(
+        TONES.get(verdict, "important"),
+        f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}",
         escaped(row["why"]),
         f"Stated in {escaped(row['locator'])}: {_stated(row)}. {_recomputed(row)}",
-    ]
-    if row["recipe"]:
-        lines.append(f"```\n{textwrap.fill(row['recipe'], 96, break_long_words=False, break_on_hyphens=False)}\n```")
-    listed = [f"- {_used(part, sources)}" for part in used if part.kind != "constant"]
-    if listed:
-        lines.append("\n".join(listed))
-    if row["superseded_by"]:
-        lines.append(f"Superseded by {_source(sources[row['superseded_by']])}.")
-    return "\n\n".join([*lines, ":::", "::::"])
+        code_block(recipe) if recipe else "",
+        "\n".join(f"- {_used(part, sources)}" for part in used if part.kind != "constant"),
+        f"Superseded by {_source(sources[row['superseded_by']])}." if row["superseded_by"] else "",
+    )
+    return f":::: {{#{dashed(row['claim'])}}}\n\n{said}\n\n::::"
 
 
 def _used(part: Any, sources: dict[str, dict[str, Any]]) -> str:
@@ -137,16 +135,15 @@ def _used(part: Any, sources: dict[str, dict[str, Any]]) -> str:
         return f"{formula_link(part.key)}: {value}"
     if part.kind == "claim":
         document, _, _ = part.key.partition("_")
-        return f"claim [{part.key}](audit-seed-{document[1:]}.qmd#{dashed(part.key)}): {value}"
+        return f"claim {link(part.key, f'audit-seed-{dashed(document[1:])}', dashed(part.key))}: {value}"
     said = f", {_source(sources[part.source])}" if part.source else ""
-    return f"`{part.text}` = {value}{said}"
+    return f"{code(part.text)} = {value}{said}"
 
 
-def _worst_row(row: dict[str, Any]) -> str:
-    name = escaped(f"{row['subject']}, {row['claimed']}")
-    link = f"[{name}]({_page(row['document'])}.qmd#{dashed(row['claim'])})"
+def _worst_row(row: dict[str, Any]) -> list[object]:
+    name = link(f"{row['subject']}, {row['claimed']}", _page(row["document"]), dashed(row["claim"]))
     found = _amount(row["recomputed"], row["unit"])
-    return f"| {link} | {escaped(row['printed'])} | {found} | {_ratio(row['ratio'])} | {row['verdict']} |"
+    return [name, row["printed"], found, _ratio(row["ratio"]), row["verdict"]]
 
 
 def _stated(row: dict[str, Any]) -> str:
@@ -170,10 +167,10 @@ def _recomputed(row: dict[str, Any]) -> str:
     )
 
 
-def _amount(value: float, unit: str) -> str:
+def _amount(value: float, unit: str) -> Marked:
     unit, rest = ("byte", "/d") if unit == "byte/d" else (unit or "1", "")
     row = Quantity("", unit, "", "", "", "", "", None, None, None, "", "", 1.0)
-    return escaped(row.text(value, digits=4)) + rest
+    return escaped(row.text(value, digits=4) + rest)
 
 
 def _ratio(value: float) -> str:
@@ -195,5 +192,5 @@ def _page(document: str) -> str:
     return f"audit-{dashed(document)}"
 
 
-def _source(row: dict[str, Any]) -> str:
+def _source(row: dict[str, Any]) -> Marked:
     return linked(row["title"], row["url"])

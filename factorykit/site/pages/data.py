@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from factorykit.errors import SiteError
-from factorykit.site.pages.markdown import dashed, escaped, front, linked
+from factorykit.site.pages.markdown import callout, code, dashed, escaped, front, heading, link, linked, table
 
 
 def data_pages(data: Path, downloads: Path) -> dict[str, str]:
@@ -37,13 +37,13 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
         escaped(package.get("description", "")),
         "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them: "
         f"columns, units, keys, sources, licences and hashes.{also if croissant.is_file() else ''} "
-        f"Version {package.get('version', '')}.",
+        f"Version {escaped(package.get('version', ''))}.",
     ]
     pages = {"data": ""}
     for subject in package["subjects"]:
-        name, said = subject["name"], escaped(subject["description"])
-        tables = [each for each in package["resources"] if each["subject"] == name]
-        overview += [f"## [{name.capitalize()}](data-{name}.qmd) {{#sec-{name}}}", said, _contents(tables)]
+        name, said = dashed(subject["name"]), escaped(subject["description"])
+        tables = [each for each in package["resources"] if each["subject"] == subject["name"]]
+        overview += [heading(link(name.capitalize(), f"data-{name}"), f"sec-{name}"), said, _contents(tables)]
         parts = [front(f"Tables: {name}", subject["description"])]
         parts += [_table(resource, data, downloads) for resource in tables]
         pages[f"data-{name}"] = "\n\n".join([*parts, "[All tables](data.qmd)."]) + "\n"
@@ -52,14 +52,13 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
 
 def _contents(resources: Sequence[dict[str, Any]]) -> str:
     """Return the list of tables, each with what a row is and a link to its columns."""
-    head = ["| Table | Rows | A row is |", f"|{'-' * 26}|{'-' * 6}:|{'-' * 60}|"]
     rows = []
     for each in resources:
         name, said = each["name"], " ".join(str(each.get("description", "")).split())
         first = re.split(r"(?<=\.) ", said, maxsplit=1)[0].removeprefix("A row is ")
-        link = f"[{escaped(each.get('title') or name)}](data-{each['subject']}.qmd#table-{dashed(name)})"
-        rows.append(f"| {link} | {each.get('rows', '')} | {escaped(first)} |")
-    return "\n".join([*head, *rows]) if rows else ""
+        place = link(each.get("title") or name, f"data-{dashed(each['subject'])}", f"table-{dashed(name)}")
+        rows.append((place, each.get("rows", ""), first))
+    return table([("Table", "-" * 26), ("Rows", "-" * 6 + ":"), ("A row is", "-" * 60)], rows) if rows else ""
 
 
 def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
@@ -80,23 +79,20 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
         f"[{kind} ({_size(downloads / f'{name}.{end}')})](downloads/{name}.{end})"
         for kind, end in (("Parquet", "parquet"), ("CSV", "csv"), ("JSON", "json"))
     )
-    fields = resource.get("schema", {}).get("fields", ())
     rows = [
-        f"| `{field['name']}` | {field.get('unit') or ''} | {field.get('type', '')} "
-        f"| {escaped(' '.join(str(field.get('description', '')).split()))} |"
-        for field in fields
+        (code(field["name"]), field.get("unit") or "", field.get("type", ""), field.get("description", ""))
+        for field in resource.get("schema", {}).get("fields", ())
     ]
-    head = ["| Column | Unit | Type | Meaning |", f"|{'-' * 28}|{'-' * 9}|{'-' * 9}|{'-' * 54}|"]
+    columns = [("Column", "-" * 28), ("Unit", "-" * 9), ("Type", "-" * 9), ("Meaning", "-" * 54)]
+    said = escaped(resource.get("description", ""))
     return "\n\n".join(
         part
         for part in [
-            f"## {title} {{#table-{dashed(name)}}}",
-            f"`{name}`: {frame.height} rows, {frame.width} columns. {escaped(resource.get('description', ''))}",
+            heading(title, f"table-{dashed(name)}"),
+            f"{code(name)}: {frame.height} rows, {frame.width} columns. {said}",
             f"::: {{.fk-downloads}}\n{links}\n:::",
             _licences(resource),
-            f'::: {{.callout-note collapse="true" title="{len(rows)} columns"}}\n\n'
-            + "\n".join([*head, *rows])
-            + "\n\n:::",
+            callout("note", f"{len(rows)} columns", table(columns, rows)),
             _sources(resource),
         ]
         if part
@@ -113,9 +109,7 @@ def _licences(resource: dict[str, Any]) -> str:
 
 def _sources(resource: dict[str, Any]) -> str:
     rows = [f"- {linked(source.get('title', ''), source.get('path'))}" for source in resource.get("sources", ())]
-    if not rows:
-        return ""
-    return "\n".join([f'::: {{.callout-note collapse="true" title="{len(rows)} sources"}}', *rows, ":::"])
+    return callout("note", f"{len(rows)} sources", "\n".join(rows)) if rows else ""
 
 
 def _size(file: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from factorykit.formulas import TOPICS, arguments, catalogue, topic
 from factorykit.formulas.terms import as_latex, steps, symbol_latex, trace
 from factorykit.quantities import Quantity, quantity
-from factorykit.site.pages.markdown import dashed, escaped, front
+from factorykit.site.pages.markdown import Marked, callout, code, dashed, escaped, front, heading, link, math
 
 MATH_ROLE = re.compile(r":math:`([^`]+)`")
 WIDE = 40
@@ -131,7 +131,7 @@ def methods_pages(keys: dict[str, str]) -> dict[str, str]:
         formulas = [formula for formula in catalogue().values() if formula.__module__ == module.__name__]
         title, page = topic_title(topic(formulas[0])), _page(topic(formulas[0]))
         listed = ", ".join(f"[{formula_link(formula.__name__)}]{{#{dashed(formula.__name__)}}}" for formula in formulas)
-        overview.append(f"## [{title}]({page}.qmd) {{#sec-{page.removeprefix('methods-')}}}")
+        overview.append(heading(link(title, page), f"sec-{page.removeprefix('methods-')}"))
         overview.append(f"{first}\n\n::: {{.fk-meta}}\n{listed}.\n:::")
         parts = [front(title, " ".join(first.split())), more, *(_method(each, keys, users) for each in formulas)]
         parts.append("[All topics](methods.qmd).")
@@ -152,10 +152,9 @@ def _page(topic: str) -> str:
     return f"methods-{dashed(topic)}"
 
 
-def formula_link(name: str, text: str = "") -> str:
+def formula_link(name: str, text: str = "") -> Marked:
     """Return a link to where a formula stands, under its label or ``text``."""
-    page = _page(topic(catalogue()[name]))
-    return f"[{text or escaped(quantity(name).label)}]({page}.qmd#{dashed(name)})"
+    return link(text or quantity(name).label, _page(topic(catalogue()[name])), dashed(name))
 
 
 def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, list[str]]) -> str:
@@ -164,17 +163,13 @@ def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, 
     summary, stated = _summary(formula)
     lines = equations(formula)
     label = f"{{#eq-{dashed(name)}}}"
-    parts = [f"## {row.label} {{#{dashed(name)}}}", f"`{name}` [{row.unit}]. {summary}"]
+    parts = [heading(row.label, dashed(name)), f"{code(name)} \\[{escaped(row.unit)}\\]. {summary}"]
     if len(lines) == 1:
         parts.append(f"$$ {lines[0]} $$ {label}")
     else:
         computed = " \\\\\n".join(line.replace(" = ", " &= ", 1) for line in lines)
-        parts += [
-            f"$$ {_lines(stated)} $$ {label}",
-            '::: {.callout-note collapse="true" title="As it is computed, step by step"}',
-            f"$$ \\begin{{aligned}}\n{computed}\n\\end{{aligned}} $$",
-            ":::",
-        ]
+        aligned = f"$$ \\begin{{aligned}}\n{computed}\n\\end{{aligned}} $$"
+        parts += [f"$$ {_lines(stated)} $$ {label}", callout("note", "As it is computed, step by step", aligned)]
     parts.append(f"with {'; '.join(_where(quantity(argument)) for argument in arguments(formula))}.")
     parts.append(_markdown(sections.get("Notes", "")))
     if sections.get("Examples"):
@@ -192,10 +187,11 @@ def _lines(equation: str) -> str:
 
 
 def _where(row: Quantity) -> str:
-    unit = "" if row.unit in ("1", "text") else f" [{row.unit}]"
+    unit = "" if row.unit in ("1", "text") else f" \\[{escaped(row.unit)}\\]"
     first = row.label.split()[0]
     label = row.label[0].lower() + row.label[1:] if first[1:].islower() else row.label
-    return f"[${symbol_latex(row.name)}$ {label}](vocabulary.qmd#{dashed(row.name)}){unit}"
+    named = Marked(f"{math(symbol_latex(row.name))} {escaped(label)}")
+    return f"{link(named, 'vocabulary', dashed(row.name))}{unit}"
 
 
 def _example(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from factorykit.formulas import catalogue, topic
 from factorykit.formulas.terms import symbol_latex
 from factorykit.quantities import Quantity, vocabulary
-from factorykit.site.pages.markdown import dashed, escaped, front
+from factorykit.site.pages.markdown import Marked, code, dashed, escaped, front, heading, math, table
 from factorykit.site.pages.methods import formula_link, topic_title, users_of_quantities
 
 
@@ -30,24 +30,26 @@ def vocabulary_page() -> str:
     for word, rows in groups.items():
         if rows:
             title = "Model, parallelism and hardware" if word == "other" else topic_title(word)
-            parts.append(f"## {title} {{#{word.replace('.', '-')}}}\n\n{_vocabulary_table(rows, users)}")
+            parts += [heading(title, dashed(word)), f"::: {{.fk-quantities}}\n{_vocabulary_table(rows, users)}\n:::"]
     return "\n\n".join(parts) + "\n"
 
 
-def _vocabulary_table(rows: Iterable[Quantity], users: dict[str, list[str]]) -> str:
-    lines = [
-        "| Quantity | Symbol | Unit | Bounds | Meaning |",
-        f"|{'-' * 24}|{'-' * 10}|{'-' * 9}|{'-' * 11}|{'-' * 46}|",
+def _vocabulary_table(rows: Iterable[Quantity], users: dict[str, list[str]]) -> Marked:
+    columns = {"Quantity": 24, "Symbol": 10, "Unit": 9, "Bounds": 11, "Meaning": 46}
+    return table([(name, "-" * wide) for name, wide in columns.items()], [_vocabulary_row(row, users) for row in rows])
+
+
+def _vocabulary_row(row: Quantity, users: dict[str, list[str]]) -> list[str]:
+    links = [formula_link(row.name, "computed")] if row.name in catalogue() else ["given"]
+    using = ", ".join(formula_link(user) for user in users.get(row.name, ()))
+    links += [f"used by {using}"] if using else []
+    return [
+        Marked(f"[[{escaped(row.label)}]{{.fk-name}} {code(row.name)}]{{#{dashed(row.name)}}}"),
+        math(symbol_latex(row.name)) if row.symbol else "",
+        _unit(row),
+        _bounds(row),
+        Marked(f"{escaped(row.meaning)} [{'; '.join(links)}]{{.fk-uses}}"),
     ]
-    for row in rows:
-        anchor = f"[[{row.label}]{{.fk-name}} `{row.name}`]{{#{dashed(row.name)}}}"
-        symbol = f"${symbol_latex(row.name)}$" if row.symbol else ""
-        links = [formula_link(row.name, "computed")] if row.name in catalogue() else ["given"]
-        using = ", ".join(formula_link(user) for user in users.get(row.name, ()))
-        links += [f"used by {using}"] if using else []
-        meaning = f"{escaped(row.meaning)} [{'; '.join(links)}]{{.fk-uses}}"
-        lines.append(f"| {anchor} | {symbol} | {_unit(row)} | {_bounds(row)} | {meaning} |")
-    return "::: {.fk-quantities}\n" + "\n".join(lines) + "\n:::"
 
 
 def _unit(row: Quantity) -> str:
@@ -57,4 +59,4 @@ def _unit(row: Quantity) -> str:
 def _bounds(row: Quantity) -> str:
     if row.is_text:
         return ", ".join(row.alternatives)
-    return escaped(row.bounds).replace("inf", "∞")
+    return row.bounds.replace("inf", "∞")
