@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import factorykit
-from factorykit.errors import DatasetError, UnknownName, unknown
+from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +23,19 @@ CROISSANT: Final = "croissant.json"
 INCOMING: Final = ".incoming"
 """Folder of finished tables that an interrupted build had no time to move; they are the newest ones."""
 REMEDY: Final = "run `factorykit data build`"
+RENAMED: Final = {
+    "accelerators": {"memory_bytes": "accelerator_memory_bytes", "peak_bf16_flop_per_s": "peak_16bit_flop_per_s"},
+    "accelerator_statements": {"memory_bytes": "accelerator_memory_bytes", "availability": "availability_stated"},
+    "prices": {
+        f"usd_per_accelerator_h_{end}": f"rental_usd_per_accelerator_h_{end}"
+        for end in ("low", "quarter", "median", "three_quarters", "high")
+    },
+    "epoch_ml_hardware": {"memory_bytes": "accelerator_memory_bytes", "peak_bf16_flop_per_s": "peak_16bit_flop_per_s"},
+    "gpu_rental_prices": {"memory_bytes": "accelerator_memory_bytes"},
+}
+"""Columns by table, old name and present one. SQL and ``<table>_0_1`` answer to the old ones until 0.3."""
+BEFORE: Final = "_0_1"
+"""What follows the name of a table whose columns are asked for as 0.1 called them."""
 
 
 def folder() -> Path:
@@ -171,8 +186,16 @@ def tables() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
+def warn_of_old(name: str, columns: Iterable[str]) -> None:
+    """Warn that columns of a table are asked for by old names."""
+    said = ", ".join(f"{old} is {RENAMED[name][old]} now" for old in columns)
+    warnings.warn(f"{name}: {said}; the old names go with 0.3", FactorykitWarning, stacklevel=3)
+
+
 def table(name: str) -> pl.LazyFrame:
     """Return one table, or its ``_preferred`` view, reading only the columns that are asked of it.
+
+    Columns are called as they are now; ``accelerators_0_1`` gives those of 0.1, with a warning, until 0.3.
 
     Parameters
     ----------
@@ -194,12 +217,16 @@ def table(name: str) -> pl.LazyFrame:
 
     Examples
     --------
-    >>> chips = table("accelerators").select("accelerator", "peak_bf16_flop_per_s")
+    >>> chips = table("accelerators").select("accelerator", "peak_16bit_flop_per_s")
     >>> chips.filter(accelerator="h100_sxm").collect().row(0)
     ('h100_sxm', 989400000000000.0)
     """
     import polars as pl
 
+    before = name.removesuffix(BEFORE) if isinstance(name, str) and name.endswith(BEFORE) else None
+    if before in RENAMED:
+        warn_of_old(before, RENAMED[before])
+        return table(before).rename({new: old for old, new in RENAMED[before].items()})
     resource, is_view = find(name)
     frame = pl.scan_parquet(path_of(resource))
     return frame.filter(pl.col("preferred").is_not_null()) if is_view else frame

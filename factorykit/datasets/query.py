@@ -138,9 +138,8 @@ def sql(query: str, **params: object) -> pl.DataFrame:
         raise QueryError(f"a query reads with SELECT; {kind} is not allowed")
     names = _tables_of(query, blank)
     _check_params(statements[0].named_parameters, params)
-    cursor = _ENGINE.cursor(names)
     try:
-        relation = cursor.sql(query, params=params) if params else cursor.sql(query)
+        relation, old = _asked(_ENGINE.cursor(names), query, params, names)
         # A plain namespace and not the relation itself: polars keeps the type of what it is given, and DuckDB's types
         # kept alive are reported as leaks when Python exits.
         stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
@@ -151,8 +150,35 @@ def sql(query: str, **params: object) -> pl.DataFrame:
         raise QueryError(f"{_first_line(error)}; name the columns apart with AS") from None
     except pl.exceptions.PolarsError as error:
         raise QueryError(_first_line(error)) from None
+    for name, columns in old.items():
+        catalogue.warn_of_old(name, columns)
     wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
     return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame
+
+
+def _asked(
+    cursor: duckdb.DuckDBPyConnection, query: str, params: dict[str, object], names: Iterable[str]
+) -> tuple[duckdb.DuckDBPyRelation, dict[str, list[str]]]:
+    """Return the answer to a query, and the columns by table that it calls by their old names."""
+    import duckdb
+
+    try:
+        return cursor.sql(query, params=params or None), {}
+    except duckdb.BinderException:
+        views = catalogue.views()
+        tables = {views.get(name, name) for name in names}
+        written = set(re.findall(r"\w+", query.lower()))
+        old = {name: sorted(written & catalogue.RENAMED[name].keys()) for name in tables & catalogue.RENAMED.keys()}
+        if not any(old.values()):
+            raise
+        for name, columns in old.items():
+            renamed = "".join(f', "{catalogue.RENAMED[name][column]}" AS "{column}"' for column in columns)
+            cursor.execute(f'CREATE TEMP VIEW "{name}" AS SELECT *{renamed} FROM memory.main."{name}"')
+        for name in names:
+            if name in views and views[name] in old:
+                picked = f'FROM temp.main."{views[name]}" WHERE preferred IS NOT NULL'
+                cursor.execute(f'CREATE TEMP VIEW "{name}" AS {picked}')
+        return cursor.sql(query, params=params or None), {name: columns for name, columns in old.items() if columns}
 
 
 def _check_params(expected: Iterable[str], given: dict[str, object]) -> None:

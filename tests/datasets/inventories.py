@@ -11,7 +11,7 @@ ACCELERATORS = {
     "name": "name",
     "vendor": "vendor",
     "kind": "kind",
-    "memory_gb": ("memory_bytes", 1e9),
+    "memory_gb": ("accelerator_memory_bytes", 1e9),
     "memory_text": "memory_stated",
     "mem_bw_tb_s": ("memory_bytes_per_s", 1e12),
     "tflops_16bit_stated": ("peak_printed_flop_per_s", 1e12),
@@ -25,7 +25,7 @@ ACCELERATORS = {
     "price_usd_low": "price_usd_low",
     "price_usd_high": "price_usd_high",
     "relative_claim": "relative_stated",
-    "availability": "availability",
+    "availability": "availability_stated",
     "role": "role",
     "note": "note",
 }

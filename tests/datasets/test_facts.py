@@ -62,16 +62,16 @@ def test_computed_values_follow_from_their_notes():
 
 
 def test_presets_and_accelerators_agree_on_the_peak_rate():
-    rates = data.table("accelerators").select("peak_bf16_flop_per_s").collect().to_series().drop_nulls().to_list()
+    rates = data.table("accelerators").select("peak_16bit_flop_per_s").collect().to_series().drop_nulls().to_list()
     for value in data.table("presets").filter(quantity="peak_flop_per_s").select("value").collect().to_series():
         assert min(abs(value / rate - 1) for rate in rates) < 1e-3
 
 
 def test_rates_are_dense_and_fp8_is_no_slower_than_bf16():
     chips = data.table("accelerators").collect()
-    assert chips.filter(accelerator="h100_sxm")["peak_bf16_flop_per_s"].item() == pytest.approx(989e12, rel=1e-3)
+    assert chips.filter(accelerator="h100_sxm")["peak_16bit_flop_per_s"].item() == pytest.approx(989e12, rel=1e-3)
     assert (chips["peak_fp8_flop_per_s"].drop_nulls() > 0).all()
-    assert chips.filter(pl.col("peak_fp8_flop_per_s") < pl.col("peak_bf16_flop_per_s")).height == 0
+    assert chips.filter(pl.col("peak_fp8_flop_per_s") < pl.col("peak_16bit_flop_per_s")).height == 0
     assert (
         chips.filter(pl.col("scale_up_bytes_per_s") != pl.col("scale_up_both_directions_bytes_per_s") / 2).height == 0
     )

@@ -208,10 +208,10 @@ def test_no_source_of_the_inventories_is_lost():
 def test_no_value_of_the_curated_accelerators_is_lost():
     rows = {row["name"]: row for row in data.table("accelerators").collect().to_dicts()}
     scaled = {
-        "dense_bf16_tflops": ("peak_bf16_flop_per_s", 1e12),
+        "dense_bf16_tflops": ("peak_16bit_flop_per_s", 1e12),
         "dense_fp8_tflops": ("peak_fp8_flop_per_s", 1e12),
         "dense_fp4_tflops": ("peak_fp4_flop_per_s", 1e12),
-        "memory_gb": ("memory_bytes", 1e9),
+        "memory_gb": ("accelerator_memory_bytes", 1e9),
         "memory_bw_gb_s": ("memory_bytes_per_s", 1e9),
         "tdp_w": ("tdp_w", 1.0),
         "scale_up_bw_gb_s": ("scale_up_both_directions_bytes_per_s", 1e9),

@@ -76,7 +76,12 @@ PUBLISHED = {
         "Transistors (millions),Link to datasheet,Source for the price,Last modified\n"
         "Chip 1,Maker,GPU,,2026-01-02,,1e15,2e15,,192000000000.0,8e12,1.8e12,4e11,1000.0,,,,,,TSMC,,4,208000,,,"
         "2026-06-04 01:24:20+00:00\n",
-        {"peak_bf16_flop_per_s": 1e15, "memory_bytes": 1.92e11, "scale_out_bytes_per_s": 5e10, "transistors": 2.08e11},
+        {
+            "peak_16bit_flop_per_s": 1e15,
+            "accelerator_memory_bytes": 1.92e11,
+            "scale_out_bytes_per_s": 5e10,
+            "transistors": 2.08e11,
+        },
     ),
     "epoch_notable_models": (
         "Model,Organization,Country (of organization),Publication date,Domain,Task,Parameters,Training compute (FLOP),"

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 import factorykit.datasets as data
-from factorykit.errors import QueryError
+from factorykit.datasets import catalogue
+from factorykit.errors import FactorykitWarning, QueryError
 
 ATTEMPTS = [
     "select * from read_csv('/etc/passwd')",
@@ -150,6 +151,35 @@ def test_sql_and_table_agree():
     asked = data.sql("select cluster, accelerators from clusters order by statement")
     scanned = data.table("clusters").sort("statement").select("cluster", "accelerators").collect()
     assert asked.equals(scanned)
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "value"),
+    [
+        ("select memory_bytes from accelerators where accelerator = 'b200'", "accelerator_memory_bytes now", 1.8e11),
+        ("select max(usd_per_accelerator_h_low) from prices", "rental_usd_per_accelerator_h_low now", 4.99),
+        ("select count(availability) from accelerator_statements_preferred", "availability_stated now", None),
+    ],
+)
+def test_a_column_answers_to_its_old_name_with_a_warning(query, said, value):
+    with pytest.warns(FactorykitWarning, match=f"{said}; the old names go with 0.3"):
+        answer = data.sql(query).item()
+    assert value is None or answer == pytest.approx(value)
+
+
+def test_a_frame_has_old_columns_where_they_are_asked_for():
+    with pytest.warns(FactorykitWarning, match="memory_bytes is accelerator_memory_bytes now"):
+        before = data.table("accelerators_0_1").collect()
+    now = data.table("accelerators").collect()
+    assert before["memory_bytes"].equals(now["accelerator_memory_bytes"])
+    assert before.width == now.width
+
+
+def test_every_renamed_column_is_there():
+    for name, columns in catalogue.RENAMED.items():
+        if name in catalogue.resources():
+            assert set(columns.values()) <= set(data.table(name).collect_schema())
+            assert not columns.keys() & set(data.table(name).collect_schema())
 
 
 def test_decimals_and_wide_integers_arrive_as_float64():

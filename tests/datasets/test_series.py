@@ -78,7 +78,7 @@ def test_prices_follow_from_the_published_prices():
         each = offers.group_by("provider").agg(pl.col("usd_per_gpu_hour").median())["usd_per_gpu_hour"]
         assert row["providers"] == len(each)
         wanted = [each.quantile(quantile, "linear") for quantile in (0, 0.25, 0.5, 0.75, 1)]
-        assert [row[f"usd_per_accelerator_h_{end}"] for end in ends] == pytest.approx(wanted, abs=1e-4)
+        assert [row[f"rental_usd_per_accelerator_h_{end}"] for end in ends] == pytest.approx(wanted, abs=1e-4)
 
 
 @here
@@ -129,7 +129,7 @@ def test_prices_of_chips_are_those_published():
 
 def test_prices_of_chips_agree_with_the_table_of_accelerators():
     joined = data.sql(
-        "select p.peak_16bit_flop_per_s as a, c.peak_bf16_flop_per_s as b from chip_prices p "
+        "select p.peak_16bit_flop_per_s as a, c.peak_16bit_flop_per_s as b from chip_prices p "
         "join accelerators c on p.accelerator = c.accelerator where b is not null"
     )
     assert joined.height >= 10

@@ -51,11 +51,13 @@ class Prices(Sourced):
     accelerator = reference("accelerators.accelerator", "chip of the accelerators table", required=True)
     kind = text("kind of offer", required=True, one_of=("on demand", "spot"))
     providers = number("1", "providers with such an offer")
-    usd_per_accelerator_h_low = measured("rental_usd_per_accelerator_h", "cheapest provider")
-    usd_per_accelerator_h_quarter = measured("rental_usd_per_accelerator_h", "a quarter of the providers is cheaper")
-    usd_per_accelerator_h_median = measured("rental_usd_per_accelerator_h", "half of the providers are cheaper")
-    usd_per_accelerator_h_three_quarters = measured("rental_usd_per_accelerator_h", "three quarters are cheaper")
-    usd_per_accelerator_h_high = measured("rental_usd_per_accelerator_h", "dearest provider")
+    rental_usd_per_accelerator_h_low = measured("rental_usd_per_accelerator_h", "cheapest provider")
+    rental_usd_per_accelerator_h_quarter = measured(
+        "rental_usd_per_accelerator_h", "a quarter of the providers is cheaper"
+    )
+    rental_usd_per_accelerator_h_median = measured("rental_usd_per_accelerator_h", "half of the providers are cheaper")
+    rental_usd_per_accelerator_h_three_quarters = measured("rental_usd_per_accelerator_h", "three quarters are cheaper")
+    rental_usd_per_accelerator_h_high = measured("rental_usd_per_accelerator_h", "dearest provider")
 
 
 class PriceMonths(Sourced):
@@ -212,7 +214,7 @@ class ChipPrices(Sourced):
     accelerator = reference("accelerators.accelerator", "chip of the accelerators table, where it is one")
     released = text("day of release", required=True)
     accelerator_usd = measured("accelerator_usd", "nominal, of the year of release")
-    peak_16bit_flop_per_s = number("FLOP/s", "dense peak of the matrix units in bf16 or fp16")
+    peak_16bit_flop_per_s = measured("peak_16bit_flop_per_s", "of the matrix units")
     peak_32bit_flop_per_s = number("FLOP/s", "peak of the vector units in fp32")
     price_address = text("page on which the data set found the price")
 

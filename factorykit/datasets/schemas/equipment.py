@@ -20,12 +20,14 @@ class Accelerators(Sourced):
     kind = text("what sort of chip", required=True, one_of=("GPU", "TPU", "ASIC", "APU"))
     launch = dy.String(nullable=True, regex=DAY, description="month of release, otherwise of announcement")
     status = text("whether it can be had", required=True, one_of=("shipping", "cloud only", "internal", "announced"))
-    peak_bf16_flop_per_s = number("FLOP/s", "dense peak in bf16, or fp16 where there is no bf16")
+    peak_16bit_flop_per_s = measured("peak_16bit_flop_per_s", "fp16 where there is no bf16")
     peak_fp8_flop_per_s = number("FLOP/s", "dense peak in 8-bit floating point")
     peak_fp4_flop_per_s = number("FLOP/s", "dense peak in 4-bit floating point")
-    memory_bytes = number("byte", "memory on the package, printed GB times 1e9; makers write GB for what is often GiB")
+    accelerator_memory_bytes = measured(
+        "accelerator_memory_bytes", "printed GB times 1e9; makers write GB for what is often GiB"
+    )
     memory_type = text("kind of memory")
-    memory_bytes_per_s = number("byte/s", "peak rate of that memory")
+    memory_bytes_per_s = measured("memory_bytes_per_s")
     tdp_w = number("W", "thermal design power of the chip or module")
     scale_up_both_directions_bytes_per_s = number("byte/s", "fast fabric per chip, both directions added")
     scale_up_bytes_per_s = measured("scale_up_bytes_per_s", "half of both directions; empty if direction is not said")
@@ -51,9 +53,9 @@ class AcceleratorStatements(Stated):
     name = text("name as the source writes it", required=True)
     vendor = text("who designs it")
     kind = text("what sort of part", required=True)
-    memory_bytes = number("byte", "memory on the package, printed GB times 1e9")
+    accelerator_memory_bytes = measured("accelerator_memory_bytes", "printed GB times 1e9")
     memory_stated = text("memory as the source writes it")
-    memory_bytes_per_s = number("byte/s", "peak rate of that memory")
+    memory_bytes_per_s = measured("memory_bytes_per_s")
     peak_printed_flop_per_s = number("FLOP/s", "16-bit rate exactly as printed, dense or with sparsity")
     peak_printed = text("what the source calls that rate, and what it is")
     fp8_stated = text("what the source says about 8-bit rates")
@@ -65,7 +67,7 @@ class AcceleratorStatements(Stated):
     price_usd_low = number("USD", "lower end of a purchase price, nominal")
     price_usd_high = number("USD", "upper end of a purchase price, nominal")
     relative_stated = text("how the source compares it with another part")
-    availability = text("whether it can be had, as the source writes it")
+    availability_stated = text("whether it can be had, as the source writes it")
     role = text("what the source says it is for")
 
 

@@ -80,7 +80,7 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
     known = datasets.table("training_runs").collect()
     frame = _frame(known.filter(pl.col("energy_mwh").is_not_null()) if rows is None else rows)
     ready = frame.with_columns(
-        _chip_column(frame, "peak_bf16_flop_per_s", "peak"),
+        _chip_column(frame, "peak_16bit_flop_per_s", "peak"),
         _chip_column(frame, "tdp_w", "tdp_w"),
         _usual(frame, _utilization(known), "utilization"),
         _usual(frame, known.filter(_measured_power()), "power_w_per_accelerator"),
@@ -179,7 +179,7 @@ def _utilization(known: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     whole = known.filter(pl.col("kind") == "training_run").drop_nulls("gpu_hours")
-    whole = whole.with_columns(_chip_column(whole, "peak_bf16_flop_per_s", "peak"))
+    whole = whole.with_columns(_chip_column(whole, "peak_16bit_flop_per_s", "peak"))
     work = training_flop(pl.col("active_params"), pl.col("tokens"))
     return whole.with_columns(utilization=work / (pl.col("gpu_hours") * SECONDS_PER_HOUR * pl.col("peak")))
 

@@ -54,7 +54,7 @@ def chips() -> Mapping[str, Mapping[str, Any]]:
         chip = rows[ceiling["accelerator"]]
         chip[f"ceiling_{ceiling['precision']}"] = ceiling["gemm_flop_per_s"]
         if ceiling["precision"] == "fp8" and chip["peak_fp8_flop_per_s"] is None:
-            chip["peak_fp8_flop_per_s"] = 2.0 * chip["peak_bf16_flop_per_s"]
+            chip["peak_fp8_flop_per_s"] = 2.0 * chip["peak_16bit_flop_per_s"]
     for chip in rows.values():
         chip["generation"], chip["exponentials_per_s"] = None, None
     for stated in datasets.table("generations").collect().iter_rows(named=True):
@@ -99,7 +99,7 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
     0.709
     """
     row = chips().get(accelerator) or chips()[datasets.accelerator_in(accelerator)]
-    sixteen = row["peak_bf16_flop_per_s"]
+    sixteen = row["peak_16bit_flop_per_s"]
     peak = row[FEW_BITS[precision]] if precision in FEW_BITS else sixteen
     if not sixteen or not peak:
         raise ScenarioError(f"{row['name']}: the tables hold no dense peak in {precision}; give peak_flop_per_s")
@@ -113,7 +113,7 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
         "peak_16bit_flop_per_s": sixteen,
         "gemm_ceiling": eight if precision in FEW_BITS else ceiling_16bit,
         "gemm_ceiling_16bit": ceiling_16bit,
-        "accelerator_memory_bytes": row["memory_bytes"],
+        "accelerator_memory_bytes": row["accelerator_memory_bytes"],
         "memory_bytes_per_s": row["memory_bytes_per_s"],
         "scale_up_bytes_per_s": row["scale_up_bytes_per_s"] or row.get("fallback"),
         "scale_up_domain": row["scale_up_domain"] or 8.0,
