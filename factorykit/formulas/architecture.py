@@ -17,7 +17,7 @@ def kv_heads(attention_heads: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.2.2.
+    .. [vaswani2017] section 3.2.2
 
     Examples
     --------
@@ -39,7 +39,7 @@ def head_size(hidden_size: Numeric, attention_heads: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.2.2.
+    .. [vaswani2017] section 3.2.2
 
     Examples
     --------
@@ -56,7 +56,7 @@ def value_head_size(head_size: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.2.2.
+    .. [vaswani2017] section 3.2.2
 
     Examples
     --------
@@ -71,11 +71,6 @@ def tied_embeddings() -> Numeric:
 
     .. math:: 0
 
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 4.2; Llama Team,
-       arXiv:2407.21783, table 3.
-
     Examples
     --------
     >>> tied_embeddings()
@@ -88,10 +83,6 @@ def experts() -> Numeric:
     """No routed experts where a model names none.
 
     .. math:: E = 0
-
-    References
-    ----------
-    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.3.
 
     Examples
     --------
@@ -106,10 +97,6 @@ def experts_per_token() -> Numeric:
 
     .. math:: k = 0
 
-    References
-    ----------
-    .. [1] A. Vaswani et al., "Attention is all you need," NeurIPS 2017, arXiv:1706.03762, section 3.3.
-
     Examples
     --------
     >>> experts_per_token()
@@ -123,10 +110,6 @@ def shared_experts() -> Numeric:
 
     .. math:: 0
 
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeekMoE," arXiv:2401.06066, 2024, section 3.2: shared experts as an option.
-
     Examples
     --------
     >>> shared_experts()
@@ -139,10 +122,6 @@ def expert_ffn_size(ffn_size: Numeric) -> Numeric:
     """Width of a routed expert where a model does not say otherwise: that of the feed-forward block.
 
     .. math:: f_e = f
-
-    References
-    ----------
-    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, table 1.
 
     Examples
     --------
@@ -161,10 +140,6 @@ def dense_layers() -> Numeric:
     -----
     Without experts every layer is dense whatever this says.
 
-    References
-    ----------
-    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, section 2.
-
     Examples
     --------
     >>> dense_layers()
@@ -177,10 +152,6 @@ def mtp_layers() -> Numeric:
     """One token is predicted at a time where a model does not say otherwise.
 
     .. math:: 0
-
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 2.2.
 
     Examples
     --------
@@ -195,10 +166,6 @@ def query_rank() -> Numeric:
 
     .. math:: r_q = 0
 
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
-
     Examples
     --------
     >>> query_rank()
@@ -212,10 +179,6 @@ def kv_rank() -> Numeric:
 
     .. math:: r_{kv} = 0
 
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
-
     Examples
     --------
     >>> kv_rank()
@@ -228,10 +191,6 @@ def rope_head_size() -> Numeric:
     """No separate rotary part where a model does not say otherwise.
 
     .. math:: d_r = 0
-
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.3.
 
     Examples
     --------
@@ -253,8 +212,7 @@ def norm_vectors(gated_ffn: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] H. Touvron et al., "LLaMA," arXiv:2302.13971, 2023, section 2.2; T. Brown et al., arXiv:2005.14165, section
-       2.1.
+    .. [touvron2023] section 2.2
 
     Examples
     --------
@@ -268,11 +226,6 @@ def moe_layers(layers: Numeric, dense_layers: Numeric, experts: Numeric) -> Nume
     r"""Layers whose feed-forward block is a set of routed experts.
 
     .. math:: L_e = L - L_{dense} \quad (E > 1), \qquad 0 \quad \text{otherwise}
-
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 4.2: 61 layers, the first three
-       dense.
 
     Examples
     --------
@@ -306,8 +259,8 @@ def attention_parameters(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
-    .. [2] DeepSeek-AI, "DeepSeek-V2," arXiv:2405.04434, 2024, section 2.1.
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
+    .. [deepseekv2] section 2.1
 
     Examples
     --------
@@ -333,7 +286,7 @@ def ffn_parameters(hidden_size: Numeric, ffn_size: Numeric, gated_ffn: Numeric) 
 
     References
     ----------
-    .. [1] N. Shazeer, "GLU variants improve transformer," arXiv:2002.05202, 2020, section 2.
+    .. [shazeer2020] section 2
 
     Examples
     --------
@@ -350,10 +303,6 @@ def shared_parameters(
 
     .. math:: N_{sh} = (2 + g) h f_e E_s
 
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeekMoE," arXiv:2401.06066, 2024, section 3.2.
-
     Examples
     --------
     >>> shared_parameters(7168.0, 2048.0, 1.0, 1.0)
@@ -366,10 +315,6 @@ def routed_parameters(hidden_size: Numeric, expert_ffn_size: Numeric, gated_ffn:
     """Weights of all routed experts of one layer.
 
     .. math:: N_{re} = (2 + g) h f_e E
-
-    References
-    ----------
-    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, section 2.1.
 
     Examples
     --------
@@ -384,10 +329,6 @@ def replicated_parameters(hidden_size: Numeric, norm_vectors: Numeric) -> Numeri
 
     .. math:: N_{rep} = 2 n_v h
 
-    References
-    ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
-
     Examples
     --------
     >>> replicated_parameters(12288.0, 2.0)
@@ -400,10 +341,6 @@ def router_parameters(hidden_size: Numeric, experts: Numeric) -> Numeric:
     """Weights of one router.
 
     .. math:: N_{ro} = h E
-
-    References
-    ----------
-    .. [1] A. Q. Jiang et al., "Mixtral of experts," arXiv:2401.04088, 2024, section 2.1.
 
     Examples
     --------
@@ -421,10 +358,6 @@ def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Nume
     Notes
     -----
     Learned positions are left out, as the reference does (25 million of 175 billion in GPT-3).
-
-    References
-    ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
 
     Examples
     --------
@@ -462,7 +395,7 @@ def parameters(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
 
     Examples
     --------
@@ -496,7 +429,7 @@ def active_parameters(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
 
     Examples
     --------
@@ -537,8 +470,8 @@ def linear_flop_per_token(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/training.py, num_floating_point_operations.
-    .. [2] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B.
+    .. [megatronlm] megatron/training/training.py, num_floating_point_operations
+    .. [chowdhery2022] appendix B
 
     Examples
     --------
@@ -563,10 +496,6 @@ def attention_window() -> Numeric:
 
     .. math:: w = 0
 
-    References
-    ----------
-    .. [1] A. Jiang et al., "Mistral 7B," arXiv:2310.06825, 2023, section 2.
-
     Examples
     --------
     >>> attention_window()
@@ -583,10 +512,6 @@ def windowed_layers_share() -> Numeric:
     Notes
     -----
     Half in Gemma 2 and gpt-oss, five of six in Gemma 3.
-
-    References
-    ----------
-    .. [1] A. Jiang et al., "Mistral 7B," arXiv:2310.06825, 2023, section 2.
 
     Examples
     --------
@@ -608,7 +533,7 @@ def attended_tokens(sequence_length: Numeric, attention_window: Numeric, windowe
 
     References
     ----------
-    .. [1] A. Jiang et al., "Mistral 7B," arXiv:2310.06825, 2023, section 2.
+    .. [mistral7b] section 2
 
     Examples
     --------
@@ -639,7 +564,7 @@ def attention_flop_per_token(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/training.py, num_floating_point_operations.
+    .. [megatronlm] megatron/training/training.py, num_floating_point_operations
 
     Examples
     --------
@@ -661,7 +586,7 @@ def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_toke
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/training.py, num_floating_point_operations.
+    .. [megatronlm] megatron/training/training.py, num_floating_point_operations
 
     Examples
     --------
@@ -682,8 +607,7 @@ def model_flop_per_token_full_attention(linear_flop_per_token: Numeric, attentio
 
     References
     ----------
-    .. [1] D. Narayanan et al., "Efficient large-scale language model training on GPU clusters," arXiv:2104.04473, 2021,
-       equation 3 without recomputation.
+    .. [narayanan2021] equation 3 without recomputation
 
     Examples
     --------
@@ -704,7 +628,7 @@ def model_flop_per_token_six_n(active_parameters: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361, 2020, section 2.1.
+    .. [kaplan2020] section 2.1
 
     Examples
     --------

@@ -26,11 +26,6 @@ def checkpoint_bytes(parameters: Numeric, checkpoint_bytes_per_parameter: Numeri
     -----
     12 for a 32-bit master weight and two Adam moments, 14 with bf16 weights, 16 with gradients. Experts count in full.
 
-    References
-    ----------
-    .. [1] S. Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models," SC 2020,
-       arXiv:1910.02054, section 3.1.
-
     Examples
     --------
     >>> checkpoint_bytes(405e9, 14.0) / 1e12
@@ -48,12 +43,10 @@ def checkpoint_write_s(checkpoint_bytes: Numeric, storage_write_bytes_per_s: Num
     -----
     For a blocking save. An asynchronous save blocks for less: give its blocking time as ``checkpoint_write_s``.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: 2 TB/s sustained.
-
     Examples
     --------
+    405B at 2 TB/s, as Llama 3's storage sustains:
+
     >>> round(checkpoint_write_s(5.67e12, 2e12), 2)
     2.83
     """
@@ -68,10 +61,6 @@ def checkpoint_bytes_per_accelerator(checkpoint_bytes: Numeric, accelerators: Nu
     Notes
     -----
     Fully sharded: every byte is written once.
-
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: 1 MB to 4 GB per GPU.
 
     Examples
     --------
@@ -92,11 +81,6 @@ def storage_slowest_bytes_per_s(
     -----
     Servers and filesystem in series; other jobs on the filesystem are not counted.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: 2 TB/s sustained, 7 TB/s
-       peak.
-
     Examples
     --------
     >>> storage_slowest_bytes_per_s(256.0, 5e9, 2e12) / 1e12
@@ -114,13 +98,10 @@ def checkpoint_read_s(checkpoint_bytes: Numeric, storage_read_bytes_per_s: Numer
     -----
     Where one replica reads and passes on, give the rate of that replica.
 
-    References
-    ----------
-    .. [1] B. Wan et al., "ByteCheckpoint: a unified checkpointing system for large foundation model development," NSDI
-       2025, table 8: 129.49 s for 405B on 8,960 GPUs.
-
     Examples
     --------
+    405B on 8,960 GPUs, as ByteCheckpoint read it in 129.49 s:
+
     >>> round(checkpoint_read_s(5.67e12, 43.787e9), 1)
     129.5
     """
@@ -137,10 +118,6 @@ def checkpoint_bytes_per_day(
     Notes
     -----
     For a day without failures.
-
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1.
 
     Examples
     --------
@@ -161,11 +138,6 @@ def checkpoints_kept_by_age(
     -----
     For a run without stops, which keeps the most.
 
-    References
-    ----------
-    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
-       section 2.
-
     Examples
     --------
     >>> checkpoints_kept_by_age(86400.0, 1740.0, 60.0)
@@ -182,10 +154,6 @@ def checkpoint_kept_bytes(checkpoint_bytes: Numeric, checkpoints_kept: Numeric) 
     Notes
     -----
     Full checkpoints; differences are not exploited.
-
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: 240 PB of storage.
 
     Examples
     --------
@@ -204,11 +172,6 @@ def storage_steady_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_interval_s:
     -----
     For saves in the background; a blocking save asks for a much higher rate.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: bursts of checkpoints
-       saturate the storage.
-
     Examples
     --------
     >>> storage_steady_bytes_per_s(5.67e12, 600.0) / 1e9
@@ -226,13 +189,10 @@ def storage_needed_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_target_s: N
     -----
     The rate that a wanted time needs, or that a measured one implies.
 
-    References
-    ----------
-    .. [1] B. Wan et al., "ByteCheckpoint: a unified checkpointing system for large foundation model development," NSDI
-       2025, table 8: 51.06 s for 405B.
-
     Examples
     --------
+    405B in the 51.06 s that ByteCheckpoint needs:
+
     >>> round(storage_needed_bytes_per_s(5.67e12, 51.06) / 1e9)
     111
     """
@@ -255,8 +215,7 @@ def checkpoint_interval_young_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Num
 
     References
     ----------
-    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval," Commun. ACM, vol. 17, no. 9,
-       p. 530, 1974.
+    .. [young1974] p. 530
 
     Examples
     --------
@@ -285,8 +244,7 @@ def checkpoint_interval_daly_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Nume
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 37.
+    .. [daly2006] equation 37
 
     Examples
     --------
@@ -309,17 +267,15 @@ def checkpoint_interval_optimal_s(checkpoint_write_s: Numeric, cluster_mtbf_s: N
     Notes
     -----
     Restart time and downtime do not move the optimum. The start is the Padé approximant [1/2] of the branch-point
-    series of :math:`W_0` in :math:`p = \sqrt{2 (1 - \mathrm{e}^{-C_w/M})}` [2]_, within 0.13 % and never above the
-    root. Two Newton steps follow on the same equation written as :math:`x + (\mathrm{e}^{-(x + C_w/M)} - 1) = 0`, in
-    which a step cannot leave :math:`(0, 1]`. Below :math:`C_w / M = 10^{-5}` the start is better than any step in
-    doubles. Relative error below 1e-12 for every :math:`C_w / M`.
+    series of :math:`W_0` in :math:`p = \sqrt{2 (1 - \mathrm{e}^{-C_w/M})}` [corless1996]_, within 0.13 % and never
+    above the root. Two Newton steps follow on the same equation written as :math:`x + (\mathrm{e}^{-(x + C_w/M)} - 1) =
+    0`, in which a step cannot leave :math:`(0, 1]`. Below :math:`C_w / M = 10^{-5}` the start is better than any step
+    in doubles. Relative error below 1e-12 for every :math:`C_w / M`.
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20, whose stationary point this is.
-    .. [2] R. M. Corless et al., "On the Lambert W function," Adv. Comput. Math., vol. 5, pp. 329-359, 1996, section 4,
-       equation 4.22.
+    .. [daly2006] equation 20, whose stationary point this is
+    .. [corless1996] section 4, equation 4.22
 
     Examples
     --------
@@ -354,8 +310,7 @@ def checkpoint_interval_daly_first_s(
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 2: the first-order model, from Daly 2003.
+    .. [daly2006] section 2: the first-order model, from Daly 2003
 
     Examples
     --------
@@ -380,8 +335,7 @@ def checkpoint_interval_daly_simple_s(checkpoint_write_s: Numeric, cluster_mtbf_
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 4.
+    .. [daly2006] section 4
 
     Examples
     --------
@@ -407,8 +361,7 @@ def checkpoint_interval_saxena_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Nu
 
     References
     ----------
-    .. [1] N. R. Saxena, S. Hukerikar, M. Blaz, S. Raj, "Optimal checkpoint interval with availability as an objective
-       function," arXiv:2410.18124, 2024, abstract.
+    .. [saxena2024] abstract
 
     Examples
     --------
@@ -438,8 +391,7 @@ def checkpoint_interval_rfo_s(
 
     References
     ----------
-    .. [1] G. Aupy, Y. Robert, F. Vivien, D. Zaidouni, "Checkpointing algorithms and fault prediction," J. Parallel
-       Distrib. Comput., vol. 74, no. 2, pp. 2048-2064, 2014, section 2 and table 2.
+    .. [aupy2014] section 2 and table 2
 
     Examples
     --------
@@ -474,8 +426,7 @@ def checkpoint_interval_ettr_s(
 
     References
     ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section II-D: the ratio that is maximised.
+    .. [kokolis2025] section II-D: the ratio that is maximised
 
     Examples
     --------
@@ -502,8 +453,7 @@ def interval_penalty(checkpoint_interval_s: Numeric, checkpoint_write_s: Numeric
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -527,11 +477,6 @@ def checkpoint_interval_s(checkpoint_interval_optimal_s: Numeric) -> Numeric:
     Notes
     -----
     A scenario that gives ``checkpoint_interval_s``, or names a rival model for it, is taken at its word.
-
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006.
 
     Examples
     --------
@@ -560,9 +505,8 @@ def checkpoint_goodput(
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
-    .. [2] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1: downtime.
+    .. [daly2006] equation 20
+    .. [bougeret2011] proposition 1: downtime
 
     Examples
     --------
@@ -587,11 +531,6 @@ def goodput(checkpoint_goodput: Numeric) -> Numeric:
     -----
     A scenario that gives ``goodput``, or names a rival model such as ``ettr`` for it, is taken at its word.
 
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 5.
-
     Examples
     --------
     >>> goodput(0.9)
@@ -612,8 +551,7 @@ def lost_work_s(checkpoint_interval_s: Numeric, checkpoint_write_s: Numeric, clu
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 3.
+    .. [daly2006] section 3
 
     Examples
     --------

@@ -34,11 +34,6 @@ def checkpoint_segments(training_s: Numeric, checkpoint_interval_s: Numeric) -> 
     -----
     A run of whole segments in the exact sense has an integer here.
 
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 3.
-
     Examples
     --------
     >>> checkpoint_segments(4_182_200.0, 1100.0)
@@ -68,9 +63,8 @@ def checkpoint_wall_s(
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
-    .. [2] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1: downtime.
+    .. [daly2006] equation 20
+    .. [bougeret2011] proposition 1: downtime
 
     Examples
     --------
@@ -102,8 +96,7 @@ def checkpoint_failures(
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -132,7 +125,7 @@ def lost_work_run_s(
 
     References
     ----------
-    .. [1] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, the expectation of time lost.
+    .. [bougeret2011] the expectation of time lost
 
     Examples
     --------
@@ -168,8 +161,7 @@ def checkpoint_wall_sd_s(
 
     References
     ----------
-    .. [1] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1, whose argument
-       gives the second moment.
+    .. [bougeret2011] proposition 1, whose argument gives the second moment
 
     Examples
     --------
@@ -205,8 +197,7 @@ def checkpoint_wall_protected_s(
 
     References
     ----------
-    .. [1] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1 with the restart as
-       downtime.
+    .. [bougeret2011] proposition 1 with the restart as downtime
 
     Examples
     --------
@@ -237,8 +228,7 @@ def checkpoint_wall_protected_sd_s(
 
     References
     ----------
-    .. [1] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1, whose argument
-       gives the second moment.
+    .. [bougeret2011] proposition 1, whose argument gives the second moment
 
     Examples
     --------
@@ -267,8 +257,7 @@ def checkpoint_goodput_protected(
 
     References
     ----------
-    .. [1] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1 with the restart as
-       downtime.
+    .. [bougeret2011] proposition 1 with the restart as downtime
 
     Examples
     --------
@@ -303,8 +292,7 @@ def checkpoint_waste_first_order(
 
     References
     ----------
-    .. [1] G. Aupy, Y. Robert, F. Vivien, D. Zaidouni, "Checkpointing algorithms and fault prediction," J. Parallel
-       Distrib. Comput., vol. 74, no. 2, pp. 2048-2064, 2014, section 2.
+    .. [aupy2014] section 2
 
     Examples
     --------

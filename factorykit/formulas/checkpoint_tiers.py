@@ -34,10 +34,8 @@ def checkpoint_goodput_async(
 
     References
     ----------
-    .. [1] B. Wan et al., "ByteCheckpoint: a unified checkpointing system for large foundation model development," NSDI
-       2025, table 8: a save of 51.06 s blocks 0.59 s.
-    .. [2] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+    .. [wan2025] table 8: a save of 51.06 s blocks 0.59 s
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -63,8 +61,7 @@ def checkpoint_interval_async_s(
 
     References
     ----------
-    .. [1] B. Wan et al., "ByteCheckpoint: a unified checkpointing system for large foundation model development," NSDI
-       2025, section on asynchronous saves.
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -92,8 +89,7 @@ def level_interval_s(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_
 
     References
     ----------
-    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
-       1212-1226, 2017, theorem on the optimal pattern.
+    .. [benoit2017] theorem on the optimal pattern
 
     Examples
     --------
@@ -118,8 +114,7 @@ def level_overhead(level_write_s: Numeric, level_share: Numeric, cluster_mtbf_s:
 
     References
     ----------
-    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
-       1212-1226, 2017, theorem on the optimal pattern.
+    .. [benoit2017] theorem on the optimal pattern
 
     Examples
     --------
@@ -143,8 +138,7 @@ def segments_per_pattern_first_order(
 
     References
     ----------
-    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
-       1212-1226, 2017, theorem on the optimal pattern.
+    .. [benoit2017] theorem on the optimal pattern
 
     Examples
     --------
@@ -173,8 +167,7 @@ def two_level_interval_s(
 
     References
     ----------
-    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
-       1212-1226, 2017, first-order analysis of a pattern.
+    .. [benoit2017] first-order analysis of a pattern
 
     Examples
     --------
@@ -211,8 +204,7 @@ def two_level_pattern_s(
 
     References
     ----------
-    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
-       section 3: the Markov model.
+    .. [moody2010] section 3: the Markov model
 
     Examples
     --------
@@ -255,9 +247,8 @@ def two_level_pattern_exposed_s(
 
     References
     ----------
-    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
-       section 3: the Markov model.
-    .. [2] M. Bougeret et al., "Checkpointing strategies for parallel jobs," SC 2011, proposition 1: restarts that fail.
+    .. [moody2010] section 3: the Markov model
+    .. [bougeret2011] proposition 1: restarts that fail
 
     Examples
     --------
@@ -289,11 +280,6 @@ def two_level_goodput(
     Notes
     -----
     Exact under the assumptions of ``two_level_pattern_s``.
-
-    References
-    ----------
-    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
-       section 3.
 
     Examples
     --------

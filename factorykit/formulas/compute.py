@@ -21,7 +21,7 @@ def training_flop(active_parameters: Numeric, tokens: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] J. Kaplan et al., "Scaling laws for neural language models," arXiv:2001.08361, 2020, section 2.1, table 1.
+    .. [kaplan2020] section 2.1, table 1
 
     Examples
     --------
@@ -42,10 +42,6 @@ def nodes(accelerators: Numeric, accelerators_per_node: Numeric) -> Numeric:
     -----
     Power and failures are proportional to the share of a server that is used, so the result is not rounded up.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: eight H100 a server.
-
     Examples
     --------
     >>> nodes(16384.0, 8.0)
@@ -62,10 +58,6 @@ def cluster_peak_flop_per_s(accelerators: Numeric, peak_flop_per_s: Numeric) -> 
     Notes
     -----
     Rates printed "with sparsity" are twice the dense ones; no training run reaches them.
-
-    References
-    ----------
-    .. [1] NVIDIA, "H100 Tensor Core GPU datasheet," 2023: 1,979 TFLOP/s BF16 with sparsity, half of it dense.
 
     Examples
     --------
@@ -88,7 +80,7 @@ def training_s(training_flop: Numeric, cluster_peak_flop_per_s: Numeric, mfu: Nu
 
     References
     ----------
-    .. [1] A. Chowdhery et al., "PaLM: scaling language modeling with pathways," arXiv:2204.02311, 2022, appendix B.
+    .. [chowdhery2022] appendix B
 
     Examples
     --------
@@ -106,10 +98,6 @@ def training_days(training_s: Numeric) -> Numeric:
     Notes
     -----
     Exact.
-
-    References
-    ----------
-    .. [1] BIPM, "The International System of Units," 9th ed., 2019, table 8: a day is 86,400 s.
 
     Examples
     --------
@@ -130,8 +118,7 @@ def wall_s(training_s: Numeric, goodput: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section II-D: effective training time ratio.
+    .. [kokolis2025] section II-D: effective training time ratio
 
     Examples
     --------
@@ -150,10 +137,6 @@ def wall_days(wall_s: Numeric) -> Numeric:
     -----
     Exact.
 
-    References
-    ----------
-    .. [1] BIPM, "The International System of Units," 9th ed., 2019, table 8: a day is 86,400 s.
-
     Examples
     --------
     >>> wall_days(86400.0 * 54)
@@ -170,10 +153,6 @@ def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:
     Notes
     -----
     Spares that stand by are not in it.
-
-    References
-    ----------
-    .. [1] Meta, "Llama 3.1 model card," 2024, table of training time: 30.84 million H100 hours for 405B.
 
     Examples
     --------
@@ -195,7 +174,7 @@ def training_flop_padded(training_flop: Numeric, overhead_multiplier: Numeric) -
 
     References
     ----------
-    .. [1] Training clusters at the frontier (blog post with code), compute_training_flops, 2025.
+    .. [trainingclusters2025] compute_training_flops
 
     Examples
     --------
@@ -215,11 +194,6 @@ def corpus_bytes(tokens: Numeric, bytes_per_token: Numeric) -> Numeric:
     Notes
     -----
     Tokens seen more than once are stored once; then this is an upper bound.
-
-    References
-    ----------
-    .. [1] Llama Team, AI @ Meta, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.1: a vocabulary of
-       128K tokens does not fit 2 bytes.
 
     Examples
     --------

@@ -19,12 +19,10 @@ def cluster_usd_per_h(accelerators: Numeric, rental_usd_per_accelerator_h: Numer
     -----
     Dollars of the year in which the price was quoted.
 
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, table 1: 2 USD per H800-hour.
-
     Examples
     --------
+    The 2,048 H800 of DeepSeek-V3 at 2 USD:
+
     >>> cluster_usd_per_h(2048.0, 2.0)
     4096.0
     """
@@ -39,10 +37,6 @@ def rental_cost_usd(accelerator_hours: Numeric, rental_usd_per_accelerator_h: Nu
     Notes
     -----
     Power is in a rental price; storage, data, staff and earlier experiments are not.
-
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, table 1.
 
     Examples
     --------
@@ -63,10 +57,6 @@ def budget_share(rental_cost_usd: Numeric, budget_usd: Numeric) -> Numeric:
     -----
     Above 1 the run cannot be paid. Experiments before it come out of the same budget.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.
-
     Examples
     --------
     >>> budget_share(92.5e6, 100e6)
@@ -84,10 +74,6 @@ def electricity_cost_usd(training_energy_kwh: Numeric, electricity_usd_per_kwh: 
     -----
     For owned clusters; a rental price contains it. Demand charges are not in it.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.3.
-
     Examples
     --------
     >>> electricity_cost_usd(1e6, 0.06)
@@ -104,10 +90,6 @@ def annual_electricity_cost_usd(annual_energy_kwh: Numeric, electricity_usd_per_
     Notes
     -----
     The cluster is never idle.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.3.
 
     Examples
     --------
@@ -130,11 +112,6 @@ def failure_cost_usd(
     -----
     Repair of the broken part and a second failure during the restart are not in it.
 
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 3: rework and restart.
-
     Examples
     --------
     A quarter of an hour lost at 50,000 USD an hour; restart and downtime left out:
@@ -154,11 +131,6 @@ def wasted_accelerator_hours(accelerator_hours: Numeric, goodput: Numeric) -> Nu
     -----
     Earlier experiments and idle machines are not in it.
 
-    References
-    ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section II-D.
-
     Examples
     --------
     >>> round(wasted_accelerator_hours(1e6, 0.9))
@@ -176,11 +148,6 @@ def wasted_cost_usd(rental_cost_usd: Numeric, goodput: Numeric) -> Numeric:
     -----
     Already inside ``rental_cost_usd``: adding it again would count it twice.
 
-    References
-    ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section II-D.
-
     Examples
     --------
     >>> round(wasted_cost_usd(63.7e6, 0.9) / 1e6, 2)
@@ -197,11 +164,6 @@ def failures_cost_usd(expected_failures: Numeric, failure_cost_usd: Numeric) -> 
     Notes
     -----
     Part of ``wasted_cost_usd``, which holds the time for checkpoints too.
-
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 3.
 
     Examples
     --------
@@ -222,11 +184,6 @@ def rental_usd_per_token(rental_cost_usd: Numeric, tokens: Numeric) -> Numeric:
     -----
     Of one model; larger models cost more per token.
 
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 1: 180,000 hours per trillion
-       tokens.
-
     Examples
     --------
     DeepSeek-V3, dollars per million tokens:
@@ -245,10 +202,6 @@ def rental_usd_per_flop(rental_cost_usd: Numeric, training_flop: Numeric) -> Num
     Notes
     -----
     Model FLOP: utilization and stops are in the price.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 3.
 
     Examples
     --------
@@ -270,10 +223,6 @@ def accelerator_usd_per_flop_per_s(accelerator_usd: Numeric, peak_flop_per_s: Nu
     Comparable at one precision only: a chip is several times cheaper at 16 bits than at 32. Server, network and power
     come on top.
 
-    References
-    ----------
-    .. [1] M. Hobbhahn and T. Besiroglu, "Trends in GPU price-performance," Epoch AI, 2022.
-
     Examples
     --------
     An H100 at 33,600 USD, in dollars for a TFLOP/s:
@@ -292,10 +241,6 @@ def real_usd(nominal_usd: Numeric, price_level: Numeric, price_level_wanted: Num
     Notes
     -----
     Purchasing power of consumers; prices of chips have a path of their own. Levels: table ``price_levels``.
-
-    References
-    ----------
-    .. [1] U.S. Bureau of Labor Statistics, "Consumer Price Index for All Urban Consumers," series CUUR0000SA0.
 
     Examples
     --------
@@ -319,8 +264,7 @@ def later_cost_usd(rental_cost_usd: Numeric, years_later: Numeric, cost_halving_
 
     References
     ----------
-    .. [1] M. Hobbhahn and T. Besiroglu, "Trends in GPU price-performance," Epoch AI, 2022: 2.46 years; 2.07 for
-       machine-learning GPUs.
+    .. [hobbhahn2022] 2.46 years; 2.07 for machine-learning GPUs
 
     Examples
     --------

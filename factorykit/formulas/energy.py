@@ -18,13 +18,9 @@ def node_power_w(
     -----
     A sum; mean powers give mean power, peaks give a bound that no measured server reaches.
 
-    References
-    ----------
-    .. [1] NVIDIA, "DGX H100/H200 user guide," 2024, power specifications: 10.2 kW at most with eight 700 W chips.
-
     Examples
     --------
-    Eight chips at 700 W and 4,600 W around them:
+    DGX H100, eight chips at 700 W and 4,600 W around them:
 
     >>> node_power_w(8.0, 700.0, 4600.0)
     10200.0
@@ -40,10 +36,6 @@ def it_power_w(nodes: Numeric, node_power_w: Numeric) -> Numeric:
     Notes
     -----
     Storage counts where its share is in ``node_overhead_power_w``.
-
-    References
-    ----------
-    .. [1] ISO/IEC 30134-2:2016, "Power usage effectiveness," section 5: energy of the IT equipment.
 
     Examples
     --------
@@ -64,7 +56,7 @@ def facility_power_w(it_power_w: Numeric, pue: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] ISO/IEC 30134-2:2016, "Power usage effectiveness," equation 1.
+    .. [iso30134] equation 1
 
     Examples
     --------
@@ -85,8 +77,7 @@ def training_energy_kwh(facility_power_w: Numeric, wall_s: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] D. Patterson et al., "Carbon emissions and large neural network training," arXiv:2104.10350, 2021,
-       section 2.5.
+    .. [patterson2021] section 2.5
 
     Examples
     --------
@@ -107,10 +98,6 @@ def annual_energy_kwh(facility_power_w: Numeric) -> Numeric:
     -----
     A load factor below one scales it.
 
-    References
-    ----------
-    .. [1] U.S. Energy Information Administration, "Glossary," 2024, entry "capacity factor": 8,760 hours a year.
-
     Examples
     --------
     >>> annual_energy_kwh(19.6e6)
@@ -130,8 +117,7 @@ def training_carbon_kg(training_energy_kwh: Numeric, carbon_kg_per_kwh: Numeric)
 
     References
     ----------
-    .. [1] D. Patterson et al., "Carbon emissions and large neural network training," arXiv:2104.10350, 2021,
-       section 2.5.
+    .. [patterson2021] section 2.5
 
     Examples
     --------
@@ -152,7 +138,7 @@ def training_water_l(training_energy_kwh: Numeric, pue: Numeric, water_l_per_kwh
 
     References
     ----------
-    .. [1] The Green Grid, "Water usage effectiveness (WUE)," white paper 35, 2011, equation 1.
+    .. [greengrid2011] equation 1
 
     Examples
     --------
@@ -176,8 +162,7 @@ def accelerator_power_linear_w(
 
     References
     ----------
-    .. [1] X. Fan, W.-D. Weber and L. A. Barroso, "Power provisioning for a warehouse-sized computer," ISCA 2007,
-       section 4.1.
+    .. [fan2007] section 4.1
 
     Examples
     --------
@@ -202,10 +187,6 @@ def network_power_w(
     -----
     Every link between switches is optical with a transceiver at both ends; the switch end of each endpoint's cable is
     counted here, the other end with the adapter.
-
-    References
-    ----------
-    .. [1] NVIDIA, "Quantum-2 QM9700 series datasheet," 2023, power: 64 ports of 400 Gb/s.
 
     Examples
     --------
@@ -234,10 +215,6 @@ def node_overhead_power_built_w(
     Each part is counted once: the switch share stands here and nowhere else. A scenario that names it for
     ``node_overhead_power_w`` uses it.
 
-    References
-    ----------
-    .. [1] NVIDIA, "DGX H100/H200 user guide," 2024, power specifications: 10.2 kW at most with eight 700 W chips.
-
     Examples
     --------
     >>> round(node_overhead_power_built_w(1300.0, 8.0, 25.0, 1000.0, 188160.0, 256.0))
@@ -254,10 +231,6 @@ def rack_power_w(nodes_per_rack: Numeric, node_power_w: Numeric) -> Numeric:
     Notes
     -----
     All of it leaves as heat.
-
-    References
-    ----------
-    .. [1] NVIDIA, "DGX SuperPOD data center design, DGX H100," 2023: four systems a rack, 40.8 kW.
 
     Examples
     --------
@@ -278,12 +251,10 @@ def racks(nodes: Numeric, nodes_per_rack: Numeric) -> Numeric:
     -----
     Racks of switches and storage come on top.
 
-    References
-    ----------
-    .. [1] NVIDIA, "DGX SuperPOD data center design, DGX H100," 2023: eight racks for 32 systems.
-
     Examples
     --------
+    A SuperPOD of 32 systems:
+
     >>> racks(32.0, 4.0)
     8.0
     """
@@ -298,10 +269,6 @@ def cooling_fits(rack_power_w: Numeric, cooling_capacity_w: Numeric) -> Numeric:
     Notes
     -----
     Compares peak with capacity if peaks are given. Capacities are of the approach, not of one product.
-
-    References
-    ----------
-    .. [1] ASHRAE TC 9.9, "Emergence and expansion of liquid cooling in mainstream data centers," white paper, 2021.
 
     Examples
     --------
@@ -322,10 +289,6 @@ def nodes_per_rack_cooled(cooling_capacity_w: Numeric, node_power_w: Numeric) ->
     -----
     Zero where not even one server can be cooled.
 
-    References
-    ----------
-    .. [1] ASHRAE TC 9.9, "Emergence and expansion of liquid cooling in mainstream data centers," white paper, 2021.
-
     Examples
     --------
     >>> nodes_per_rack_cooled(30_000.0, 10_200.0)
@@ -343,12 +306,10 @@ def facility_power_per_accelerator_w(facility_power_w: Numeric, accelerators: Nu
     -----
     What a forecast of chips and megawatts can be held against.
 
-    References
-    ----------
-    .. [1] Data Center Dynamics, October 2024, on Colossus: about 150 MW for 100,000 chips.
-
     Examples
     --------
+    Colossus, about 150 MW for 100,000 chips:
+
     >>> facility_power_per_accelerator_w(150e6, 100_000.0)
     1500.0
     """
@@ -371,8 +332,7 @@ def training_embodied_carbon_kg(
 
     References
     ----------
-    .. [1] A. S. Luccioni et al., "Estimating the carbon footprint of BLOOM," JMLR, vol. 24, 2023, arXiv:2211.02001,
-       section 4.1: 2,500 kg a server of eight, 150 kg a GPU, six years, 85 % in use; 11.2 t.
+    .. [luccioni2023] section 4.1: 2,500 kg a server of eight, 150 kg a GPU, six years, 85 % in use; 11.2 t
 
     Examples
     --------
@@ -396,7 +356,7 @@ def training_carbon_matched_kg(training_carbon_kg: Numeric, carbon_free_share: N
 
     References
     ----------
-    .. [1] Google, "24/7 carbon-free energy: methodologies and metrics," 2021, section 2.
+    .. [google247] section 2
 
     Examples
     --------
@@ -414,11 +374,6 @@ def training_carbon_total_kg(training_carbon_kg: Numeric, training_embodied_carb
     Notes
     -----
     The two parts do not overlap.
-
-    References
-    ----------
-    .. [1] A. S. Luccioni et al., "Estimating the carbon footprint of BLOOM," JMLR, vol. 24, 2023, arXiv:2211.02001,
-       section 4.1.
 
     Examples
     --------
@@ -441,7 +396,7 @@ def training_water_grid_l(training_energy_kwh: Numeric, grid_water_l_per_kwh: Nu
 
     References
     ----------
-    .. [1] P. Li et al., "Making AI less thirsty," arXiv:2304.03271, 2023, section 2: 3.1 L/kWh in the United States.
+    .. [li2023] section 2: 3.1 L/kWh in the United States
 
     Examples
     --------
@@ -459,10 +414,6 @@ def training_water_total_l(training_water_l: Numeric, training_water_grid_l: Num
     Notes
     -----
     The two parts do not overlap.
-
-    References
-    ----------
-    .. [1] P. Li et al., "Making AI less thirsty," arXiv:2304.03271, 2023, section 2.
 
     Examples
     --------

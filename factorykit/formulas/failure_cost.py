@@ -17,10 +17,6 @@ def failures_usd_per_day(failures_per_day: Numeric, failure_cost_usd: Numeric) -
     -----
     Repairs, spare parts and people are not in it.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4: 419 in 54 days.
-
     Examples
     --------
     Llama 3's rate at 12,500 USD a failure:
@@ -39,11 +35,6 @@ def interval_usd_per_day(interval_penalty: Numeric, cluster_usd_per_h: Numeric) 
     Notes
     -----
     The share of each day that the best interval would have saved.
-
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
 
     Examples
     --------
@@ -68,8 +59,7 @@ def restart_saving_usd_per_day(
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -100,8 +90,7 @@ def mtbf_saving_usd_per_day(
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -126,10 +115,6 @@ def spares_usd_per_day(
     Notes
     -----
     Spares that do other work in the meantime cost less.
-
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4.
 
     Examples
     --------

@@ -18,8 +18,7 @@ def lifetime_survival(span_s: Numeric, lifetime_scale_s: Numeric, lifetime_shape
 
     References
     ----------
-    .. [1] W. Weibull, "A statistical distribution function of wide applicability," J. Appl. Mech., vol. 18, pp.
-       293-297, 1951.
+    .. [weibull1951]
 
     Examples
     --------
@@ -40,10 +39,8 @@ def first_failure_s(lifetime_mean_s: Numeric, accelerators: Numeric, lifetime_sh
 
     References
     ----------
-    .. [1] W. Weibull, "A statistical distribution function of wide applicability," J. Appl. Mech., vol. 18, pp.
-       293-297, 1951.
-    .. [2] G. Aupy, Y. Robert, F. Vivien, D. Zaidouni, "Checkpointing algorithms and fault prediction," J. Parallel
-       Distrib. Comput., vol. 74, no. 2, pp. 2048-2064, 2014, platforms whose parts age.
+    .. [weibull1951]
+    .. [aupy2014] platforms whose parts age
 
     Examples
     --------
@@ -70,7 +67,7 @@ def bring_up_failures(
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 4.
+    .. [barlow1965] chapter 4
 
     Examples
     --------
@@ -93,8 +90,7 @@ def bring_up_survival(bring_up_failures: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] W. Weibull, "A statistical distribution function of wide applicability," J. Appl. Mech., vol. 18, pp.
-       293-297, 1951.
+    .. [weibull1951]
 
     Examples
     --------
@@ -115,7 +111,7 @@ def bring_up_mtbf_s(span_s: Numeric, bring_up_failures: Numeric, lifetime_shape:
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 4.
+    .. [barlow1965] chapter 4
 
     Examples
     --------

@@ -11,10 +11,6 @@ def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, cont
 
     .. math:: T = b s / c
 
-    References
-    ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.
-
     Examples
     --------
     >>> micro_batch_tokens(1.0, 8192.0, 2.0)
@@ -34,8 +30,8 @@ def gradient_bytes_per_parameter(zero_stage: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.1.
-    .. [2] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py: 18 bytes.
+    .. [rajbhandari2020] section 3.1
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py: 18 bytes
 
     Examples
     --------
@@ -52,7 +48,7 @@ def optimizer_bytes_per_parameter() -> Numeric:
 
     References
     ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.1.
+    .. [rajbhandari2020] section 3.1
 
     Examples
     --------
@@ -70,10 +66,6 @@ def stage_moe_layers(stage_layers: Numeric, moe_layers: Numeric) -> Numeric:
     Notes
     -----
     Never less than the truth: some stage may have no dense layer. The reference takes the mean over stages.
-
-    References
-    ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 4.2: dense layers come first.
 
     Examples
     --------
@@ -107,7 +99,7 @@ def stage_sharded_parameters(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
 
     Examples
     --------
@@ -136,7 +128,7 @@ def stage_replicated_parameters(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
 
     Examples
     --------
@@ -161,7 +153,7 @@ def stage_expert_parameters(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
 
     Examples
     --------
@@ -197,8 +189,8 @@ def memory_weights_bytes(
 
     References
     ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, figure 1.
-    .. [2] NVIDIA, Megatron-LM d98e8a6, 2026, docs: distributed optimizer, 6 + 12/d bytes.
+    .. [rajbhandari2020] figure 1
+    .. [megatronlm] docs: distributed optimizer
 
     Examples
     --------
@@ -221,11 +213,6 @@ def dropout(gated_ffn: Numeric) -> Numeric:
 
     .. math:: \delta = 1 - g
 
-    References
-    ----------
-    .. [1] H. Touvron et al., "LLaMA," arXiv:2302.13971, 2023, section 2: no dropout.
-    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1: masks of one byte.
-
     Examples
     --------
     >>> dropout(1.0)
@@ -242,10 +229,6 @@ def flash_attention(software_year: Numeric) -> Numeric:
     Notes
     -----
     FlashAttention appeared in 2022 and was usual in training code a year later.
-
-    References
-    ----------
-    .. [1] T. Dao et al., "FlashAttention," NeurIPS 2022, arXiv:2205.14135, section 3.
 
     Examples
     --------
@@ -264,10 +247,6 @@ def recompute_share(recompute: Numeric) -> Numeric:
     -----
     Selective recomputation repeats the attention core alone, which the attention terms count.
 
-    References
-    ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5.
-
     Examples
     --------
     >>> recompute_share("full")
@@ -283,7 +262,7 @@ def kept_rows_share(sequence_parallel: Numeric, tensor_parallel: Numeric) -> Num
 
     References
     ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.2.2.
+    .. [korthikanti2022] section 4.2.2
 
     Examples
     --------
@@ -329,7 +308,7 @@ def layer_activation_bytes(
 
     References
     ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, table 2.
+    .. [korthikanti2022] table 2
 
     Examples
     --------
@@ -371,8 +350,8 @@ def layer_score_bytes(
 
     References
     ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1.
-    .. [2] T. Dao et al., "FlashAttention," NeurIPS 2022, arXiv:2205.14135, algorithm 1.
+    .. [korthikanti2022] section 4.1
+    .. [dao2022] algorithm 1
 
     Examples
     --------
@@ -397,8 +376,8 @@ def micro_batches_in_flight(
 
     References
     ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.2.3.
-    .. [2] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, table 2.
+    .. [korthikanti2022] section 4.2.3
+    .. [deepseekv3] table 2
 
     Examples
     --------
@@ -420,7 +399,7 @@ def logits_bytes(
 
     References
     ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.3.
+    .. [korthikanti2022] section 4.3
 
     Examples
     --------
@@ -457,8 +436,8 @@ def memory_activations_bytes(
 
     References
     ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, sections 4.1 to 4.3.
-    .. [2] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+    .. [korthikanti2022] sections 4.1 to 4.3
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
 
     Examples
     --------
@@ -501,7 +480,7 @@ def memory_workspace_bytes(
 
     References
     ----------
-    .. [1] S. Rajbhandari et al., "ZeRO-Infinity," SC 2021, arXiv:2104.07857, section 3.
+    .. [zeroinfinity] section 3
 
     Examples
     --------
@@ -525,10 +504,6 @@ def fragmentation_share(software_year: Numeric) -> Numeric:
     -----
     PyTorch 2.1 of October 2023 brought segments that grow, which leave little unused. Assumed, and in line with the
     memory that BigScience (2022) and SimuMax (2026) measured.
-
-    References
-    ----------
-    .. [1] PyTorch, "CUDA semantics: memory management," 2023: expandable_segments.
 
     Examples
     --------
@@ -556,10 +531,6 @@ def memory_reserve_bytes(
     -----
     Collective libraries open buffers towards every peer once a job leaves the scale-up domain.
 
-    References
-    ----------
-    .. [1] PyTorch, "CUDA semantics: memory management," 2023.
-
     Examples
     --------
     >>> memory_reserve_bytes(9.8e9, 0.0, 0.0, 0.02, 1e9, 3e9, 8.0, 8.0) / 1e9
@@ -584,10 +555,6 @@ def memory_peak_bytes(
     -----
     Weights, activations and workspace peak together at the worst; a sum, so never too low by overlap in time.
 
-    References
-    ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, figure 1.
-
     Examples
     --------
     >>> memory_peak_bytes(40e9, 10e9, 1e9, 2e9)
@@ -600,10 +567,6 @@ def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric) -> Numer
     r"""Whether the most loaded rank has room.
 
     .. math:: 1 \quad (M \le M_{chip}), \qquad 0 \quad \text{otherwise}
-
-    References
-    ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.
 
     Examples
     --------

@@ -22,8 +22,7 @@ def ring_reduce_scatter_s(
 
     References
     ----------
-    .. [1] R. Thakur et al., "Optimization of collective communication operations in MPICH," Int. J. High Perform.
-       Comput. Appl., vol. 19, no. 1, 2005, section 4.
+    .. [thakur2005] section 4
 
     Examples
     --------
@@ -47,8 +46,7 @@ def ring_all_reduce_s(
 
     References
     ----------
-    .. [1] R. Thakur et al., "Optimization of collective communication operations in MPICH," Int. J. High Perform.
-       Comput. Appl., vol. 19, no. 1, 2005, section 4.
+    .. [thakur2005] section 4
 
     Examples
     --------
@@ -71,8 +69,7 @@ def tree_all_reduce_s(
 
     References
     ----------
-    .. [1] P. Sanders et al., "Two-tree algorithms for full bandwidth broadcast, reduction and scan," Parallel Comput.,
-       vol. 35, no. 12, 2009, section 4.
+    .. [sanders2009] section 4
 
     Examples
     --------
@@ -97,8 +94,7 @@ def all_to_all_s(
 
     References
     ----------
-    .. [1] R. Thakur et al., "Optimization of collective communication operations in MPICH," Int. J. High Perform.
-       Comput. Appl., vol. 19, no. 1, 2005, section 4.
+    .. [thakur2005] section 4
 
     Examples
     --------
@@ -122,8 +118,7 @@ def in_network_all_reduce_s(
 
     References
     ----------
-    .. [1] R. Graham et al., "Scalable hierarchical aggregation and reduction protocol (SHARP)," COM-HPC 2016, section
-       III.
+    .. [graham2016] section III
 
     Examples
     --------
@@ -157,8 +152,7 @@ def hierarchical_all_reduce_s(
 
     References
     ----------
-    .. [1] M. Cho et al., "BlueConnect: decomposing all-reduce for deep learning on heterogeneous network hierarchy,"
-       MLSys 2019, section 3.
+    .. [cho2019] section 3
 
     Examples
     --------
@@ -196,7 +190,7 @@ def two_tier_ring_s(
 
     References
     ----------
-    .. [1] NVIDIA, "NCCL tests: performance reported by NCCL tests," doc/PERFORMANCE.md, 2023: bus bandwidth.
+    .. [nccltests] doc/PERFORMANCE.md: bus bandwidth
 
     Examples
     --------

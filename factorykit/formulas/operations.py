@@ -15,11 +15,6 @@ def idle_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_pe
     -----
     An owned machine costs less, but not nothing; see ``ownership_usd_per_accelerator_h``.
 
-    References
-    ----------
-    .. [1] Q. Hu et al., "Characterization of large language model development in the datacenter," NSDI 2024,
-       arXiv:2403.07648, section 3.
-
     Examples
     --------
     >>> round(idle_usd_per_year(1000.0, 0.5, 3.0))
@@ -38,11 +33,6 @@ def utilization_gain_usd_per_year(
     Notes
     -----
     Worth that much only if there is work for the hours gained.
-
-    References
-    ----------
-    .. [1] Q. Hu et al., "Characterization of large language model development in the datacenter," NSDI 2024,
-       arXiv:2403.07648, section 3.
 
     Examples
     --------

@@ -19,10 +19,6 @@ def server_capital_usd(nodes: Numeric, server_usd: Numeric) -> Numeric:
     -----
     With accelerators and adapters, without switches, storage and building.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
-
     Examples
     --------
     2,048 systems at 300,000 USD:
@@ -43,10 +39,6 @@ def network_capital_usd(switches: Numeric, switch_usd: Numeric, switch_links: Nu
     Adapters are in the price of the server; cables to them in the price of the switch. The default prices are those
     that the published totals of five topologies imply, each within 3 %.
 
-    References
-    ----------
-    .. [1] C. Zhao et al., "Insights into DeepSeek-V3," ISCA 2025, arXiv:2505.09343, table 3: 9, 72 and 491 million USD.
-
     Examples
     --------
     Two layers for 2,048 endpoints; the paper prints 9 million USD:
@@ -65,10 +57,6 @@ def storage_capital_usd(storage_bytes: Numeric, storage_usd_per_byte: Numeric) -
     Notes
     -----
     Usable bytes; servers of the file system are in the price per byte.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
 
     Examples
     --------
@@ -89,10 +77,6 @@ def it_capital_usd(server_capital_usd: Numeric, network_capital_usd: Numeric, st
     -----
     Every component is in exactly one of the three.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
-
     Examples
     --------
     >>> it_capital_usd(6e8, 7e7, 3e7)
@@ -109,11 +93,6 @@ def network_capital_share(network_capital_usd: Numeric, it_capital_usd: Numeric)
     Notes
     -----
     A result, not an input: two documents give 15-25 % and 30-40 % for it.
-
-    References
-    ----------
-    .. [1] C. Zhao et al., "Insights into DeepSeek-V3," ISCA 2025, arXiv:2505.09343, table 3: 4,390 to 7,500 USD per
-       endpoint.
 
     Examples
     --------
@@ -132,11 +111,6 @@ def facility_capital_usd(it_power_w: Numeric, facility_usd_per_w: Numeric) -> Nu
     -----
     Per watt of IT power, as builders quote it.
 
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.1: 9 to 13 USD per watt.
-
     Examples
     --------
     >>> facility_capital_usd(20e6, 12.0)
@@ -153,11 +127,6 @@ def capital_usd(it_capital_usd: Numeric, facility_capital_usd: Numeric) -> Numer
     Notes
     -----
     Land and the connection to the grid are in the price of the facility.
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.2.
 
     Examples
     --------
@@ -178,7 +147,7 @@ def capital_recovery_per_year(discount_rate: Numeric, hardware_life_years: Numer
 
     References
     ----------
-    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2.
+    .. [blank2018] section 2.2
 
     Examples
     --------
@@ -202,7 +171,7 @@ def facility_capital_recovery_per_year(discount_rate: Numeric, facility_life_yea
 
     References
     ----------
-    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2.
+    .. [blank2018] section 2.2
 
     Examples
     --------
@@ -232,7 +201,7 @@ def it_capital_usd_per_year(
 
     References
     ----------
-    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2.
+    .. [blank2018] section 2.2
 
     Examples
     --------
@@ -254,10 +223,6 @@ def it_capital_straight_usd_per_year(
     -----
     Without the cost of capital; equals the annuity at a rate of zero.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
-
     Examples
     --------
     >>> it_capital_straight_usd_per_year(1000.0, 0.0, 5.0)
@@ -277,11 +242,6 @@ def facility_capital_usd_per_year(
     -----
     Nothing is left at the end of its life.
 
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.3.
-
     Examples
     --------
     >>> round(facility_capital_usd_per_year(2.4e8, 0.10185))
@@ -299,11 +259,6 @@ def maintenance_usd_per_year(it_capital_usd: Numeric, maintenance_share: Numeric
     -----
     Staff is counted apart.
 
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.3: 5 % of capital a year.
-
     Examples
     --------
     >>> maintenance_usd_per_year(7e8, 0.04)
@@ -320,10 +275,6 @@ def staff_usd_per_year(staff: Numeric, staff_usd_per_person_year: Numeric) -> Nu
     Notes
     -----
     Researchers whose work is the model are counted only if they are in ``staff``.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.4.
 
     Examples
     --------
@@ -344,11 +295,6 @@ def operating_usd_per_year(
     -----
     Electricity at full power all year: idle hours cost a little less.
 
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.3.
-
     Examples
     --------
     >>> operating_usd_per_year(1e7, 2.8e7, 1e7)
@@ -367,11 +313,6 @@ def ownership_usd_per_year(
     Notes
     -----
     Everything a rental price contains except the owner's margin; each part once.
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.3.
 
     Examples
     --------
@@ -392,11 +333,6 @@ def ownership_usd_per_accelerator_h(
     -----
     Idle hours are spread over used ones, so it is comparable with a rental price.
 
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.3.
-
     Examples
     --------
     >>> round(ownership_usd_per_accelerator_h(2.42e8, 16384.0, 0.85), 2)
@@ -413,10 +349,6 @@ def ownership_cost_usd(accelerator_hours: Numeric, ownership_usd_per_accelerator
     Notes
     -----
     The run carries its share of capital, power, staff and idle hours; none comes on top.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
 
     Examples
     --------
@@ -435,10 +367,6 @@ def ownership_usd_per_token(ownership_cost_usd: Numeric, tokens: Numeric) -> Num
     -----
     Of one model; larger models cost more per token.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.2.
-
     Examples
     --------
     >>> round(ownership_usd_per_token(61.7e6, 15.6e12) * 1e6, 2)
@@ -455,10 +383,6 @@ def rental_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_
     Notes
     -----
     Rented by the hour: what is not used is not paid.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.3.
 
     Examples
     --------
@@ -478,11 +402,6 @@ def break_even_utilization(
     Notes
     -----
     At today's price for the whole life of the hardware; above 1 owning never pays. Falling prices raise it.
-
-    References
-    ----------
-    .. [1] L. A. Barroso, U. Hölzle and P. Ranganathan, "The datacenter as a computer," 3rd ed., Morgan & Claypool,
-       2018, chapter 6, section 6.3.
 
     Examples
     --------
@@ -505,7 +424,7 @@ def rental_present_usd(
 
     References
     ----------
-    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2 and section 4.8.
+    .. [blank2018] sections 2.2 and 4.8
 
     Examples
     --------
@@ -542,7 +461,7 @@ def ownership_present_usd(
 
     References
     ----------
-    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2 and section 16.1.
+    .. [blank2018] sections 2.2 and 16.1
 
     Examples
     --------
@@ -568,10 +487,6 @@ def build_saving_usd(rental_present_usd: Numeric, ownership_present_usd: Numeric
     Notes
     -----
     Negative where renting is cheaper. Risk, time to build and access to power have no price here.
-
-    References
-    ----------
-    .. [1] L. Blank and A. Tarquin, "Engineering economy," 8th ed., McGraw-Hill, 2018, section 2.2 and section 5.1.
 
     Examples
     --------

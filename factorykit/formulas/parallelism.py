@@ -11,10 +11,6 @@ def tensor_parallel() -> Numeric:
 
     .. math:: t = 1
 
-    References
-    ----------
-    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
-
     Examples
     --------
     >>> tensor_parallel()
@@ -27,10 +23,6 @@ def pipeline_parallel() -> Numeric:
     """All layers are on one rank where a layout does not say otherwise.
 
     .. math:: p = 1
-
-    References
-    ----------
-    .. [1] Y. Huang et al., "GPipe," arXiv:1811.06965, 2018, section 2.
 
     Examples
     --------
@@ -45,10 +37,6 @@ def virtual_stages() -> Numeric:
 
     .. math:: v = 1
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.2.
-
     Examples
     --------
     >>> virtual_stages()
@@ -61,10 +49,6 @@ def context_parallel() -> Numeric:
     """One sequence is whole where a layout does not say otherwise.
 
     .. math:: c = 1
-
-    References
-    ----------
-    .. [1] H. Liu et al., "Ring attention with blockwise transformers," arXiv:2310.01889, 2023, section 3.
 
     Examples
     --------
@@ -79,10 +63,6 @@ def expert_parallel() -> Numeric:
 
     .. math:: e = 1
 
-    References
-    ----------
-    .. [1] D. Lepikhin et al., "GShard," arXiv:2006.16668, 2020, section 3.
-
     Examples
     --------
     >>> expert_parallel()
@@ -95,10 +75,6 @@ def expert_tensor_parallel() -> Numeric:
     """Whole experts where a layout does not say otherwise.
 
     .. math:: t_e = 1
-
-    References
-    ----------
-    .. [1] D. Liu et al., "MoE parallel folding," arXiv:2504.14960, 2025, section 3.
 
     Examples
     --------
@@ -117,10 +93,6 @@ def zero_stage() -> Numeric:
     -----
     Megatron's distributed optimizer; older runs kept it whole and give 0.
 
-    References
-    ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 5.
-
     Examples
     --------
     >>> zero_stage()
@@ -138,10 +110,6 @@ def sequence_parallel() -> Numeric:
     -----
     Usual since 2022; older runs give 0.
 
-    References
-    ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.2.2.
-
     Examples
     --------
     >>> sequence_parallel()
@@ -155,10 +123,6 @@ def schedule() -> Numeric:
 
     .. math:: \text{1f1b}
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., "PipeDream," SOSP 2019, arXiv:1806.03377, section 3.2.
-
     Examples
     --------
     >>> schedule()
@@ -171,10 +135,6 @@ def recompute() -> Numeric:
     r"""Activations are kept where a layout does not say otherwise.
 
     .. math:: \text{none}
-
-    References
-    ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5.
 
     Examples
     --------
@@ -194,10 +154,6 @@ def data_parallel(
     Notes
     -----
     A layout divides: the result is whole.
-
-    References
-    ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/core/parallel_state.py.
 
     Examples
     --------
@@ -220,7 +176,7 @@ def expert_data_parallel(
 
     References
     ----------
-    .. [1] NVIDIA, Megatron-LM d98e8a6, 2026, megatron/training/theoretical_memory_usage.py.
+    .. [megatronlm] megatron/training/theoretical_memory_usage.py
 
     Examples
     --------
@@ -239,10 +195,6 @@ def micro_batches(global_batch_size: Numeric, micro_batch_size: Numeric, data_pa
     -----
     A layout divides: the result is whole.
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 3.1.
-
     Examples
     --------
     >>> micro_batches(2048.0, 1.0, 128.0)
@@ -259,10 +211,6 @@ def stage_layers(layers: Numeric, pipeline_parallel: Numeric) -> Numeric:
     Notes
     -----
     Layers that do not divide leave the first and last stages lighter, as Llama 3 405B did (126 layers, 16 stages).
-
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.2.
 
     Examples
     --------
@@ -296,9 +244,9 @@ def pipeline_idle_s(
 
     References
     ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.
-    .. [2] P. Qi et al., "Zero bubble pipeline parallelism," arXiv:2401.10241, 2024, section 2.
-    .. [3] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, table 2.
+    .. [narayanan2021] section 2.2
+    .. [qi2024] section 2
+    .. [deepseekv3] table 2
 
     Examples
     --------
@@ -330,8 +278,8 @@ def pipeline_makespan_s(
 
     References
     ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.1.
-    .. [2] Victarry, PP-Schedule-Visualization 1dd92bf, 2026: emulated makespans.
+    .. [narayanan2021] section 2.2.1
+    .. [victarry2026] emulated makespans
 
     Examples
     --------

@@ -23,13 +23,11 @@ def cluster_mtbf_s(accelerator_mtbf_s: Numeric, accelerators: Numeric) -> Numeri
     Notes
     -----
     Failures are independent and arrive at a constant rate. Published rates of small jobs are higher than this law says
-    (3.65 times at 1,024 GPUs [1]_), as are those near 100,000 GPUs.
+    (3.65 times at 1,024 GPUs [kokolis2025]_), as are those near 100,000 GPUs.
 
     References
     ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section III.
-    .. [2] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4: 419 in 54 days.
+    .. [kokolis2025] section III
 
     Examples
     --------
@@ -50,12 +48,10 @@ def failures_per_day(cluster_mtbf_s: Numeric) -> Numeric:
     -----
     Counts failures of running time; days spent down have fewer.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4: 419 in 54 days.
-
     Examples
     --------
+    419 failures in 54 days, as Llama 3 had them:
+
     >>> round(failures_per_day(54 * 86400 / 419), 2)
     7.76
     """
@@ -70,11 +66,6 @@ def expected_failures(wall_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
     Notes
     -----
     Exact for a constant rate without downtime; with downtime, in which nothing fails, a little high.
-
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 3.
 
     Examples
     --------
@@ -94,12 +85,10 @@ def cluster_mtbf_counted_s(failures: Numeric, observed_s: Numeric) -> Numeric:
     The most likely value for failures at a constant rate; a count of zero gives infinity.
     ``reliability.count_interval`` says how far it can be off.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4: 419 in 54 days.
-
     Examples
     --------
+    419 failures in 54 days, as Llama 3 had them:
+
     >>> round(cluster_mtbf_counted_s(419.0, 54 * 86400.0) / 3600, 3)
     3.093
     """
@@ -115,13 +104,10 @@ def accelerator_mtbf_counted_s(failures: Numeric, observed_s: Numeric, accelerat
     -----
     All failures of the job are laid at the chips' door, those of hosts, network and software too.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4: 419 in 54 days on 16,384
-       GPUs.
-
     Examples
     --------
+    419 failures in 54 days on 16,384 GPUs, as Llama 3 had them:
+
     >>> round(accelerator_mtbf_counted_s(419.0, 54 * 86400.0, 16384.0) / 3600)
     50677
     """
@@ -136,11 +122,6 @@ def node_failures_per_node_day_counted(failures: Numeric, observed_s: Numeric, n
     Notes
     -----
     A mean over the observed time; fleets that are brought up fail more often at first.
-
-    References
-    ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section III: 6.50 and 2.34 per 1,000 node-days.
 
     Examples
     --------
@@ -163,8 +144,7 @@ def cluster_mtbf_node_rate_s(nodes: Numeric, node_failures_per_node_day: Numeric
 
     References
     ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section III: 1.8 h at 16,384 and 0.23 h at 131,072 GPUs.
+    .. [kokolis2025] section III: 1.8 h at 16,384 and 0.23 h at 131,072 GPUs
 
     Examples
     --------
@@ -186,8 +166,7 @@ def cluster_mtbf_small_job_s(accelerator_mtbf_s: Numeric, accelerators: Numeric)
 
     References
     ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section III: 7.9 h at 1,024 GPUs against 6.50 per 1,000 node-days.
+    .. [kokolis2025] section III: 7.9 h at 1,024 GPUs against 6.50 per 1,000 node-days
 
     Examples
     --------
@@ -211,8 +190,7 @@ def cluster_mtbf_superlinear_s(accelerator_mtbf_s: Numeric, accelerators: Numeri
 
     References
     ----------
-    .. [1] O. Salpekar et al., "Training LLMs with fault tolerant HSDP on 100,000 GPUs," arXiv:2602.00277, 2026: 18
-       minutes at 98,304 GPUs, 2.3 per 1,000 servers and day at 32,768.
+    .. [salpekar2026] 18 minutes at 98,304 GPUs, 2.3 per 1,000 servers and day at 32,768
 
     Examples
     --------
@@ -240,7 +218,7 @@ def cluster_mtbf_series_s(
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
+    .. [barlow1965] chapter 2
 
     Examples
     --------
@@ -263,7 +241,7 @@ def accelerator_fit(accelerator_mtbf_s: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] JEDEC, "Methods for calculating failure rates in units of FITs," JESD85, 2001.
+    .. [jesd85]
 
     Examples
     --------
@@ -281,10 +259,6 @@ def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
     Notes
     -----
     Above 1 where a chip fails more than once a year. ``accelerator_year_failure_probability`` is the other meaning.
-
-    References
-    ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
 
     Examples
     --------
@@ -305,7 +279,7 @@ def accelerator_year_failure_probability(accelerator_mtbf_s: Numeric) -> Numeric
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
+    .. [barlow1965] chapter 2
 
     Examples
     --------
@@ -326,7 +300,7 @@ def survival_probability(span_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2.
+    .. [barlow1965] chapter 2
 
     Examples
     --------
@@ -347,11 +321,6 @@ def node_mtbf_s(node_failures_per_node_day: Numeric) -> Numeric:
     -----
     For a constant rate.
 
-    References
-    ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section III.
-
     Examples
     --------
     >>> round(node_mtbf_s(0.0065) / 86400, 1)
@@ -371,8 +340,7 @@ def availability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 3: alternating
-       renewal.
+    .. [barlow1965] chapter 3: alternating renewal
 
     Examples
     --------
@@ -393,8 +361,7 @@ def unavailability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 3: alternating
-       renewal.
+    .. [barlow1965] chapter 3: alternating renewal
 
     Examples
     --------
@@ -415,7 +382,7 @@ def all_nodes_up_probability(unavailability: Numeric, nodes: Numeric) -> Numeric
 
     References
     ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 2: series systems.
+    .. [barlow1965] chapter 2: series systems
 
     Examples
     --------
@@ -436,10 +403,6 @@ def nodes_down(unavailability: Numeric, nodes: Numeric) -> Numeric:
     -----
     Servers in repair are not replaced; with spares in their places see ``nodes_in_repair``.
 
-    References
-    ----------
-    .. [1] R. E. Barlow and F. Proschan, "Mathematical Theory of Reliability," Wiley, 1965, chapter 3.
-
     Examples
     --------
     >>> round(nodes_down(0.0037744, 2048.0), 2)
@@ -459,8 +422,7 @@ def nodes_in_repair(nodes: Numeric, node_mtbf_s: Numeric, node_repair_s: Numeric
 
     References
     ----------
-    .. [1] C. Palm, "Analysis of the Erlang traffic formulae for busy-signal arrangements," Ericsson Tech., no. 6, 1938:
-       the mean holds for every law of repair times.
+    .. [palm1938] the mean holds for every law of repair times
 
     Examples
     --------
@@ -483,8 +445,7 @@ def node_repair_lognormal_s(node_repair_median_s: Numeric, node_repair_sigma: Nu
 
     References
     ----------
-    .. [1] B. Schroeder and G. A. Gibson, "A large-scale study of failures in high-performance computing systems," DSN
-       2006, section 6: lognormal fits repair times best.
+    .. [schroeder2006] section 6: lognormal fits repair times best
 
     Examples
     --------
@@ -520,8 +481,7 @@ def ettr(
 
     References
     ----------
-    .. [1] A. Kokolis et al., "Revisiting reliability in large-scale machine learning research clusters," HPCA 2025,
-       arXiv:2410.21680, section II-D.
+    .. [kokolis2025] section II-D
 
     Examples
     --------

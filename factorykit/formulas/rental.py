@@ -29,10 +29,6 @@ def reserved_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, reserv
     -----
     Paid for every hour of the commitment, used or not.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, appendix A.2.
-
     Examples
     --------
     >>> reserved_usd_per_accelerator_h(3.0, 0.5)
@@ -49,10 +45,6 @@ def reserved_cost_usd(accelerator_hours: Numeric, reserved_usd_per_accelerator_h
     Notes
     -----
     Only the hours of the run; what the commitment leaves unused is not in it.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, appendix A.2.
 
     Examples
     --------
@@ -71,12 +63,10 @@ def spot_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, spot_disco
     -----
     The price of the hour; what interruptions cost is in ``spot_cost_usd``.
 
-    References
-    ----------
-    .. [1] gpurentalprices.com, July and August 2026: median H100 3.25 USD on demand, 2.04 on spot.
-
     Examples
     --------
+    H100 in the summer of 2026, medians of providers:
+
     >>> round(spot_usd_per_accelerator_h(3.25, 0.372), 2)
     2.04
     """
@@ -91,11 +81,6 @@ def spot_mtbf_s(cluster_mtbf_s: Numeric, spot_reclaim_mtbf_s: Numeric) -> Numeri
     Notes
     -----
     Both arrive at constant rates and independently, so that rates add. Reclaims that come in waves are worse.
-
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, section 2.
 
     Examples
     --------
@@ -116,8 +101,7 @@ def spot_checkpoint_interval_s(checkpoint_write_s: Numeric, spot_mtbf_s: Numeric
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -144,8 +128,7 @@ def spot_goodput(
 
     References
     ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
+    .. [daly2006] equation 20
 
     Examples
     --------
@@ -166,11 +149,6 @@ def spot_cost_usd(
     -----
     Infinite where reclaims come so fast that the run never ends.
 
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
-
     Examples
     --------
     >>> spot_cost_usd(1000.0, 3600.0, 0.5, 1.0)
@@ -187,11 +165,6 @@ def spot_saving(spot_cost_usd: Numeric, rental_cost_usd: Numeric) -> Numeric:
     Notes
     -----
     Below the discount, because reclaims cost goodput; negative where they cost more than the discount.
-
-    References
-    ----------
-    .. [1] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps," Future Gener.
-       Comput. Syst., vol. 22, no. 3, pp. 303-312, 2006, equation 20.
 
     Examples
     --------
@@ -213,7 +186,7 @@ def spot_reclaim_mtbf_grouped_s(spot_reclaim_groups: Numeric, spot_interruption_
 
     References
     ----------
-    .. [1] "Spot-and-Scoot: peeking into spot instance availability," arXiv:2604.16457, 2026, abstract.
+    .. [spotandscoot2026] abstract: 92 % of interruptions that go together come within three minutes
 
     Examples
     --------
@@ -233,11 +206,6 @@ def spot_near_share(level_one_share: Numeric, cluster_mtbf_s: Numeric, spot_mtbf
     Notes
     -----
     A reclaim takes the machine and its memory and disks with it, so only the far checkpoint survives one.
-
-    References
-    ----------
-    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
-       1212-1226, 2017.
 
     Examples
     --------
@@ -262,8 +230,7 @@ def spot_segments_per_pattern(
 
     References
     ----------
-    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
-       1212-1226, 2017.
+    .. [benoit2017]
 
     Examples
     --------
@@ -290,8 +257,7 @@ def spot_tiered_interval_s(
 
     References
     ----------
-    .. [1] A. Benoit et al., "Towards optimal multi-level checkpointing," IEEE Trans. Comput., vol. 66, no. 7, pp.
-       1212-1226, 2017.
+    .. [benoit2017]
 
     Examples
     --------
@@ -328,8 +294,7 @@ def spot_tiered_goodput(
 
     References
     ----------
-    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
-       section 3.
+    .. [moody2010] section 3
 
     Examples
     --------
@@ -360,11 +325,6 @@ def spot_tiered_cost_usd(
     -----
     The storage of the far checkpoints comes on top.
 
-    References
-    ----------
-    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
-       section 3.
-
     Examples
     --------
     >>> spot_tiered_cost_usd(1000.0, 3600.0, 0.8, 1.0)
@@ -382,11 +342,6 @@ def spot_tiered_saving(spot_tiered_cost_usd: Numeric, rental_cost_usd: Numeric) 
     -----
     Negative where reclaims cost more than the discount.
 
-    References
-    ----------
-    .. [1] A. Moody et al., "Design, modeling, and evaluation of a scalable multi-level checkpointing system," SC 2010,
-       section 3.
-
     Examples
     --------
     >>> spot_tiered_saving(40.0, 100.0)
@@ -403,10 +358,6 @@ def transfer_bytes(tokens: Numeric, bytes_per_token: Numeric, checkpoint_bytes: 
     Notes
     -----
     All tokens and one checkpoint, once. Raw documents, images and earlier checkpoints stay where they are.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.
 
     Examples
     --------
@@ -427,10 +378,6 @@ def egress_cost_usd(transfer_bytes: Numeric, egress_usd_per_byte: Numeric) -> Nu
     -----
     One price for all bytes; lists fall with volume, and large customers pay less or nothing.
 
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, section 2.
-
     Examples
     --------
     68 TB at 7 cents a gigabyte:
@@ -450,10 +397,6 @@ def offer_fits(accelerators: Numeric, offered_accelerators: Numeric) -> Numeric:
     -----
     A synchronous run is never split between providers: the network between them is too slow.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.
-
     Examples
     --------
     >>> offer_fits(1024.0, 512.0)
@@ -470,10 +413,6 @@ def offer_cost_usd(spot_cost_usd: Numeric, egress_cost_usd: Numeric) -> Numeric:
     Notes
     -----
     An offer that is never taken away is spot capacity with reclaims infinitely far apart.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, appendix A.2.
 
     Examples
     --------
@@ -496,10 +435,6 @@ def move_pays_after_h(
     Notes
     -----
     Above 1e9 hours where the other provider is no cheaper. Downtime of the move is not in it.
-
-    References
-    ----------
-    .. [1] B. Cottier et al., "The rising costs of training frontier AI models," arXiv:2405.21015, 2024, appendix A.2.
 
     Examples
     --------

@@ -36,8 +36,7 @@ def elastic_goodput(
 
     References
     ----------
-    .. [1] O. Salpekar et al., "Training LLMs with fault tolerant HSDP on 100,000 GPUs," arXiv:2602.00277, 2026:
-       elastic recovery of one replica.
+    .. [salpekar2026] elastic recovery of one replica
 
     Examples
     --------
@@ -61,8 +60,7 @@ def redundant_mtbf_s(node_mtbf_s: Numeric, nodes: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] A. Benoit, T. Herault, V. Le Fevre, Y. Robert, "Replication is more efficient than you think," SC 2019,
-       theorem 4.1.
+    .. [benoit2019] theorem 4.1
 
     Examples
     --------
@@ -88,8 +86,7 @@ def redundant_goodput(checkpoint_goodput: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] A. Benoit, T. Herault, V. Le Fevre, Y. Robert, "Replication is more efficient than you think," SC 2019,
-       section 3.
+    .. [benoit2019] section 3
 
     Examples
     --------
@@ -112,8 +109,7 @@ def sdc_rework_s(
 
     References
     ----------
-    .. [1] H. D. Dixit et al., "Silent data corruptions at scale," arXiv:2102.11245, 2021.
-    .. [2] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, table 5: 6 corruptions in 54 days.
+    .. [daly2006] section 3
 
     Examples
     --------
@@ -143,11 +139,6 @@ def sdc_goodput(
     Exact for corruptions at a constant rate and a detection lag with this mean: a cycle is the time to a corruption,
     the lag and the restart, and what the last clean checkpoint holds is kept.
 
-    References
-    ----------
-    .. [1] H. D. Dixit et al., "Silent data corruptions at scale," arXiv:2102.11245, 2021.
-    .. [2] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, table 5: 6 corruptions in 54 days.
-
     Examples
     --------
     >>> round(sdc_goodput(1740.0, 60.0, 777_600.0, 3600.0, 600.0), 4)
@@ -167,10 +158,6 @@ def sdc_checkpoints_needed(
     Notes
     -----
     For a lag that is always the same; a lag with a tail needs its quantile here.
-
-    References
-    ----------
-    .. [1] H. D. Dixit et al., "Silent data corruptions at scale," arXiv:2102.11245, 2021.
 
     Examples
     --------

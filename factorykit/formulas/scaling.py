@@ -19,10 +19,6 @@ def required_accelerators(
     -----
     MFU and goodput fall with scale; give those of the scale that comes out.
 
-    References
-    ----------
-    .. [1] A. Chowdhery et al., "PaLM: scaling language modeling with pathways," arXiv:2204.02311, 2022, appendix B.
-
     Examples
     --------
     405B on 15.6 trillion tokens in 78.4 days at 38 % and no stops:
@@ -44,7 +40,7 @@ def compute_optimal_tokens(parameters: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] J. Hoffmann et al., "Training compute-optimal large language models," arXiv:2203.15556, 2022, table 3.
+    .. [hoffmann2022] table 3
 
     Examples
     --------
@@ -65,11 +61,6 @@ def data_read_bytes_per_s(tokens: Numeric, bytes_per_token: Numeric, wall_s: Num
     -----
     Text is tokenized beforehand. Images and video read more; start-up and shuffling come in bursts.
 
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1: storage of 2 to 7 TB/s, for
-       checkpoints.
-
     Examples
     --------
     15 trillion tokens in 54 days:
@@ -89,10 +80,6 @@ def data_read_share(data_read_bytes_per_s: Numeric, storage_read_bytes_per_s: Nu
     -----
     Above 1 the accelerators wait for data.
 
-    References
-    ----------
-    .. [1] MLCommons, "MLPerf Storage v1.0 results," 2024: read rates per accelerator.
-
     Examples
     --------
     >>> round(data_read_share(12.9e6, 10e9), 5)
@@ -109,10 +96,6 @@ def storage_write_needed_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_stall
     Notes
     -----
     For saves that block; asynchronous saves only have to end within the interval.
-
-    References
-    ----------
-    .. [1] Llama Team, "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.1.
 
     Examples
     --------
@@ -138,8 +121,7 @@ def gradient_exchange_bytes(
 
     References
     ----------
-    .. [1] R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH," Int.
-       J. High Perform. Comput. Appl., vol. 19, no. 1, 2005, section 4.4.
+    .. [thakur2005] section 4.4
 
     Examples
     --------
@@ -169,8 +151,7 @@ def scale_out_needed_bytes_per_s(
 
     References
     ----------
-    .. [1] S. Rajbhandari et al., "ZeRO-Infinity: breaking the GPU memory wall for extreme scale deep learning," SC
-       2021, arXiv:2104.07857, section 4.
+    .. [zeroinfinity] section 4
 
     Examples
     --------

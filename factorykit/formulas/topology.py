@@ -15,10 +15,6 @@ def network_endpoints(accelerators: Numeric, nics_per_accelerator: Numeric) -> N
     -----
     Storage and management networks are not in it.
 
-    References
-    ----------
-    .. [1] NVIDIA, "DGX SuperPOD reference architecture, DGX H100," 2023, compute fabric: eight ports a system.
-
     Examples
     --------
     >>> network_endpoints(16384.0, 1.0)
@@ -39,10 +35,8 @@ def network_tiers(network_endpoints: Numeric, network_planes: Numeric, switch_po
 
     References
     ----------
-    .. [1] C. E. Leiserson, "Fat-trees: universal networks for hardware-efficient supercomputing," IEEE Trans. Comput.,
-       vol. C-34, no. 10, 1985.
-    .. [2] C. Zhao et al., "Insights into DeepSeek-V3," ISCA 2025, arXiv:2505.09343, table 3: 2,048 and 65,536 endpoints
-       in two and three layers of 64 ports.
+    .. [leiserson1985]
+    .. [zhao2025] table 3: 2,048 and 65,536 endpoints in two and three layers of 64 ports
 
     Examples
     --------
@@ -68,8 +62,7 @@ def switches(network_endpoints: Numeric, network_tiers: Numeric, switch_ports: N
 
     References
     ----------
-    .. [1] C. Zhao et al., "Insights into DeepSeek-V3," ISCA 2025, arXiv:2505.09343, table 3: 96, 768 and 5,120
-       switches.
+    .. [zhao2025] table 3: 96, 768 and 5,120 switches
 
     Examples
     --------
@@ -92,8 +85,7 @@ def switch_links(network_endpoints: Numeric, network_tiers: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] C. Zhao et al., "Insights into DeepSeek-V3," ISCA 2025, arXiv:2505.09343, table 3: 2,048, 16,384 and 131,072
-       links.
+    .. [zhao2025] table 3: 2,048, 16,384 and 131,072 links
 
     Examples
     --------

@@ -17,6 +17,7 @@ import pytest
 import sympy
 
 from factorykit.formulas import arguments, catalogue
+from factorykit.formulas.bibliography import bibliography, references
 from factorykit.formulas.terms import as_latex, as_text, as_vega, steps, trace
 from factorykit.quantities import quantity, vocabulary
 
@@ -144,6 +145,23 @@ def test_a_formula_is_named_and_documented_by_the_vocabulary(formula: Callable[.
 @every_constant
 def test_a_formula_without_arguments_says_one_allowed_value(formula: Callable[..., Any]) -> None:
     assert quantity(formula.__name__).check(formula()) == formula()
+
+
+@pytest.mark.parametrize("formula", catalogue().values(), ids=lambda formula: formula.__name__)
+def test_a_reference_is_a_work_of_the_bibliography(formula: Callable[..., Any]) -> None:
+    doc = inspect.getdoc(formula) or ""
+    cited = [key for key, _ in references(formula)]
+    unknown = [key for key in [*cited, *re.findall(r"\[(\w+)\]_(?![{\w])", doc)] if key not in bibliography()]
+    assert not unknown, f"{formula.__name__} cites {unknown}, which are no keys of factorykit/formulas/references.bib"
+    assert len(cited) == doc.count("\n.. ["), f"{formula.__name__}: write a reference as '.. [key] place'"
+    assert bool(cited) == ("\nReferences\n" in doc), f"{formula.__name__}: its section References names no work"
+
+
+@every_formula
+def test_a_formula_beyond_arithmetic_says_who_states_it_or_why_it_holds(formula: Callable[..., Any]) -> None:
+    curved = re.findall(r"\b(?:exp|expm1|log|log1p|sqrt)\(", as_text(trace(formula)))
+    told = references(formula) or "\nNotes\n" in (inspect.getdoc(formula) or "")
+    assert not curved or told, f"{formula.__name__} computes {curved[0]}…): cite who states it, or derive it in Notes"
 
 
 def test_help_says_of_each_argument_what_the_vocabulary_says() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,8 @@ class Made:
         self.write("_quarto.yml", yaml.safe_dump(CONFIG, sort_keys=False))
         self.write("index.qmd", "---\ntitle: Start\n---\nHello. See [the other](report/other.qmd#sec-more).\n")
         self.write("report/other.qmd", "---\ntitle: Other page\n---\n## More {#sec-more}\n\nText.\n")
-        self.write(
-            "report/references.bib", "@book{doe2020, author = {Doe, Jane}, title = {The thing}, year = {2020}}\n"
-        )
+        own = "@book{doe2020, author = {Doe, Jane}, title = {The thing}, year = {2020}}\n"
+        self.write("report/references.bib", own + (files("factorykit.formulas") / "references.bib").read_text("utf-8"))
         self.write("report/assets/page.js", "window.pageScript = true;\n")
 
     def write(self, name: str, text: str) -> Path:

@@ -180,8 +180,7 @@ def test_an_installation_that_hangs_is_ended():
 
 
 def test_every_formula_and_quantity_has_its_place(tmp_path: Path):
-    keys = methods.bibliography((ROOT / "report/references.bib").read_text(encoding="utf-8"))
-    printed, words = "\n".join(methods.methods_pages(keys).values()), vocabulary_page()
+    printed, words = "\n".join(methods.methods_pages().values()), vocabulary_page()
     for name, formula in catalogue().items():
         assert f"{{#{name.replace('_', '-')}}}" in printed
         assert f"{{#eq-{name.replace('_', '-')}}}" in printed
@@ -189,13 +188,12 @@ def test_every_formula_and_quantity_has_its_place(tmp_path: Path):
     assert words.count("{.fk-name}") == len(vocabulary())
 
 
-def test_a_cited_work_is_linked_and_one_outside_the_bibliography_is_printed_in_full():
-    keys = methods.bibliography(
-        "@book{doe, title = {The {Thing}: a study}, year = {2020}}\n@misc{tool, title = {Tool}}"
-    )
-    assert methods.citation('J. Doe, "The thing," arXiv:2001.00001, 2020, table 1: six.', keys) == "@doe: table 1: six."
-    assert methods.citation("Makers, Tool 1.2, 2026, file.py.", keys) == "@tool: file.py."
-    assert methods.citation('A. Roe, "Another," 2021.', keys) == 'A. Roe, "Another," 2021.'
+def test_a_formula_is_printed_with_the_works_it_cites_and_without_any_where_it_cites_none():
+    checkpoint, cost = (methods.methods_pages()[f"methods-{topic}"] for topic in ("checkpoint", "cost"))
+    assert "Source: @daly2006: equation 20. @bougeret2011: proposition 1: downtime. Used by:" in checkpoint
+    assert "Padé" in checkpoint
+    assert "[@corless1996], within 0.13 %" in checkpoint
+    assert cost.partition("{#failure-cost-usd}")[2].partition("\n## ")[0].count("Source:") == 0
 
 
 # Frames

@@ -34,7 +34,7 @@ def tensor_parallel_s(
 
     References
     ----------
-    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
+    .. [shoeybi2019] section 3
 
     Examples
     --------
@@ -80,7 +80,7 @@ def context_parallel_s(
 
     References
     ----------
-    .. [1] H. Liu et al., "Ring attention with blockwise transformers," arXiv:2310.01889, 2023, section 3.
+    .. [liu2023] section 3
 
     Examples
     --------
@@ -121,7 +121,7 @@ def expert_parallel_s(
 
     References
     ----------
-    .. [1] DeepSeek-AI, "DeepSeek-V3 technical report," arXiv:2412.19437, 2024, section 3.2.2.
+    .. [deepseekv3] section 3.2.2
 
     Examples
     --------
@@ -169,7 +169,7 @@ def gather_s(
 
     References
     ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 7.2.2.
+    .. [rajbhandari2020] section 7.2.2
 
     Examples
     --------
@@ -215,7 +215,7 @@ def stage_transfer_s(
 
     References
     ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 4.1: scatter and gather over tensor-parallel ranks.
+    .. [narayanan2021] section 4.1: scatter and gather over tensor-parallel ranks
 
     Examples
     --------
@@ -258,7 +258,7 @@ def gradient_s(
 
     References
     ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 7.
+    .. [rajbhandari2020] section 7
 
     Examples
     --------
@@ -311,8 +311,8 @@ def gradient_exposed_s(
 
     References
     ----------
-    .. [1] S. Li et al., "PyTorch distributed," VLDB 2020, arXiv:2006.15704, section 3.2.
-    .. [2] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.2: order of chunks.
+    .. [li2020] section 3.2
+    .. [narayanan2021] section 2.2.2: order of chunks
 
     Examples
     --------

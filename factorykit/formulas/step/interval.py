@@ -15,10 +15,6 @@ def assumed_inputs() -> Numeric:
 
     .. math:: 0
 
-    References
-    ----------
-    .. [1] C. Isaev et al., "Calculon," SC 2023, doi 10.1145/3581784.3607102, section 4: inputs of a prediction.
-
     Examples
     --------
     >>> assumed_inputs()
@@ -48,7 +44,7 @@ def step_spread(
 
     References
     ----------
-    .. [1] A. Gelman et al., "Bayesian data analysis," 3rd ed., 2013, section 5.4: groups never seen.
+    .. [gelman2013] section 5.4: groups never seen
 
     Examples
     --------
@@ -70,10 +66,6 @@ def step_low_s(step_s: Numeric, step_spread: Numeric) -> Numeric:
     -----
     Measured over predicted times are about lognormal.
 
-    References
-    ----------
-    .. [1] A. Gelman et al., "Bayesian data analysis," 3rd ed., 2013, section 2.
-
     Examples
     --------
     >>> round(step_low_s(10.0, 0.1), 2)
@@ -90,10 +82,6 @@ def step_high_s(step_s: Numeric, step_spread: Numeric) -> Numeric:
     Notes
     -----
     Measured over predicted times are about lognormal.
-
-    References
-    ----------
-    .. [1] A. Gelman et al., "Bayesian data analysis," 3rd ed., 2013, section 2.
 
     Examples
     --------

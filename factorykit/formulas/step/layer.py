@@ -53,7 +53,7 @@ def layer_gemm_s(
 
     References
     ----------
-    .. [1] S. Williams et al., "Roofline," Commun. ACM, vol. 52, no. 4, 2009.
+    .. [williams2009]
 
     Examples
     --------
@@ -112,9 +112,9 @@ def layer_attention_s(
 
     References
     ----------
-    .. [1] T. Dao, "FlashAttention-2," arXiv:2307.08691, 2023, section 4.1.
-    .. [2] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 3.2: exponentials beside products.
-    .. [3] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.1.
+    .. [dao2023] section 4.1
+    .. [shah2024] section 3.2: exponentials beside products
+    .. [korthikanti2022] section 4.1
 
     Examples
     --------
@@ -172,7 +172,7 @@ def layer_elementwise_s(
 
     References
     ----------
-    .. [1] A. Ivanov et al., "Data movement is all you need," MLSys 2021, arXiv:2007.00072, table III.
+    .. [ivanov2021] table III
 
     Examples
     --------
@@ -206,8 +206,8 @@ def gemm_passes(
 
     References
     ----------
-    .. [1] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B: one forward and two for the backward.
-    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5: recomputation.
+    .. [chowdhery2022] appendix B: one forward and two for the backward
+    .. [korthikanti2022] section 5: recomputation
 
     Examples
     --------
@@ -230,7 +230,7 @@ def elementwise_passes(
 
     References
     ----------
-    .. [1] A. Ivanov et al., "Data movement is all you need," MLSys 2021, arXiv:2007.00072, table III.
+    .. [ivanov2021] table III
 
     Examples
     --------
@@ -256,8 +256,8 @@ def attention_passes(
 
     References
     ----------
-    .. [1] T. Dao, "FlashAttention-2," arXiv:2307.08691, 2023, section 4.1: backward 2.5 times.
-    .. [2] V. Korthikanti et al., arXiv:2205.05198, 2022, section 5.
+    .. [dao2023] section 4.1: backward 2.5 times
+    .. [korthikanti2022] section 5
 
     Examples
     --------
@@ -283,10 +283,6 @@ def layer_compute_s(
     Notes
     -----
     Products, element-wise traffic and attention follow one another on a chip; what overlaps is in their rates.
-
-    References
-    ----------
-    .. [1] M. Isaev et al., "Calculon," SC 2023, doi 10.1145/3581784.3607102, section 3: their times are summed.
 
     Examples
     --------
@@ -314,7 +310,7 @@ def launch_s(
 
     References
     ----------
-    .. [1] J. Fernandez et al., "The framework tax," EMNLP 2023, arXiv:2302.06117, section 4.
+    .. [fernandez2023] section 4
 
     Examples
     --------
@@ -351,8 +347,7 @@ def layer_s(
 
     References
     ----------
-    .. [1] C. Isaev et al., "Calculon," SC 2023, doi 10.1145/3581784.3607102, section 3: processors taken by
-       communication.
+    .. [isaev2023] section 3: processors taken by communication
 
     Examples
     --------

@@ -19,10 +19,6 @@ def layer_runs(
     -----
     A prediction layer counts as a layer of a mean stage.
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
-
     Examples
     --------
     >>> layer_runs(16.0, 8.0, 0.0, 16.0)
@@ -43,10 +39,6 @@ def step_gemm_s(
     Notes
     -----
     One of the parts that sum to the time of a step; see step_lag_s.
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
 
     Examples
     --------
@@ -69,10 +61,6 @@ def step_attention_s(
     -----
     One of the parts that sum to the time of a step; see step_lag_s.
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
-
     Examples
     --------
     >>> step_attention_s(128.0, 3.0, 0.01)
@@ -93,10 +81,6 @@ def step_elementwise_s(
     Notes
     -----
     One of the parts that sum to the time of a step; see step_lag_s.
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
 
     Examples
     --------
@@ -119,10 +103,6 @@ def step_collective_s(
     Notes
     -----
     One of the parts that sum to the time of a step; see step_lag_s. Only what compute does not hide is counted.
-
-    References
-    ----------
-    .. [1] M. Shoeybi et al., "Megatron-LM," arXiv:1909.08053, 2019, section 3.
 
     Examples
     --------
@@ -149,10 +129,6 @@ def step_launch_s(
     One of the parts that sum to the time of a step; see step_lag_s. With ZeRO 3 the gathers of weights that compute
     does not hide are here.
 
-    References
-    ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," arXiv:1910.02054, 2019, section 7.2: gathers of ZeRO 3.
-
     Examples
     --------
     >>> round(step_launch_s(128.0, 0.02, 0.01, 0.005, 0.0, 0.0), 2)
@@ -173,10 +149,6 @@ def step_logits_s(
     -----
     One of the parts that sum to the time of a step; see step_lag_s.
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
-
     Examples
     --------
     >>> step_logits_s(16.0, 0.01)
@@ -196,10 +168,6 @@ def step_transfer_s(
     Notes
     -----
     One of the parts that sum to the time of a step; see step_lag_s.
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
 
     Examples
     --------
@@ -230,10 +198,6 @@ def step_lag_s(
     -----
     With these parts the step is whole: matrix products, attention, element-wise work, collectives, launches, logits,
     transfers, waiting for other stages, exposed gradients, optimizer and lag sum to step_s.
-
-    References
-    ----------
-    .. [1] A. Grattafiori et al., "The Llama 3 herd of models," arXiv:2407.21783, 2024, section 3.3.4.
 
     Examples
     --------

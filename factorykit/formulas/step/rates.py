@@ -18,10 +18,6 @@ def tuned() -> Numeric:
 
     .. math:: u = 0
 
-    References
-    ----------
-    .. [1] S. Bekman, "Machine learning engineering," 2026, chapter on accelerators: published rates and real ones.
-
     Examples
     --------
     >>> tuned()
@@ -34,10 +30,6 @@ def power_limit_share() -> Numeric:
     r"""Full design power for the chip where nobody says otherwise.
 
     .. math:: \pi = 1
-
-    References
-    ----------
-    .. [1] NVIDIA, "H100 tensor core GPU," data sheet, 2023: configurable power.
 
     Examples
     --------
@@ -58,7 +50,7 @@ def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
 
     References
     ----------
-    .. [1] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 3.2.
+    .. [shah2024] section 3.2
 
     Examples
     --------
@@ -81,7 +73,7 @@ def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric
 
     References
     ----------
-    .. [1] J. Shah et al., "FlashAttention-3," arXiv:2407.08608, 2024, section 1: 35 % of H100's peak before.
+    .. [shah2024] section 1: 35 % of H100's peak before
 
     Examples
     --------
@@ -98,7 +90,7 @@ def design_j_per_flop() -> Numeric:
 
     References
     ----------
-    .. [1] NVIDIA, "H100 tensor core GPU," data sheet, 2023.
+    .. [h100]
 
     Examples
     --------
@@ -122,7 +114,7 @@ def held_rate_share(
 
     References
     ----------
-    .. [1] MooreThreads, "SimuMax," 2026, configs/system: 697 matrix products measured on A100 and B200.
+    .. [simumax] configs/system: 697 matrix products measured on A100 and B200
 
     Examples
     --------
@@ -154,7 +146,7 @@ def gemm_16bit_flop_per_s(
 
     References
     ----------
-    .. [1] S. Bekman, "Machine learning engineering," 744d01e, 2026, maximum achievable matmul FLOPS.
+    .. [bekman2026] maximum achievable matmul FLOPS: the ceilings
 
     Examples
     --------
@@ -192,7 +184,7 @@ def gemm_flop_per_s(
 
     References
     ----------
-    .. [1] S. Bekman, "Machine learning engineering," 744d01e, 2026, maximum achievable matmul FLOPS.
+    .. [bekman2026] maximum achievable matmul FLOPS: the ceilings
 
     Examples
     --------
@@ -212,10 +204,6 @@ def sustained_memory_bytes_per_s(memory_bytes_per_s: Numeric, memory_rate_share:
     r"""Rate at which kernels stream memory.
 
     .. math:: B_m\, \eta_m
-
-    References
-    ----------
-    .. [1] J. McCalpin, "STREAM," 1995; on accelerators 80 to 92 % of the peak is usual.
 
     Examples
     --------

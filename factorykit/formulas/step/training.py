@@ -10,10 +10,6 @@ def step_tokens(global_batch_size: Numeric, sequence_length: Numeric) -> Numeric
 
     .. math:: B s
 
-    References
-    ----------
-    .. [1] T. Brown et al., arXiv:2005.14165, 2020, table 2.1: batch in tokens.
-
     Examples
     --------
     >>> step_tokens(2048.0, 8192.0)
@@ -26,10 +22,6 @@ def training_steps(tokens: Numeric, step_tokens: Numeric) -> Numeric:
     """Optimizer steps of a run.
 
     .. math:: D / (B s)
-
-    References
-    ----------
-    .. [1] T. Brown et al., arXiv:2005.14165, 2020, table 2.1.
 
     Examples
     --------
@@ -50,10 +42,6 @@ def model_flop_per_s_per_accelerator(
     -----
     Causal attention counted half, no recomputation.
 
-    References
-    ----------
-    .. [1] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B.
-
     Examples
     --------
     >>> model_flop_per_s_per_accelerator(1e12, 1e6, 10.0, 1000.0) / 1e12
@@ -73,7 +61,7 @@ def predicted_mfu(model_flop_per_s_per_accelerator: Numeric, peak_flop_per_s: Nu
 
     References
     ----------
-    .. [1] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B.
+    .. [chowdhery2022] appendix B
 
     Examples
     --------
@@ -91,10 +79,6 @@ def training_stepped_s(training_steps: Numeric, step_s: Numeric) -> Numeric:
     Notes
     -----
     Stands for ``training_s`` where a scenario names it: goodput, energy and cost follow from it.
-
-    References
-    ----------
-    .. [1] A. Chowdhery et al., "PaLM," arXiv:2204.02311, 2022, appendix B.
 
     Examples
     --------

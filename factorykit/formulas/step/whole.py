@@ -26,10 +26,6 @@ def logits_s(
     -----
     In 16 bits also where layers run in 8. The loss reads and writes the logits in 32 bits. Prediction layers repeat it.
 
-    References
-    ----------
-    .. [1] V. Korthikanti et al., arXiv:2205.05198, 2022, section 4.3.
-
     Examples
     --------
     >>> round(logits_s(8192.0, 1.05e9, 128256.0, 0.0, 1.0, 7e14, 1.3, 2.7e12), 4)
@@ -56,10 +52,6 @@ def logits_exposed_s(
     With one stage the logits weigh on every micro-batch. With more, layers missing from a lighter last stage make up
     for them.
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
-
     Examples
     --------
     >>> round(logits_exposed_s(0.05, 0.01, 126.0, 8.0, 16.0), 2)
@@ -79,10 +71,6 @@ def stage_s(
     Notes
     -----
     Prediction layers are spread over the stages, as a balanced layout does.
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.
 
     Examples
     --------
@@ -107,10 +95,6 @@ def pipeline_wait_s(
     -----
     A backward is two forwards, three with recomputation, half of the plain two for gradients of weights.
 
-    References
-    ----------
-    .. [1] P. Qi et al., "Zero bubble pipeline parallelism," arXiv:2401.10241, 2024, section 2.
-
     Examples
     --------
     >>> round(pipeline_wait_s("1f1b", 8.0, 1.0, 0.3, 0.0), 6)
@@ -134,10 +118,6 @@ def optimizer_s(
     r"""Time of the update: state, gradients and weights read and written once.
 
     .. math:: \frac{2 b_o + 6}{B_s} \left(\frac{N_s + N_r}{[d c]_{z \ge 1}} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
-
-    References
-    ----------
-    .. [1] S. Rajbhandari et al., "ZeRO," SC 2020, arXiv:1910.02054, section 3.1.
 
     Examples
     --------
@@ -173,10 +153,6 @@ def step_s(
     The slowest of many chips sets the pace of all, hence the logarithm. Parts that sum to the step are in
     `factorykit.formulas.step.parts`.
 
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.
-
     Examples
     --------
     >>> step_s(10.0, 0.1, 0.0, 80.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.0)
@@ -191,10 +167,6 @@ def pipeline_bubble(pipeline_wait_s: Numeric, step_s: Numeric) -> Numeric:
     """Idle share of the step.
 
     .. math:: T_{idle} / T_{step}
-
-    References
-    ----------
-    .. [1] D. Narayanan et al., arXiv:2104.04473, 2021, section 2.2.1.
 
     Examples
     --------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from factorykit.formulas import catalogue
+from factorykit.formulas.bibliography import citation, references
 from factorykit.formulas.terms import Symbol, Term, as_latex, as_text, symbol_latex
 from factorykit.formulas.terms import steps as steps_of
 from factorykit.model.engine.chain import Step, chain, leaves
@@ -139,7 +139,7 @@ def _with_parts(step: Step, printed: Callable[[Term], str], joint: str) -> str:
 
 
 def source(name: str) -> str:
-    """Return the references in the docstring of a formula, one after another.
+    """Return the works that a formula cites, one after another; for a constant how it was found.
 
     >>> source("checkpoint_interval_young_s")[:14]
     'J. W. Young, "'
@@ -148,7 +148,4 @@ def source(name: str) -> str:
         from factorykit.model.supply.fitted import how
 
         return how(name)
-    _, _, references = (catalogue()[name].__doc__ or "").partition("References\n    ----------\n")
-    body = references.partition("\n\n")[0]
-    entries = re.split(r"\s*\.\. \[\d+\] ", body)[1:]
-    return "; ".join(" ".join(entry.split()) for entry in entries)
+    return "; ".join(citation(key, place) for key, place in references(catalogue()[name]))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.data import data_pages
-from factorykit.site.pages.methods import bibliography, methods_pages
+from factorykit.site.pages.methods import methods_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
 
 THEME = Path(__file__).parent.parent / "theme"
@@ -24,8 +24,7 @@ def write(root: Path) -> None:
         If a table named in ``data/datapackage.json`` is missing or cannot be read.
     """
     report = root / "report"
-    keys = bibliography((report / "references.bib").read_text(encoding="utf-8"))
-    written = methods_pages(keys) | data_pages(root / "data", report / "downloads")
+    written = methods_pages() | data_pages(root / "data", report / "downloads")
     for kind in ("methods", "data"):
         for old in report.glob(f"{kind}-*.qmd"):
             if old.stem not in written:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from factorykit.formulas import TOPICS, arguments, catalogue, topic
+from factorykit.formulas.bibliography import references
 from factorykit.formulas.terms import as_latex, steps, symbol_latex, trace
 from factorykit.quantities import Quantity, quantity
 from factorykit.site.pages.markdown import Marked, callout, code, dashed, escaped, front, heading, link, math
@@ -20,52 +21,6 @@ WIDE = 40
 ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
-def bibliography(text: str) -> dict[str, str]:
-    """Return the citation keys of a BibTeX file by title, letters and digits alone.
-
-    >>> bibliography("@book{si, title = {The {SI}, 9th ed.}}")
-    {'thesi9thed': 'si'}
-    """
-    entries = re.findall(r"@\w+\{([^,\s]+),(.*?)(?=\n@|\Z)", text, re.DOTALL)
-    titles = ((key, re.search(r"\btitle\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}", rest)) for key, rest in entries)
-    return {_letters(title[1]): key for key, title in titles if title}
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-def references(formula: Callable[..., Any]) -> list[str]:
-    """Return what a formula's docstring cites, one reference a string."""
-    text = _sections(formula).get("References", "")
-    return [" ".join(part.split()) for part in re.split(r"^\.\. \[\d+\]", text, flags=re.MULTILINE) if part.strip()]
-
-
-def cited(reference: str, keys: dict[str, str]) -> str | None:
-    """Return the key of the work that ``reference`` names by its title or, in quotation marks, its title's beginning.
-
-    >>> cited('J. Doe, "The thing," 2020, table 1.', {"thethingitself": "doe2020"})
-    'doe2020'
-    """
-    quoted = re.search(r'"(.+?),?"', reference)
-    if not quoted:
-        return next((key for title, key in keys.items() if title in _letters(reference)), None)
-    wanted = _letters(quoted[1])
-    found = [key for title, key in keys.items() if title.startswith(wanted)]
-    return keys.get(wanted) or (found[0] if len(found) == 1 else None)
-
-
-def citation(reference: str, keys: dict[str, str]) -> str:
-    """Return the reference as a citation and the place in the work, or as it is if the bibliography lacks the work."""
-    key = cited(reference, keys)
-    if not key:
-        return reference
-    rest = re.split(r',?"', reference, maxsplit=2)[-1]
-    after_year = re.split(r"(?<!arXiv:)\b(?:19|20)\d\d\b", rest, maxsplit=1)[-1]
-    place = re.sub(r"\barXiv:[\d.]+,?", "", after_year).strip(" .,:")
-    return f"@{key}: {place}." if place else f"@{key}."
-
-
 def _sections(formula: Callable[..., Any]) -> dict[str, str]:
     """Return the sections of a formula's docstring by heading; what comes before the first is the summary."""
     parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(formula) or "", flags=re.MULTILINE)
@@ -73,7 +28,7 @@ def _sections(formula: Callable[..., Any]) -> dict[str, str]:
 
 
 def _markdown(text: str) -> str:
-    text = re.sub(r"\s*\[(\d+)\]_", "", text)
+    text = re.sub(r"\[(\w+)\]_(?![{\w])", r"[@\1]", text)
     text = ROLE.sub(r"`\1`", MATH_ROLE.sub(_inline, text))
     return text.replace("``", "`")
 
@@ -112,7 +67,7 @@ def _fraction(value: float) -> str:
     return rf"\tfrac{{{near.numerator}}}{{{near.denominator}}}" if float(near) == value else f"{value:.9g}"
 
 
-def methods_pages(keys: dict[str, str]) -> dict[str, str]:
+def methods_pages() -> dict[str, str]:
     """Return the pages of the methods by name: an overview, and one page a topic.
 
     A formula stands there with its equation, validity, sources, inputs and users.
@@ -133,7 +88,7 @@ def methods_pages(keys: dict[str, str]) -> dict[str, str]:
         listed = ", ".join(f"[{formula_link(formula.__name__)}]{{#{dashed(formula.__name__)}}}" for formula in formulas)
         overview.append(heading(link(title, page), f"sec-{page.removeprefix('methods-')}"))
         overview.append(f"{first}\n\n::: {{.fk-meta}}\n{listed}.\n:::")
-        parts = [front(title, " ".join(first.split())), more, *(_method(each, keys, users) for each in formulas)]
+        parts = [front(title, " ".join(first.split())), more, *(_method(each, users) for each in formulas)]
         parts.append("[All topics](methods.qmd).")
         pages[page] = "\n\n".join(part for part in parts if part) + "\n"
     return {**pages, "methods": "\n\n".join(overview) + "\n"}
@@ -157,7 +112,7 @@ def formula_link(name: str, text: str = "") -> Marked:
     return link(text or quantity(name).label, _page(topic(catalogue()[name])), dashed(name))
 
 
-def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, list[str]]) -> str:
+def _method(formula: Callable[..., Any], users: dict[str, list[str]]) -> str:
     name, sections = formula.__name__, _sections(formula)
     row = quantity(name)
     summary, stated = _summary(formula)
@@ -174,9 +129,10 @@ def _method(formula: Callable[..., Any], keys: dict[str, str], users: dict[str, 
     parts.append(_markdown(sections.get("Notes", "")))
     if sections.get("Examples"):
         parts.append(f"```python\n{_example(sections['Examples'])}\n```")
-    cites = " ".join(citation(reference, keys) for reference in references(formula))
+    cites = " ".join(f"@{key}: {place}." if place else f"@{key}." for key, place in references(formula))
     used = ", ".join(formula_link(user) for user in users.get(name, ()))
-    parts.append(f"::: {{.fk-meta}}\nSource: {cites}{f' Used by: {used}.' if used else ''}\n:::")
+    told = " ".join([f"Source: {cites}"] * bool(cites) + [f"Used by: {used}."] * bool(used))
+    parts.append(f"::: {{.fk-meta}}\n{told}\n:::" if told else "")
     return "\n\n".join(part for part in parts if part)
 
 
