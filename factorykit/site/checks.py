@@ -9,11 +9,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import unquote
 
 from factorykit.errors import SiteError
 from factorykit.site.notebooks import WIDGET_VIEW
-from factorykit.site.sources import FENCE, Cell, Page, Project, load_project
+from factorykit.site.sources import FENCE, Cell, Page, Project, glob, load_project
 
 OUTSIDE = re.compile(r"\s*(?:https?:|wss?:|ftp:)?//", re.IGNORECASE)
 ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -112,7 +113,32 @@ def require(problems: list[Problem]) -> None:
 
 def sources(project: Project) -> list[Problem]:
     """Return what is wrong in the pages before they are rendered: cells that never ran, and what only Quarto knows."""
-    return [problem for page in project.pages for problem in (*_notebook(page), *_dialect(page))]
+    return [*_menu(project), *(problem for page in project.pages for problem in (*_notebook(page), *_dialect(page)))]
+
+
+def _menu(project: Project) -> list[Problem]:
+    """Return the pages that no entry of the sidebar leads to, and entries that Quarto folds away."""
+    named: set[str] = set()
+    folded: list[str] = []
+
+    def read(items: Any) -> None:
+        if isinstance(items, str):
+            named.update(map(str, glob(project.root, items)))
+            return
+        for item in items or ():
+            entry = {"href": item} if isinstance(item, str) else item
+            named.add(str(entry.get("href", "")).removeprefix("/"))
+            folded.extend([str(entry["auto"])] if "auto" in entry else [])
+            read(entry.get("contents"))
+
+    sidebar = project.website.get("sidebar")
+    if not sidebar:
+        return []
+    read(sidebar.get("contents"))
+    what = "becomes a folded section that has no name of its own; name its pages"
+    found = [Problem("_quarto.yml", "sidebar", f"auto: {pattern} {what}") for pattern in folded]
+    missing = [str(page.source) for page in project.pages if str(page.source) not in named]
+    return found + [Problem("_quarto.yml", "sidebar", f"does not name {page}; no menu leads there") for page in missing]
 
 
 def _notebook(page: Page) -> list[Problem]:

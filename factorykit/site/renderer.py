@@ -314,9 +314,7 @@ def _relative(page: Page, href: str) -> str:
 
 def _entries(project: Project, titles: dict[str, str], items: Any) -> Iterator[dict[str, Any]]:
     """Yield the entries of a navbar or sidebar: text and href, or text and the entries below it."""
-    if items == "auto":
-        items = [path for path in titles if path != "index.qmd"]
-    elif isinstance(items, str):
+    if isinstance(items, str):
         items = [str(path) for path in glob(project.root, items) if str(path) in titles]
     for item in items or []:
         if isinstance(item, str):
@@ -326,8 +324,6 @@ def _entries(project: Project, titles: dict[str, str], items: Any) -> Iterator[d
                 "text": item.get("section") or item.get("text"),
                 "below": [*_entries(project, titles, item.get("contents") or item.get("menu"))],
             }
-        elif "auto" in item:
-            yield from _entries(project, titles, item["auto"])
         elif "contents" in item:
             yield from _entries(project, titles, item["contents"])
         else:

@@ -18,7 +18,11 @@ CONFIG = {
         "page-navigation": True,
         "navbar": {"left": [{"text": "Other", "href": "report/other.qmd"}]},
         "sidebar": {
-            "contents": ["index.qmd", {"section": "Notebooks", "contents": "notebooks/*.ipynb"}, "report/other.qmd"]
+            "contents": [
+                "index.qmd",
+                {"section": "Notebooks", "contents": "notebooks/*.ipynb"},
+                {"section": "Report", "contents": "report/*.qmd"},
+            ]
         },
     },
     "format": {

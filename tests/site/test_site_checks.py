@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from made_site import Made, code, markdown, shown
 
 from factorykit.errors import SiteError
@@ -151,3 +152,15 @@ def test_the_checks_read_quartos_marks_too(made: Made):
 def test_a_folder_without_a_site_is_refused(tmp_path):
     with pytest.raises(SiteError, match="no site in"):
         check(tmp_path)
+
+
+def test_a_page_that_no_menu_leads_to_is_named(made: Made):
+    described = yaml.safe_load((made.root / "_quarto.yml").read_text())
+    described["website"]["sidebar"]["contents"] = [
+        "index.qmd",
+        {"section": "Report", "contents": [{"auto": "report/*"}]},
+    ]
+    made.write("_quarto.yml", yaml.safe_dump(described))
+    found = made.problems()
+    assert "_quarto.yml, sidebar: does not name report/other.qmd; no menu leads there" in found
+    assert "_quarto.yml, sidebar: auto: report/* becomes a folded section" in found
