@@ -25,8 +25,8 @@ OPTIONAL: Final = (
 """Words that may stand in the name of a chip or be left out."""
 ANOTHER_CHIP: Final = r"pcie|nvl|max|ultra|cpx|ti|super|laptop|mobile|kunlun|bi|v\d+[a-z]?"
 """Words that make another chip of the one named beside them."""
-LONGEST: Final = 4
-"""Words into which a name written in one may be split: TPU v 5 p."""
+LONGEST: Final = 8
+"""Words of the longest name that is looked for in one piece."""
 
 
 def identify(kind: str, name: str) -> str:
@@ -94,8 +94,8 @@ def _accelerator_in(said: str, state: str) -> str:
     found = [(where, keys) for spelt, keys in names.spelt.items() if (where := _where(spelt, places))]
     longest = [keys for where, keys in found if not any(where < longer for longer, _ in found)]
     meant = frozenset.intersection(*longest) if longest else frozenset()
-    if not meant:
-        return _only("accelerator", said, frozenset().union(*longest), names)
+    if len(meant) != 1:
+        return _only("accelerator", said, meant or frozenset().union(*longest), names)
     apart = {word for word in words if re.fullmatch(ANOTHER_CHIP, word)}
     return _only("accelerator", said, {key for key in meant if apart <= names.words[key]}, names)
 

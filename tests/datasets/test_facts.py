@@ -119,3 +119,28 @@ def test_sources_of_one_statement_can_be_asked_for():
 def test_sources_of_something_unknown_name_the_nearest():
     with pytest.raises(UnknownName, match="nearest is 'meta_24k'"):
         data.sources("clusters", "meta_24")
+
+
+def test_ports_that_leave_a_node_are_counted_once():
+    rows = data.sql(
+        "select scale_up_bytes_per_s + scale_out_bytes_per_s as both_ways "
+        "from accelerators join links using (accelerator) "
+        "where accelerator in ('gaudi2', 'gaudi3') order by accelerator"
+    )
+    # 24 ports of 100 and of 200 Gb/s, says Intel's documentation.
+    assert rows["both_ways"].to_list() == [24 * 12.5e9, 24 * 25e9]
+
+
+def test_every_rental_offer_names_its_chip():
+    offers = data.table("rental_offers").collect()
+    assert offers["accelerator"].null_count() == 0
+    for key, name in offers.select("accelerator", "rental_id").unique().iter_rows():
+        assert data.identify("accelerator", name) == key
+
+
+def test_rates_of_cards_are_dense_with_32_bit_accumulation():
+    peaks = dict(data.table("accelerators").select("accelerator", "peak_16bit_flop_per_s").collect().iter_rows())
+    assert peaks["rtx_4090"] == 165.2e12
+    assert peaks["rtx_5090"] == 209.5e12
+    assert peaks["l4"] == 242e12 / 2
+    assert peaks["gb10"] is None

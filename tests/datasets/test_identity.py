@@ -49,7 +49,7 @@ def test_a_name_as_it_is_written_leads_to_the_key(kind, name, key):
         ("accelerator", None, "no accelerator None"),
         ("organisation", "Metta", "nearest is 'Meta'"),
         ("chip", "H100", "no kind of thing 'chip'"),
-        ("accelerator", "Blackwell", "fits several: b100, b200, b300, gb200, gb300"),
+        ("accelerator", "Blackwell", "fits several: b100, b200, b300, gb10, gb200, gb300, rtx_5090"),
     ],
 )
 def test_a_name_that_fits_nothing_or_several_things_is_answered_with_what_there_is(kind, name, said):
@@ -93,6 +93,13 @@ def test_every_key_and_every_name_of_a_chip_is_known():
         ("Gaudi 3 OAM", "gaudi3"),
         ("MI250X-GCD", "mi250x"),
         ("L40S", "l40s"),
+        ("V100-SXM2-16GB", "v100_sxm_16gb"),
+        ("A100 PCIe 40 GB", "a100_pcie_40gb"),
+        ("8 x RTX 4090 24GB", "rtx_4090"),
+        ("RTX PRO 6000 Blackwell Server Edition (96 GB)", "rtx_pro_6000_server"),
+        ("RTX PRO 6000 Blackwell Workstation Edition", "rtx_pro_6000"),
+        ("GH200 96GB", "gh200"),
+        ("Ascend 910B (64 GB)", "ascend_910b"),
     ],
 )
 def test_a_chip_is_read_out_of_a_longer_text(text, key):
@@ -103,10 +110,15 @@ def test_a_chip_is_read_out_of_a_longer_text(text, key):
     ("text", "said"),
     [
         ("H100 + H200", "fits several: h100_sxm, h200_sxm"),
-        ("Blackwell or TPU v7", "fits several: b100, b200, b300, gb200, gb300, tpu_v7"),
+        (
+            "Blackwell or TPU v7",
+            "fits several: b100, b200, b300, gb10, gb200, gb300, rtx_5090",
+        ),
         ("Rubin CPX", "no accelerator 'Rubin CPX'; nearest is 'Rubin'"),
         ("H200 PCIe", "no accelerator 'H200 PCIe'"),
         ("TPU v5/v6", "no accelerator"),
+        ("TPU v5", "fits several"),
+        ("RTX PRO 6000 Max-Q", "no accelerator"),
         ("RTX A1000", "no accelerator"),
         ("Meta MTIA v1 (MTIA 100)", "no accelerator"),
         ("Ascend (6,000 NPUs)", "no accelerator"),

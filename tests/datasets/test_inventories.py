@@ -220,9 +220,12 @@ def test_no_value_of_the_curated_accelerators_is_lost():
     words = {"launch_ym": "launch"}
     same = {name: name for name in ("vendor", "status", "memory_type", "confidence")}
     curated = inventory("accelerators_curated.csv")
-    assert len(curated) == len(rows) == 45
+    assert len(curated) == 45
+    # The ports of Gaudi that leave the node are no scale-up: three of 24, as Intel's documentation says.
+    inside = {"Intel Gaudi 2": {"scale_up_bw_gb_s": "525"}, "Intel Gaudi 3": {"scale_up_bw_gb_s": "1050"}}
     for stated in curated:
         row = rows[stated["name"]]
+        stated |= inside.get(stated["name"], {})
         for column, (to, factor) in scaled.items():
             assert row[to] == (pytest.approx(float(stated[column]) * factor) if stated[column] else None), (row, column)
         assert all(row[to] == (stated[column] or None) for column, to in (words | same).items()), row["name"]

@@ -7,7 +7,7 @@ import dataframely as dy
 from factorykit.datasets.schemas.fields import KEY, STATEMENT, Sourced, key, measured, number, reference, text
 
 GENERATIONS = (
-    *("volta", "ampere", "ada", "hopper", "blackwell", "rubin"),
+    *("volta", "turing", "ampere", "ada", "hopper", "blackwell", "rubin"),
     *("cdna2", "cdna3", "cdna4", "tpu", "gaudi", "trainium"),
 )
 
