@@ -39,6 +39,7 @@ lab: setup ## open the notebooks in JupyterLab
 check: setup ## lint and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/oxlint --quiet --deny-warnings factorykit tests
 	@$(VENV)/bin/basedpyright
 
 test: check ## everything that CI runs

@@ -8,7 +8,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class ScriptHook(BuildHookInterface):
-    """Builds ``factorykit/widgets/static/factorykit.js`` from Vega's bundle and ``factorykit/charts/runtime.js``.
+    """Builds ``factorykit/widgets/static/factorykit.js`` from Vega's bundle and ``factorykit/charts/runtime/``.
 
     The same file is the script of the site, of the widget and of JupyterLab's outputs. An editable install reads the
     tables where they are built.

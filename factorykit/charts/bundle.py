@@ -1,4 +1,4 @@
-"""The one script that draws charts: Vega's bundle and ``runtime.js`` in a classic script that needs nothing else.
+"""The one script that draws charts: Vega's bundle and the modules of ``runtime/`` in one classic script.
 
 It stands alone so that the build can load it before the package is installed.
 """
@@ -6,23 +6,38 @@ It stands alone so that the build can load it before the package is installed.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 VEGA_LITE = "6.4"
-RUNTIME = Path(__file__).with_name("runtime.js")
+RUNTIME = Path(__file__).with_name("runtime")
 BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
 
+IMPORT = re.compile(r'^import \{[^{}]*\} from "\./([\w-]+)\.mjs";\n', re.MULTILINE)
 HEAD = "/* factorykit {digest}. Vega, Vega-Lite and Vega-Embed: BSD-3-Clause, (c) University of Washington IDL. */\n"
 FRAME = (
     '(()=>{{"use strict";let vegaEmbed;const factorykitVega=embed=>{{vegaEmbed=embed}};{{{vega}}}\n{runtime}}})();\n'
 )
 
 
+@cache
+def runtime() -> str:
+    """Return the modules of ``runtime/`` as one text, each behind those it imports; the style sheet as a constant."""
+    modules = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RUNTIME.glob("*.mjs"))}
+    order = TopologicalSorter({name: IMPORT.findall(text) for name, text in modules.items()}).static_order()
+    style = json.dumps((RUNTIME / "chart.css").read_text(encoding="utf-8"))
+    bodies = [re.sub(r"^export ", "", IMPORT.sub("", modules[name]), flags=re.MULTILINE) for name in order]
+    return "\n".join([f"const CHART_CSS = {style};", *bodies])
+
+
 def page_script() -> str:
     """Return the script of a page: a classic script of about 0.9 MB that finds and draws every chart container.
 
-    The wheel brings it; in a checkout it is built from Vega's bundle when ``runtime.js`` has changed.
+    The wheel brings it; in a checkout it is built from Vega's bundle when a module of ``runtime/`` has changed.
     """
     head = HEAD.format(digest=digest())
     if BUILT.is_file():
@@ -34,7 +49,7 @@ def page_script() -> str:
 
 def digest() -> str:
     """Return what the script is made from, as a short hash."""
-    return hashlib.sha256(RUNTIME.read_bytes() + FRAME.encode() + VEGA_LITE.encode()).hexdigest()[:16]
+    return hashlib.sha256(runtime().encode() + FRAME.encode() + VEGA_LITE.encode()).hexdigest()[:16]
 
 
 def build() -> str:
@@ -42,7 +57,7 @@ def build() -> str:
     import vl_convert
 
     vega = vl_convert.javascript_bundle("factorykitVega(vegaEmbed);", vl_version=VEGA_LITE)
-    text = HEAD.format(digest=digest()) + FRAME.format(vega=vega, runtime=RUNTIME.read_text(encoding="utf-8"))
+    text = HEAD.format(digest=digest()) + FRAME.format(vega=vega, runtime=runtime())
     part = BUILT.with_name(f"factorykit.{os.getpid()}.part.js")
     try:
         BUILT.parent.mkdir(parents=True, exist_ok=True)

@@ -261,6 +261,7 @@ class Live:
             "grid": {"field": self.x, "values": self.grid},
             "config": config(),
             "parameters": self.parameters,
+            "bounds": {name: quantity(name).bounds for name in self.parameters},
             "controls": [control.payload for control in self.controls],
             "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
             "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],

@@ -92,7 +92,7 @@ async function chart({ model, el }) {
     waiting = true;
     if (drawing) return;
     drawing = true;
-    await null; // head and buffers change together and say so one after the other
+    await Promise.resolve(); // head and buffers change together and say so one after the other
     while (waiting) {
       waiting = false;
       const head = model.get("frame");

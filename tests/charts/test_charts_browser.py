@@ -155,6 +155,21 @@ def test_a_broken_link_changes_nothing(page: Any, address: str) -> None:
     assert page.evaluate("factorykit.charts[0].values.accelerators") == 16384
 
 
+@pytest.mark.parametrize("value", ["-5", "0", "Infinity", "1e999", "0.5"])
+def test_a_link_with_a_value_out_of_bounds_is_refused_in_words(page: Any, address: str, value: str) -> None:
+    look(page, address, f"checkpoint.html#checkpoint:accelerators={value}&checkpoint_write_s=90&nonsense=3")
+    page.wait_for_function("factorykit.charts[0].values.checkpoint_write_s === 90")
+    assert page.evaluate("factorykit.charts[0].values.accelerators") == 16384
+    shown = float(value.replace("1e999", "inf"))
+    said = page.inner_text(".fk-refused")
+    assert said.startswith("Not taken: Accelerators = ")
+    assert f"is outside {quantity('accelerators').bounds}" in said
+    assert not quantity("accelerators").holds(shown)
+    assert "there is no input nonsense" in said
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function("document.querySelector('.fk-refused').textContent === ''")
+
+
 def test_downloads_hold_what_is_drawn(page: Any, address: str) -> None:
     look(page, address, "checkpoint.html")
     with page.expect_download() as waiting:

@@ -11,14 +11,14 @@
   function setTheme(name, keep) {
     html.dataset.theme = name;
     theme.setAttribute("aria-pressed", String(name === "dark"));
-    if (keep) try { localStorage.setItem("site-theme", name); } catch (blocked) { /* private window */ }
+    if (keep) try { localStorage.setItem("site-theme", name); } catch { /* private window */ }
     window.dispatchEvent(new CustomEvent("factorykit:theme", { detail: { theme: name } }));
   }
   setTheme(html.dataset.theme, false);
   theme.addEventListener("click", function () { setTheme(html.dataset.theme === "dark" ? "light" : "dark", true); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function (system) {
     var kept = null;
-    try { kept = localStorage.getItem("site-theme"); } catch (blocked) { /* private window */ }
+    try { kept = localStorage.getItem("site-theme"); } catch { /* private window */ }
     if (!kept) setTheme(system.matches ? "dark" : "light", false);
   });
 
@@ -32,9 +32,9 @@
 
   /* Menu on narrow screens. */
   var menu = one("button.menu");
-  function openMenu(open) {
-    html.classList.toggle("menu-open", open);
-    menu.setAttribute("aria-expanded", String(open));
+  function openMenu(shown) {
+    html.classList.toggle("menu-open", shown);
+    menu.setAttribute("aria-expanded", String(shown));
   }
   if (menu) {
     menu.addEventListener("click", function () { openMenu(menu.getAttribute("aria-expanded") !== "true"); });

@@ -1,0 +1,231 @@
+// One chart: drawn from its payload, moved by values, taken down. The build puts `vegaEmbed` in scope.
+import { recalled, remembered } from "./address.mjs";
+import { admitted } from "./bounds.mjs";
+import { assumptions, bar, readouts, sliders } from "./controls.mjs";
+import { LAB, make, style } from "./dom.mjs";
+import { fewerColumns, fitted, width } from "./fit.mjs";
+import { csv, joined, shown, table } from "./table.mjs";
+import { actions, pictures } from "./take.mjs";
+import { tooltip } from "./tooltip.mjs";
+
+export class Chart {
+  constructor(root, payload, options) {
+    Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], apis: [], sliders: {}, texts: [], observers: [] });
+    this.start = { ...this.values };
+    this.live = Boolean(payload.parameters);
+    this.linked = this.live && !LAB && options.link !== false;
+    this.tip = tooltip(root);
+  }
+
+  async draw() {
+    style();
+    const { root, payload } = this;
+    const body = make("div", { class: "fk-body" });
+    if (this.live) body.append(...this.head());
+    const places = payload.specs.map((spec) => make("div", { class: "fk-view", style: `min-height:${(spec.height > 0 ? spec.height : 180) + 60}px` }));
+    body.append(make("div", { class: "fk-views" }, ...places));
+    if (payload.source) body.append(make("p", { class: "fk-source" }, payload.source));
+    body.append(...this.foot());
+    root.classList.add("factorykit-chart");
+    const stills = [...root.querySelectorAll(":scope > .fk-still")];
+    root.append(body);
+    if (stills.length) body.style.cssText = "position:absolute;visibility:hidden;left:0;right:0";
+    try {
+      await Promise.all(payload.specs.map((spec, i) => this.embed(places[i], spec, i)));
+    } catch (error) {
+      body.remove();
+      throw error;
+    }
+    stills.forEach((still) => still.remove());
+    body.style.cssText = "";
+    this.body = body;
+    this.show();
+    return this;
+  }
+
+  // Title, controls and readouts.
+  head() {
+    const { payload, options } = this;
+    const parts = [];
+    if (options.title !== false) parts.push(make("div", { class: "fk-title" }, payload.title));
+    this.refused = make("p", { class: "fk-refused", role: "alert" });
+    parts.push(this.refused);
+    if (options.controls !== false) {
+      const presets = bar(payload.presets, (values) => this.set(values), () => this.reset());
+      const moving = sliders(payload.controls, this.values, (name, value) => this.set({ [name]: value }, name));
+      Object.assign(this, { choice: presets.choice, sliders: moving.made });
+      parts.push(presets.element, moving.element);
+    }
+    const said = readouts(payload.readouts);
+    this.broken = said.broken;
+    this.texts.push(...said.texts);
+    return [...parts, said.element];
+  }
+
+  // What a reader may take along, what is held fixed, the table.
+  foot() {
+    const { payload } = this;
+    const take = { csv: payload.columns && (() => this.csv()), svgs: () => this.pictures(), link: this.linked && (() => this.link()) };
+    const parts = [actions(payload.key || "chart", take)];
+    if (this.live && payload.assumptions.length) {
+      const fixed = assumptions(payload.assumptions);
+      this.texts.push(...fixed.texts);
+      parts.push(fixed.element);
+    }
+    if (payload.columns) {
+      this.table = table(payload.title, payload.columns, () => this.rows());
+      parts.push(this.table.element);
+    }
+    return parts;
+  }
+
+  async embed(place, source, index) {
+    const spec = fitted(source, this.payload, await width(place));
+    const options = {
+      mode: "vega-lite",
+      renderer: "svg",
+      actions: false,
+      logLevel: 1, // errors; Vega-Lite warns of every chart with a step for its height
+      tooltip: (handler, event, item, value) => this.tip(event, this.pairs(value, index)),
+      loader: { http: { mode: "same-origin" } },
+    };
+    let api = await vegaEmbed(place, spec, options);
+    for (let columns = fewerColumns(place); columns; columns = fewerColumns(place, columns)) {
+      api.finalize();
+      spec.config.legend = { ...spec.config.legend, columns };
+      api = await vegaEmbed(place, spec, options);
+    }
+    this.apis[index] = api;
+    this.views[index] = api.view;
+    place.style.minHeight = "";
+    let last = place.clientWidth;
+    const observer = new ResizeObserver(() => {
+      const now = place.clientWidth;
+      if (!now || Math.abs(now - last) < 2 || source.width !== "container") return;
+      last = now;
+      api.view.signal("width", now).runAsync();
+    });
+    observer.observe(place);
+    this.observers.push(observer);
+  }
+
+  // Values in, picture out. Values outside the vocabulary's bounds are refused in words; moves that arrive while a
+  // picture is drawn are drawn together afterwards.
+
+  get inputs() {
+    const { bounds, controls, assumptions: fixed } = this.payload;
+    return Object.fromEntries([...controls, ...fixed].map(({ name, label }) => [name, { label, bounds: bounds[name] }]));
+  }
+
+  set(changes, from) {
+    const { taken, refused } = this.live ? admitted(changes, this.inputs) : { taken: changes, refused: [] };
+    Object.assign(this.values, taken);
+    if (this.refused) this.refused.textContent = refused.length ? `Not taken: ${refused.join("; ")}.` : "";
+    for (const [name, made] of Object.entries(this.sliders)) if (name !== from) made.set(this.values[name]);
+    if (from && this.choice) this.choice.value = "";
+    this.remember();
+    return this.flush();
+  }
+
+  async flush() {
+    if (this.busy) {
+      this.again = true;
+      return;
+    }
+    this.busy = true;
+    try {
+      do {
+        this.again = false;
+        for (const view of this.views) for (const [name, value] of Object.entries(this.values)) view.signal(name, value);
+        await Promise.all(this.views.map((view) => view.runAsync()));
+      } while (this.again);
+      this.show();
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  show() {
+    if (!this.live) return;
+    const text = (name) => this.views[0].signal(`${name}_text`);
+    for (const [name, made] of Object.entries(this.sliders)) made.say(text(name));
+    this.broken.textContent = this.views[0].signal("broken_rule");
+    for (const [name, place] of this.texts) place.textContent = text(name);
+    this.table?.fill();
+  }
+
+  reset() {
+    if (this.choice) this.choice.value = "0";
+    return this.set(this.start);
+  }
+
+  data(name, rows) {
+    return this.views[0].data(name, rows).runAsync();
+  }
+
+  // The whole state in the address.
+
+  link() {
+    return remembered(location.hash, this.payload.key, this.values);
+  }
+
+  remember() {
+    if (!this.linked) return;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => history.replaceState(history.state, "", this.link()), 200);
+  }
+
+  recall() {
+    const changes = recalled(location.hash, this.payload.key);
+    if (!changes) return;
+    if (this.choice) this.choice.value = "";
+    return this.set(changes);
+  }
+
+  // What is drawn, as rows and pictures.
+
+  rows() {
+    const sets = this.views.map((view, i) => {
+      const fields = this.payload.columns.filter((column) => column.spec === i).map((column) => column.field);
+      const found = this.apis[i].vgSpec.data.map(({ name }) => view.data(name));
+      return found.find((rows) => rows.length && fields.every((field) => field in rows[0])) || [];
+    });
+    return joined(this.payload.columns, sets);
+  }
+
+  csv() {
+    return csv(this.payload.columns, this.rows());
+  }
+
+  pictures() {
+    return pictures(this.root, this.views);
+  }
+
+  // What the tooltip says of a mark: its own words, or the curves of a live chart at that place.
+  pairs(value, index) {
+    if (value == null || value === "") return null;
+    if (!this.live) return Object.entries(typeof value === "object" ? value : { "": value });
+    const { columns } = this.payload;
+    const row = this.rows().find(([x]) => x === value[columns[0].field]) || [];
+    return columns.map((column, i) => [column.title, shown(column, row[i])]).filter((_, i) => i === 0 || columns[i].spec === index);
+  }
+
+  finalize() {
+    clearTimeout(this.timer);
+    this.observers.forEach((observer) => observer.disconnect());
+    this.apis.forEach((api) => api?.finalize());
+    this.root.replaceChildren();
+  }
+}
+
+export async function draw(root, payload, options = {}) {
+  try {
+    return await new Chart(root, payload, options).draw();
+  } catch (error) {
+    style();
+    root.classList.add("factorykit-chart");
+    root.append(make("p", { class: "fk-error", role: "alert" }, `This chart could not be drawn: ${error.message}`));
+    console.error(error);
+    return null;
+  }
+}

@@ -1,0 +1,58 @@
+// What moves a chart and what it prints: sliders, presets, readouts. In the widget, ipywidgets take the sliders' place.
+import { make, style } from "./dom.mjs";
+import { position, valueAt } from "./numbers.mjs";
+
+let serial = 0;
+
+// A range input with its label and its value; the page, JupyterLab's outputs and the widgets use the same one.
+export function slider(control, value, moved) {
+  style();
+  serial += 1;
+  const id = `fk-${serial}`;
+  const input = make("input", { type: "range", id, min: 0, max: control.steps, step: 1, name: control.name, title: control.meaning });
+  const output = make("output", { for: id });
+  input.addEventListener("input", () => moved(valueAt(control, Number(input.value))));
+  input.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
+  const set = (now) => {
+    input.value = position(control, now);
+  };
+  const say = (text) => {
+    output.textContent = text;
+    input.setAttribute("aria-valuetext", text);
+  };
+  set(value);
+  return { element: make("div", { class: "fk-control" }, make("label", { for: id }, control.label), output, input), input, set, say };
+}
+
+// The drop-down of presets, null where there is none, and the button that takes everything back.
+export function bar(presets, chosen, reset) {
+  const element = make("div", { class: "fk-bar" });
+  let choice = null;
+  if (presets.length) {
+    const options = presets.map((preset, i) => make("option", { value: i }, preset.label));
+    choice = make("select", { onchange: () => choice.value && chosen(presets[choice.value].values) }, make("option", { value: "" }, "own values"), ...options);
+    choice.value = "0";
+    element.append(make("label", {}, "Preset", choice));
+  }
+  element.append(make("button", { type: "button", onclick: reset }, "Reset"));
+  return { element, choice };
+}
+
+export function sliders(controls, values, moved) {
+  const made = Object.fromEntries(controls.map((control) => [control.name, slider(control, values[control.name], (value) => moved(control.name, value))]));
+  return { element: make("div", { class: "fk-controls" }, ...Object.values(made).map((each) => each.element)), made };
+}
+
+// Printed quantities, and above them the rule that the present layout breaks. The places for text, by name.
+export function readouts(named) {
+  const broken = make("div", { class: "fk-broken", role: "status" });
+  const texts = named.map(({ name }) => [name, make("div", { class: "fk-value", "data-quantity": name })]);
+  const cells = named.map(({ label }, i) => make("div", {}, make("div", { class: "fk-name" }, label), texts[i][1]));
+  return { element: make("div", { class: "fk-readouts" }, broken, ...cells), broken, texts };
+}
+
+export function assumptions(named) {
+  const texts = named.map(({ name }) => [name, make("td", {})]);
+  const rows = named.map(({ label }, i) => make("tr", {}, make("td", {}, label), texts[i][1]));
+  return { element: make("details", {}, make("summary", {}, "Held fixed"), make("table", {}, make("tbody", {}, ...rows))), texts };
+}

@@ -1,0 +1,73 @@
+// A specification made to fit its place: titles in lines, labels that leave room, legends in fewer columns.
+
+// Text in lines of at most so many pixels, at a mean width of a letter.
+export function lines(text, size, room) {
+  const out = [""];
+  for (const word of String(text).split(" ")) {
+    const longer = out.at(-1) ? `${out.at(-1)} ${word}` : word;
+    if (longer.length * size * 0.54 > room && out.at(-1)) out.push(word);
+    else out[out.length - 1] = longer;
+  }
+  return out;
+}
+
+function wrapTitle(spec, room) {
+  if (!spec.title) return;
+  const title = typeof spec.title === "string" ? { text: spec.title } : spec.title;
+  spec.title = { ...title, text: lines(title.text, 15, room) };
+  if (title.subtitle) spec.title.subtitle = lines([title.subtitle].flat().join(" "), 12, room);
+}
+
+// A mark that stands for no row, such as a line at one, has no words for a screen reader and is hidden from it.
+function hush(spec, above = {}) {
+  const encoding = { ...above, ...spec.encoding };
+  for (const layer of spec.layer || []) hush(layer, encoding);
+  const named = Object.values(encoding).some((channel) => Array.isArray(channel) || channel?.field || channel?.aggregate);
+  if (spec.mark && !named) spec.mark = { ...(spec.mark.type ? spec.mark : { type: spec.mark }), aria: false };
+}
+
+// On a narrow place no chart keeps wider row labels than that, whatever it asked for.
+function limitLabels(spec, labelLimit) {
+  for (const layer of spec.layer || []) limitLabels(layer, labelLimit);
+  const axis = spec.encoding?.y?.axis;
+  if (axis?.labelLimit > labelLimit) axis.labelLimit = labelLimit;
+}
+
+// The specification with the rows and the theme of its payload, for a place of that width.
+export function fitted(source, { grid, config }, room) {
+  const spec = structuredClone(source);
+  spec.config = structuredClone(config);
+  if (grid) spec.datasets = { ...spec.datasets, grid: grid.values.map((value) => ({ [grid.field]: value })) };
+  wrapTitle(spec, room);
+  hush(spec);
+  if (room < 480) {
+    const labelLimit = Math.round(room * 0.4);
+    spec.config.axis = { ...spec.config.axis, labelLimit };
+    limitLabels(spec, labelLimit);
+    spec.config.legend = { ...spec.config.legend, labelLimit: Math.round(room * 0.45) };
+    spec.config.axisX = { ...spec.config.axisX, titleAnchor: "end" };
+  }
+  return spec;
+}
+
+// A view is embedded once its place has a width; a widget may be rendered before it is on the page.
+export function width(element) {
+  return new Promise((resolve) => {
+    const look = () => element.clientWidth > 0 && (observer.disconnect(), resolve(element.clientWidth));
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    look();
+  });
+}
+
+// In how many columns a legend that leaves its place on the right has to stand; 0 if it fits or stands in one.
+export function fewerColumns(place, columns) {
+  const edge = place.getBoundingClientRect().right;
+  let fewer = 0;
+  for (const legend of place.querySelectorAll(".role-legend")) {
+    const { left, right, width: wide } = legend.getBoundingClientRect();
+    const now = columns ?? legend.querySelectorAll(".role-legend-label text").length;
+    if (right > edge + 1 && now > 1) fewer = Math.max(1, Math.min(fewer || now - 1, Math.floor((now * (edge - left)) / wide)));
+  }
+  return fewer;
+}

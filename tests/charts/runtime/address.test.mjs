@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { recalled, remembered } from "../../../factorykit/charts/runtime/address.mjs";
+
+test("what is remembered is recalled", () => {
+  const values = { mfu: 0.4, tokens: 1.56e13 };
+  assert.deepEqual(recalled(remembered("", "run", values), "run"), values);
+});
+
+test("charts of a page stand side by side", () => {
+  const both = remembered("#build:pue=1.2", "run", { mfu: 0.4 });
+  assert.equal(both, "#build:pue=1.2;run:mfu=0.4");
+  assert.deepEqual(recalled(remembered(both, "run", { mfu: 0.5 }), "build"), { pue: 1.2 });
+});
+
+test("an address that says nothing of a chart recalls nothing", () => {
+  for (const hash of ["", "#", "#sources", "#other:mfu=1", "#run:", "#%E0%A4%A"]) assert.equal(recalled(hash, "run"), null);
+});
+
+test("what is no number comes as none, and empty values are left away", () => {
+  assert.deepEqual(recalled("#run:mfu=high&tokens=&pue=1.1", "run"), { mfu: Number.NaN, pue: 1.1 });
+});
+
+test("an address with escaped signs is read", () => {
+  assert.deepEqual(recalled("#run%3Amfu%3D0.4", "run"), { mfu: 0.4 });
+});

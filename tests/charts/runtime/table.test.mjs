@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { lines } from "../../../factorykit/charts/runtime/fit.mjs";
+import { csv, joined, shown } from "../../../factorykit/charts/runtime/table.mjs";
+
+const columns = [
+  { spec: 0, field: "accelerators", name: "accelerators", scale: 1 },
+  { spec: 0, field: "curve 0", name: "wall_days", scale: 1 },
+  { spec: 1, field: "curve 0", name: 'cost, "all"', scale: 1e6 },
+];
+
+test("panels are joined row by row; a panel without rows leaves gaps", () => {
+  const first = [{ accelerators: 8, "curve 0": 1 }, { accelerators: 16, "curve 0": null }];
+  assert.deepEqual(joined(columns, [first, []]), [[8, 1, undefined], [16, null, undefined]]);
+});
+
+test("a CSV quotes commas, quotation marks and line breaks, and leaves gaps empty", () => {
+  assert.equal(csv(columns, [[8, null, "a\nb"]]), 'accelerators,wall_days,"cost, ""all"""\n8,,"a\nb"\n');
+});
+
+test("a cell is shown in the unit of its column", () => {
+  assert.equal(shown(columns[2], 85_500_000), "85.5");
+});
+
+test("a title is broken between words, and a long word stands alone", () => {
+  assert.deepEqual(lines("one two three", 10, 45), ["one two", "three"]);
+  assert.deepEqual(lines("incomprehensible x", 10, 20), ["incomprehensible", "x"]);
+});

@@ -1,0 +1,59 @@
+"""The script of the charts: modules that are sound alone, and one text when they are bundled."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from factorykit.charts import bundle
+
+TESTS = Path(__file__).with_name("runtime")
+NAMED = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    program = shutil.which("node")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout if program else ""
+    if not program or int(said[1:].split(".")[0]) < 20:
+        pytest.skip(
+            f"no node 20 or later on PATH (found {said.strip() or 'none'}); unit tests of the script did not run"
+        )
+    return program
+
+
+@pytest.mark.parametrize("file", sorted(TESTS.glob("*.test.mjs")), ids=lambda file: file.name)
+def test_the_modules_do_what_their_tests_say(node: str, file: Path):
+    ran = subprocess.run(
+        [node, "--test", "--test-reporter=tap", str(file)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "# pass 0" not in ran.stdout
+
+
+def test_the_bundled_modules_are_one_script(node: str, tmp_path: Path):
+    script = tmp_path / "runtime.cjs"
+    script.write_text(bundle.runtime(), encoding="utf-8")
+    ran = subprocess.run([node, "--check", str(script)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_bundling_leaves_no_import_and_no_name_twice():
+    text = bundle.runtime()
+    assert not re.search(r"^\s*(?:import|export)\b", text, re.MULTILINE)
+    assert [name for name, count in Counter(NAMED.findall(text)).items() if count > 1] == []
+
+
+def test_each_module_stands_behind_what_it_imports():
+    text = bundle.runtime()
+    for user, used in (
+        ("class Chart", "function slider"),
+        ("const charts", "class Chart"),
+        ("function slider", "function make"),
+    ):
+        assert text.index(used) < text.index(user)
