@@ -39,6 +39,7 @@ class Quantity:
     slider_scale: str
     display_unit: str
     display_scale: float
+    neutral: float | str | None = None
 
     @property
     def is_text(self) -> bool:
@@ -203,10 +204,23 @@ def vocabulary() -> Mapping[str, Quantity]:
                 slider_scale=row["slider_scale"],
                 display_unit=row["display_unit"],
                 display_scale=_number(row["display_scale"]) or 1.0,
+                neutral=row["neutral"] or None if row["unit"] == "text" else _number(row["neutral"]),
             )
             for row in rows
         }
     )
+
+
+@cache
+def neutral() -> Mapping[str, float | str]:
+    """Return what holds without a word where nobody says otherwise: no experts, one tensor-parallel rank.
+
+    These values leave a part out or are its usual case; other values that fill gaps are named.
+
+    >>> neutral()["experts"], neutral()["schedule"]
+    (0.0, '1f1b')
+    """
+    return MappingProxyType({row.name: row.neutral for row in vocabulary().values() if row.neutral is not None})
 
 
 def quantity(name: str) -> Quantity:
@@ -237,18 +251,19 @@ def quantities() -> pl.DataFrame:
     """Return the vocabulary as a frame, one row per quantity, in the order of the file.
 
     Columns are those of ``quantities.csv`` with ``lower`` and ``upper`` read from ``bounds``; null means that the
-    quantity has no default, slider or bound.
+    quantity has no neutral value, default, slider or bound.
     """
     import polars as pl
 
     rows = vocabulary().values()
-    fields = [field for field in Quantity.__slots__ if field != "default"]
+    fields = [field for field in Quantity.__slots__ if field not in ("neutral", "default")]
     columns = {field: [None if (cell := getattr(row, field)) == "" else cell for row in rows] for field in fields}
+    words = {"neutral": [None if row.neutral is None else str(row.neutral) for row in rows]}
     numbers = {
         "default": [row.default for row in rows],
         "lower": [None if row.is_text else row.lower for row in rows],
         "upper": [None if row.is_text else row.upper for row in rows],
     }
-    return pl.DataFrame(columns | numbers).with_columns(
+    return pl.DataFrame(columns | words | numbers).with_columns(
         pl.col("default", "slider_min", "slider_max", "display_scale", "lower", "upper").cast(pl.Float64)
     )

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factorykit.errors import UnknownQuantity
-from factorykit.quantities import quantities, quantity, rounded, vocabulary
+from factorykit.formulas import catalogue
+from factorykit.quantities import neutral, quantities, quantity, rounded, vocabulary
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,10 @@ def test_the_vocabulary_as_a_frame_keeps_sliders_that_begin_at_zero() -> None:
 def test_an_unknown_name_is_answered_with_the_names_that_hold_it(word: str, found: str) -> None:
     with pytest.raises(UnknownQuantity, match=rf"no quantity '{word}'; .*\b{found}\b"):
         quantity(word)
+
+
+def test_what_holds_where_nobody_says_otherwise_is_allowed_and_no_formula_computes_it() -> None:
+    assert {name: quantity(name).check(value) for name, value in neutral().items()} == dict(neutral())
+    assert not set(neutral()) & set(catalogue())
+    assert neutral()["tensor_parallel"] == 1.0
+    assert quantity("tensor_parallel").default == 8.0

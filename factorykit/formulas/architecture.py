@@ -66,58 +66,6 @@ def value_head_size(head_size: Numeric) -> Numeric:
     return head_size
 
 
-def tied_embeddings() -> Numeric:
-    """Input and output embedding are two matrices where a model does not say otherwise.
-
-    .. math:: 0
-
-    Examples
-    --------
-    >>> tied_embeddings()
-    0.0
-    """
-    return 0.0
-
-
-def experts() -> Numeric:
-    """No routed experts where a model names none.
-
-    .. math:: E = 0
-
-    Examples
-    --------
-    >>> experts()
-    0.0
-    """
-    return 0.0
-
-
-def experts_per_token() -> Numeric:
-    """No routed experts are visited where a model names none.
-
-    .. math:: k = 0
-
-    Examples
-    --------
-    >>> experts_per_token()
-    0.0
-    """
-    return 0.0
-
-
-def shared_experts() -> Numeric:
-    """No shared experts where a model names none.
-
-    .. math:: 0
-
-    Examples
-    --------
-    >>> shared_experts()
-    0.0
-    """
-    return 0.0
-
-
 def expert_ffn_size(ffn_size: Numeric) -> Numeric:
     """Width of a routed expert where a model does not say otherwise: that of the feed-forward block.
 
@@ -129,75 +77,6 @@ def expert_ffn_size(ffn_size: Numeric) -> Numeric:
     14336.0
     """
     return ffn_size
-
-
-def dense_layers() -> Numeric:
-    """Every layer has experts where a mixture-of-experts model does not say otherwise.
-
-    .. math:: 0
-
-    Notes
-    -----
-    Without experts every layer is dense whatever this says.
-
-    Examples
-    --------
-    >>> dense_layers()
-    0.0
-    """
-    return 0.0
-
-
-def mtp_layers() -> Numeric:
-    """One token is predicted at a time where a model does not say otherwise.
-
-    .. math:: 0
-
-    Examples
-    --------
-    >>> mtp_layers()
-    0.0
-    """
-    return 0.0
-
-
-def query_rank() -> Numeric:
-    """Rank of the query projection: full, where a model does not say otherwise.
-
-    .. math:: r_q = 0
-
-    Examples
-    --------
-    >>> query_rank()
-    0.0
-    """
-    return 0.0
-
-
-def kv_rank() -> Numeric:
-    """Keys and values have full rank where a model does not say otherwise.
-
-    .. math:: r_{kv} = 0
-
-    Examples
-    --------
-    >>> kv_rank()
-    0.0
-    """
-    return 0.0
-
-
-def rope_head_size() -> Numeric:
-    """No separate rotary part where a model does not say otherwise.
-
-    .. math:: d_r = 0
-
-    Examples
-    --------
-    >>> rope_head_size()
-    0.0
-    """
-    return 0.0
 
 
 def norm_vectors(gated_ffn: Numeric) -> Numeric:
@@ -489,36 +368,6 @@ def linear_flop_per_token(
     )
     joining = mtp_layers * (3.0 * hidden_size + 2.0 * hidden_size * hidden_size)
     return 6.0 * (blocks + joining + (1.0 + mtp_layers) * embedding_parameters)
-
-
-def attention_window() -> Numeric:
-    """No window where a model does not say otherwise.
-
-    .. math:: w = 0
-
-    Examples
-    --------
-    >>> attention_window()
-    0.0
-    """
-    return 0.0
-
-
-def windowed_layers_share() -> Numeric:
-    """Every layer has the window where a model has one and does not say otherwise.
-
-    .. math:: 1
-
-    Notes
-    -----
-    Half in Gemma 2 and gpt-oss, five of six in Gemma 3.
-
-    Examples
-    --------
-    >>> windowed_layers_share()
-    1.0
-    """
-    return 1.0
 
 
 def attended_tokens(sequence_length: Numeric, attention_window: Numeric, windowed_layers_share: Numeric) -> Numeric:

@@ -41,23 +41,6 @@ def gradient_bytes_per_parameter(zero_stage: Numeric) -> Numeric:
     return where(zero_stage >= 2.0, 2.0, 4.0)
 
 
-def optimizer_bytes_per_parameter() -> Numeric:
-    """Bytes of the optimizer for one weight where nobody says otherwise: Adam with a 32-bit master weight.
-
-    .. math:: b_o = 12
-
-    References
-    ----------
-    .. [rajbhandari2020] section 3.1
-
-    Examples
-    --------
-    >>> optimizer_bytes_per_parameter()
-    12.0
-    """
-    return 12.0
-
-
 def stage_moe_layers(stage_layers: Numeric, moe_layers: Numeric) -> Numeric:
     r"""Layers with routed experts on the rank that has most of them, where a layout does not say otherwise.
 

@@ -283,7 +283,7 @@ def test_counts_from_numpy_are_counts() -> None:
         (lambda: fk.reliability.renewal_failures(1e5, 10, 1e6, 0.7, steps=0), "steps = 0"),
         (lambda: fk.reliability.spares_table(SPARES | {"nodes": 0.0}), "nodes = 0.0 is outside"),
         (lambda: fk.reliability.spares_table(SPARES | {"node_repair_s": None}), "node_repair_s = None is NoneType"),
-        (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "6e7"}), "neither a number"),
+        (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "long"}), "neither a number"),
         (lambda: fk.checkpoint_patterns.pattern_s([(1.0, 30.0)], [], 100.0, 3600.0), r"levels hold \(1.0, 30.0\)"),
     ],
 )

@@ -10,19 +10,6 @@ NORMAL_95 = 1.6448536269514722
 """Quantile of the normal distribution: 90 % lie between minus and plus this many standard deviations."""
 
 
-def assumed_inputs() -> Numeric:
-    """Everything about the layout was stated, where nobody says otherwise.
-
-    .. math:: 0
-
-    Examples
-    --------
-    >>> assumed_inputs()
-    0.0
-    """
-    return 0.0
-
-
 def step_spread(
     spread_model: Numeric,
     spread_new_chip: Numeric,

@@ -13,32 +13,6 @@ FLOP_PER_EXPONENTIAL = 256.0
 """Dense 16-bit FLOP in the time of one exponential on H100."""
 
 
-def tuned() -> Numeric:
-    """Nobody tuned the run beyond what its software does, where nobody says otherwise.
-
-    .. math:: u = 0
-
-    Examples
-    --------
-    >>> tuned()
-    0.0
-    """
-    return 0.0
-
-
-def power_limit_share() -> Numeric:
-    r"""Full design power for the chip where nobody says otherwise.
-
-    .. math:: \pi = 1
-
-    Examples
-    --------
-    >>> power_limit_share()
-    1.0
-    """
-    return 1.0
-
-
 def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
     r"""Exponentials per second where nobody states the chip's special function units: as many per FLOP as on H100.
 
@@ -81,23 +55,6 @@ def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric
     0.84
     """
     return 1.0 - (1.0 - tuned) * exp(-maximum(software_year + 0.5 - chip_year, 0.0) / maturity_years)
-
-
-def design_j_per_flop() -> Numeric:
-    r"""Design power over peak rate of H100 where nobody names the chip.
-
-    .. math:: 700 \text{ W} / 989 \text{ TFLOP/s}
-
-    References
-    ----------
-    .. [h100]
-
-    Examples
-    --------
-    >>> design_j_per_flop()
-    7.07e-13
-    """
-    return 7.07e-13
 
 
 def held_rate_share(

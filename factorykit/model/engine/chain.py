@@ -11,7 +11,7 @@ from typing import Any
 from factorykit.errors import CycleError, MissingQuantity, ScenarioError, UnknownQuantity
 from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.terms import Symbol, Term, term
-from factorykit.quantities import quantity, unknown_quantity, vocabulary
+from factorykit.quantities import neutral, quantity, unknown_quantity, vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,16 @@ def _constants() -> Mapping[str, Step]:
     return {name: Step(name, partial(_itself, value), ()) for name, value in constants().items()}
 
 
+@cache
+def _neutral() -> dict[str, Step]:
+    """Return what holds where nobody says otherwise as steps that need nothing."""
+    return {name: Step(name, partial(_itself, value), ()) for name, value in neutral().items()}
+
+
 def available(given: Iterable[str], using: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return every quantity that can be computed from ``given``, in the order of the vocabulary.
 
-    What a formula without arguments says of every model, such as no experts, and the constants of the performance
+    What is neutral, such as no experts, and the constants of the performance
     model are used where a model's ``layers`` are given, and not listed.
 
     >>> available({"accelerators", "accelerator_mtbf_s"})[:2]
@@ -129,7 +135,7 @@ def leaves(steps: Collection[Step]) -> tuple[str, ...]:
 @cache
 def _steps(using: tuple[tuple[str, str], ...]) -> Mapping[str, Step]:
     steps = {name: Step(name, formula, arguments(formula)) for name, formula in catalogue().items()}
-    return steps | {name: Step(name, _itself, (rival,)) for name, rival in using}
+    return _neutral() | steps | {name: Step(name, _itself, (rival,)) for name, rival in using}
 
 
 def _itself(value: Any) -> Any:
@@ -172,7 +178,7 @@ def _missing(
     """
 
     def leaves_of(name: str) -> set[str]:
-        if name in _constants():
+        if name in neutral() or name in _constants():
             return set()
         if name in given or name not in catalogue():
             return {name}
@@ -187,7 +193,7 @@ def _missing(
     def visit(name: str) -> None:
         if name in given:
             return
-        if name in _constants():
+        if name in neutral() or name in _constants():
             return
         if name not in catalogue() or stands_for_its_leaves(name):
             asked[name] = None

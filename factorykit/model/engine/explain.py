@@ -13,7 +13,7 @@ from factorykit.formulas.terms import steps as steps_of
 from factorykit.model.engine.chain import Step, chain, leaves
 from factorykit.model.engine.evaluate import checked, evaluate
 from factorykit.model.engine.run import compute
-from factorykit.quantities import quantity
+from factorykit.quantities import neutral, quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,6 +144,8 @@ def source(name: str) -> str:
     >>> source("checkpoint_interval_young_s")[:14]
     'J. W. Young, "'
     """
+    if name in neutral():
+        return "neutral: nobody says otherwise"
     if name not in catalogue():
         from factorykit.model.supply.fitted import how
 

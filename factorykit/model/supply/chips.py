@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError, UnknownName, unknown
-from factorykit.formulas.step.rates import design_j_per_flop, exponentials_per_s
+from factorykit.formulas.step.rates import exponentials_per_s
+from factorykit.quantities import neutral
 
 if TYPE_CHECKING:
     import polars as pl
@@ -107,7 +108,7 @@ def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]
     eight = row["ceiling_fp8"] / row["peak_fp8_flop_per_s"] if row.get("ceiling_fp8") else CEILING_8BIT
     if not row.get("ceiling_fp8") and row.get("ceiling_bf16"):
         eight = min(eight, ceiling_16bit)
-    unstated = UNLIMITED_J_PER_FLOP if row["kind"] == "TPU" else design_j_per_flop()
+    unstated = UNLIMITED_J_PER_FLOP if row["kind"] == "TPU" else neutral()["design_j_per_flop"]
     values = {
         "peak_flop_per_s": peak,
         "peak_16bit_flop_per_s": sixteen,

@@ -25,7 +25,8 @@ def vocabulary_page() -> str:
             f"The {len(vocabulary())} quantities. A name is at once a column, an argument, a slider and an axis.",
         ),
         "A bound is included where its bracket is square. *Computed* links to the formula, *used by* to the formulas "
-        "that need the quantity; *given* means that no formula returns it.",
+        "that need the quantity; *given* means that no formula returns it; beside it stands what "
+        "holds where nobody says otherwise, if anything does.",
     ]
     for word, rows in groups.items():
         if rows:
@@ -50,6 +51,11 @@ def _vocabulary_row(row: Quantity, users: dict[str, list[str]]) -> list[str]:
         _bounds(row),
         Marked(f"{escaped(row.meaning)} [{'; '.join(links)}]{{.fk-uses}}"),
     ]
+
+
+def _given(row: Quantity) -> str:
+    said = f"{row.neutral:g}" if isinstance(row.neutral, float) else row.neutral
+    return f"given, {said} where nobody says otherwise" if said else "given"
 
 
 def _unit(row: Quantity) -> str:
