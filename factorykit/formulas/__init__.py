@@ -25,6 +25,7 @@ from factorykit.formulas import (
     operations,
     ownership,
     parallelism,
+    recurrence,
     reliability,
     rental,
     resilience,
@@ -51,6 +52,7 @@ __all__ = [
     "operations",
     "ownership",
     "parallelism",
+    "recurrence",
     "reliability",
     "rental",
     "resilience",
@@ -61,6 +63,7 @@ __all__ = [
 
 TOPICS = (
     architecture,
+    recurrence,
     parallelism,
     memory,
     network,

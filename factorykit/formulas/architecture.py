@@ -101,17 +101,17 @@ def norm_vectors(gated_ffn: Numeric) -> Numeric:
     return 2.0 - gated_ffn
 
 
-def moe_layers(layers: Numeric, dense_layers: Numeric, experts: Numeric) -> Numeric:
+def moe_layers(ffn_layers: Numeric, dense_layers: Numeric, experts: Numeric) -> Numeric:
     r"""Layers whose feed-forward block is a set of routed experts.
 
-    .. math:: L_e = L - L_{dense} \quad (E > 1), \qquad 0 \quad \text{otherwise}
+    .. math:: L_e = L_f - L_{dense} \quad (E > 1), \qquad 0 \quad \text{otherwise}
 
     Examples
     --------
     >>> moe_layers(61.0, 3.0, 256.0)
     58.0
     """
-    return where(experts > 1.0, layers - dense_layers, 0.0)
+    return where(experts > 1.0, ffn_layers - dense_layers, 0.0)
 
 
 def attention_parameters(
@@ -124,12 +124,14 @@ def attention_parameters(
     rope_head_size: Numeric,
     value_head_size: Numeric,
     norm_vectors: Numeric,
+    gated_attention: Numeric,
 ) -> Numeric:
     r"""Weights of one attention block.
 
     .. math::
-        N_{attn} = 2 h d (a + a_{kv}) \quad (r_{kv} = 0)
-        N_{attn} = r_q (h + a (d + d_r) + n_v) + r_{kv} (h + a (d + d_v) + n_v) + h d_r + a d_v h \quad (r_{kv} > 0)
+        N_{attn} = h (d + d_v) (a + a_{kv}) + g_a a d_v h \quad (r_{kv} = 0)
+        N_{attn} = r_q (h + a (d + d_r) + n_v) + r_{kv} (h + a (d + d_v) + n_v) + h d_r + (1 + g_a) a d_v h
+        \quad (r_{kv} > 0)
 
     Notes
     -----
@@ -143,7 +145,7 @@ def attention_parameters(
 
     Examples
     --------
-    >>> attention_parameters(16384.0, 128.0, 8.0, 128.0, 0.0, 0.0, 0.0, 128.0, 1.0)
+    >>> attention_parameters(16384.0, 128.0, 8.0, 128.0, 0.0, 0.0, 0.0, 128.0, 1.0, 0.0)
     570425344.0
     """
     full_query = hidden_size * attention_heads * (head_size + rope_head_size)
@@ -151,7 +153,8 @@ def attention_parameters(
     low_keys = kv_rank * (hidden_size + attention_heads * (head_size + value_head_size) + norm_vectors)
     output = attention_heads * value_head_size * hidden_size
     latent = where(query_rank > 0.0, low_query, full_query) + low_keys + hidden_size * rope_head_size + output
-    return where(kv_rank > 0.0, latent, 2.0 * hidden_size * head_size * (attention_heads + kv_heads))
+    grouped = hidden_size * (head_size + value_head_size) * (attention_heads + kv_heads)
+    return where(kv_rank > 0.0, latent, grouped) + gated_attention * output
 
 
 def ffn_parameters(hidden_size: Numeric, ffn_size: Numeric, gated_ffn: Numeric) -> Numeric:
@@ -246,13 +249,39 @@ def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Nume
     return hidden_size * vocabulary_size
 
 
+def index_parameters(
+    hidden_size: Numeric, query_rank: Numeric, index_heads: Numeric, index_head_size: Numeric
+) -> Numeric:
+    r"""Weights of what picks the tokens that one block of sparse attention attends to.
+
+    .. math:: N_{idx} = r_q a_i d_i + h (d_i + a_i)
+
+    Notes
+    -----
+    Queries from the low rank, one key for all heads, and a weight for each head. The norm of the key is left out.
+
+    References
+    ----------
+    .. [deepseekv32] equation 1
+
+    Examples
+    --------
+    >>> index_parameters(7168.0, 1536.0, 64.0, 128.0)
+    13959168.0
+    """
+    return query_rank * index_heads * index_head_size + hidden_size * (index_head_size + index_heads)
+
+
 def parameters(
-    layers: Numeric,
+    attention_layers: Numeric,
+    linear_attention_layers: Numeric,
+    ffn_layers: Numeric,
     moe_layers: Numeric,
-    mtp_layers: Numeric,
     hidden_size: Numeric,
     norm_vectors: Numeric,
     attention_parameters: Numeric,
+    index_parameters: Numeric,
+    linear_attention_parameters: Numeric,
     ffn_parameters: Numeric,
     shared_parameters: Numeric,
     routed_parameters: Numeric,
@@ -264,13 +293,13 @@ def parameters(
     r"""Weights of a model whose architecture is known.
 
     .. math::
-        N = (L + L_m)(N_{attn} + N_{rep}) + L_d N_{ffn} + (L_e + L_{m,e})(N_{re} + N_{ro} + N_{sh}) + n_v h
-        + (2 - \mathrm{tied}) N_{emb}
+        N = L_a (N_{attn} + N_{idx}) + L_r N_{lin} + (L_f - L_e) N_{ffn} + L_e (N_{re} + N_{ro} + N_{sh})
+        + \tfrac{1}{2} (L_a + L_r + L_f) N_{rep} + n_v h + (2 - \mathrm{tied}) N_{emb}
 
     Notes
     -----
-    The reference's count: no biases, no learned positions; prediction layers :math:`L_m` are like the last layer and
-    their joining projection of :math:`2 h^2` is left out. Exact to the integer where doubles are (below 9e15).
+    What publishers print: no biases, no learned positions, and no prediction layers, which ``mtp_parameters`` counts.
+    A norm stands before each block. Exact to the integer where doubles are (below 9e15).
 
     References
     ----------
@@ -278,33 +307,33 @@ def parameters(
 
     Examples
     --------
-    >>> parameters(96.0, 0.0, 0.0, 12288.0, 2.0, 603979776.0, 1207959552.0, 0.0, 0.0, 0.0, 49152.0, 629145600.0, 1.0)
+    >>> shape = (96.0, 0.0, 96.0, 0.0, 12288.0, 2.0, 603979776.0, 0.0, 0.0, 1207959552.0, 0.0, 0.0, 0.0, 49152.0)
+    >>> parameters(*shape, 629145600.0, 1.0)
     174580064256.0
     """
-    expert_layers = moe_layers + where(moe_layers > 0.0, mtp_layers, 0.0)
-    all_layers = layers + mtp_layers
-    dense = (all_layers - expert_layers) * ffn_parameters
-    sparse = expert_layers * (routed_parameters + router_parameters + shared_parameters)
-    blocks = all_layers * (attention_parameters + replicated_parameters) + dense + sparse
+    attending = attention_layers * (attention_parameters + index_parameters)
+    mixing = attending + linear_attention_layers * linear_attention_parameters
+    norms = 0.5 * (attention_layers + linear_attention_layers + ffn_layers) * replicated_parameters
+    sparse = moe_layers * (routed_parameters + router_parameters + shared_parameters)
+    blocks = mixing + (ffn_layers - moe_layers) * ffn_parameters + sparse + norms
     return blocks + norm_vectors * hidden_size + (2.0 - tied_embeddings) * embedding_parameters
 
 
 def active_parameters(
     parameters: Numeric,
     moe_layers: Numeric,
-    mtp_layers: Numeric,
     routed_parameters: Numeric,
     experts: Numeric,
     experts_per_token: Numeric,
 ) -> Numeric:
-    """Weights that one token meets: all of them less the routed experts that it does not visit.
+    r"""Weights that one token meets: all of them less the routed experts that it does not visit.
 
-    .. math:: N_a = N - (L_e + L_{m,e}) N_{re} (1 - k / E)
+    .. math:: N_a = N - L_e N_{re} (1 - k / E)
 
     Notes
     -----
-    Embeddings count in full, shared experts and routers too. The reference adds prediction layers with every expert;
-    here they count with the visited ones.
+    Embeddings count in full, shared experts and routers too; some publishers leave the input embedding away (OpenAI),
+    some both. Prediction layers do not count; ``mtp_active_parameters`` counts them.
 
     References
     ----------
@@ -312,20 +341,85 @@ def active_parameters(
 
     Examples
     --------
-    >>> active_parameters(46.7e9, 32.0, 0.0, 1409286144.0, 8.0, 2.0) / 1e9
+    >>> active_parameters(46.7e9, 32.0, 1409286144.0, 8.0, 2.0) / 1e9
     12.877...
     """
-    expert_layers = moe_layers + where(moe_layers > 0.0, mtp_layers, 0.0)
     idle_share = where(experts > 1.0, 1.0 - experts_per_token / maximum(experts, 1.0), 0.0)
-    return parameters - expert_layers * routed_parameters * idle_share
+    return parameters - moe_layers * routed_parameters * idle_share
+
+
+def mtp_parameters(
+    mtp_layers: Numeric,
+    moe_layers: Numeric,
+    hidden_size: Numeric,
+    norm_vectors: Numeric,
+    attention_parameters: Numeric,
+    index_parameters: Numeric,
+    ffn_parameters: Numeric,
+    shared_parameters: Numeric,
+    routed_parameters: Numeric,
+    router_parameters: Numeric,
+    replicated_parameters: Numeric,
+) -> Numeric:
+    r"""Weights of the prediction layers, beyond those of the model.
+
+    .. math::
+        N_m = L_m (N_{attn} + N_{idx} + N_{rep} + N_{re} + N_{ro} + N_{sh} + 2 h^2 + 3 n_v h), \qquad
+        N_{ffn} \quad \text{for experts in a dense model}
+
+    Notes
+    -----
+    Each is like the last layer and joins two streams of width :math:`h`; embeddings are shared with the model.
+    DeepSeek-V3 has 671.0 billion weights, 682.6 with these; its files repeat both embeddings and hold 684.5.
+
+    References
+    ----------
+    .. [deepseekv3] section 2.2
+
+    Examples
+    --------
+    >>> sizes = (187107328.0, 0.0, 396361728.0, 44040192.0, 11274289152.0, 1835008.0, 14336.0)
+    >>> mtp_parameters(1.0, 58.0, 7168.0, 1.0, *sizes) / 1e9
+    11.61...
+    """
+    sparse = routed_parameters + router_parameters + shared_parameters
+    joining = 2.0 * hidden_size * hidden_size + 3.0 * norm_vectors * hidden_size
+    attending = attention_parameters + index_parameters + replicated_parameters
+    return mtp_layers * (attending + where(moe_layers > 0.0, sparse, ffn_parameters) + joining)
+
+
+def mtp_active_parameters(
+    mtp_parameters: Numeric,
+    mtp_layers: Numeric,
+    moe_layers: Numeric,
+    routed_parameters: Numeric,
+    experts: Numeric,
+    experts_per_token: Numeric,
+) -> Numeric:
+    r"""Weights of the prediction layers that one token meets.
+
+    .. math:: N_{m,a} = N_m - L_m N_{re} (1 - k / E)
+
+    Examples
+    --------
+    >>> mtp_active_parameters(11.6e9, 1.0, 58.0, 11274289152.0, 256.0, 8.0) / 1e9
+    0.678...
+    """
+    expert_layers = where(moe_layers > 0.0, mtp_layers, 0.0)
+    idle_share = where(experts > 1.0, 1.0 - experts_per_token / maximum(experts, 1.0), 0.0)
+    return mtp_parameters - expert_layers * routed_parameters * idle_share
 
 
 def linear_flop_per_token(
-    layers: Numeric,
+    attention_layers: Numeric,
+    linear_attention_layers: Numeric,
+    ffn_layers: Numeric,
     moe_layers: Numeric,
     mtp_layers: Numeric,
     hidden_size: Numeric,
     attention_parameters: Numeric,
+    index_parameters: Numeric,
+    linear_attention_parameters: Numeric,
     query_rank: Numeric,
     kv_rank: Numeric,
     norm_vectors: Numeric,
@@ -339,7 +433,8 @@ def linear_flop_per_token(
     r"""Work of all products with a weight matrix, forward and backward.
 
     .. math::
-        C_l = 6 \left[(L + L_m) N_{attn} + L_d N_{ffn} + (L_e + L_{m,e})\left(\tfrac{k}{E} N_{re} + N_{sh}\right)
+        C_l = 6 \left[(L_a + L_m)(N_{attn} + N_{idx}) + L_r N_{lin} + L_d N_{ffn}
+        + (L_e + L_{m,e})\left(\tfrac{k}{E} N_{re} + N_{sh}\right)
         + (1 + L_m) N_{emb} + L_m (3 h + 2 h^2)\right]
 
     Notes
@@ -354,18 +449,17 @@ def linear_flop_per_token(
 
     Examples
     --------
-    >>> args = (96.0, 0.0, 0.0, 12288.0, 603979776.0, 0.0, 0.0, 2.0, 1207959552.0, 0.0, 0.0, 0.0, 0.0, 629145600.0)
-    >>> linear_flop_per_token(*args)
+    >>> blocks = (96.0, 0.0, 96.0, 0.0, 0.0, 12288.0, 603979776.0, 0.0, 0.0, 0.0, 0.0, 2.0, 1207959552.0)
+    >>> linear_flop_per_token(*blocks, 0.0, 0.0, 0.0, 0.0, 629145600.0)
     1047451926528.0
     """
     expert_layers = moe_layers + where(moe_layers > 0.0, mtp_layers, 0.0)
-    all_layers = layers + mtp_layers
     low_rank_norms = where(kv_rank > 0.0, (norm_vectors - 1.0) * (query_rank + kv_rank), 0.0)
     visited = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0) * routed_parameters
-    dense = (all_layers - expert_layers) * ffn_parameters
-    blocks = (
-        all_layers * (attention_parameters - low_rank_norms) + dense + expert_layers * (visited + shared_parameters)
-    )
+    attending = (attention_layers + mtp_layers) * (attention_parameters - low_rank_norms + index_parameters)
+    mixing = attending + linear_attention_layers * linear_attention_parameters
+    dense = (ffn_layers + mtp_layers - expert_layers) * ffn_parameters
+    blocks = mixing + dense + expert_layers * (visited + shared_parameters)
     joining = mtp_layers * (3.0 * hidden_size + 2.0 * hidden_size * hidden_size)
     return 6.0 * (blocks + joining + (1.0 + mtp_layers) * embedding_parameters)
 
@@ -395,21 +489,25 @@ def attended_tokens(sequence_length: Numeric, attention_window: Numeric, windowe
 
 
 def attention_flop_per_token(
-    layers: Numeric,
+    attention_layers: Numeric,
     mtp_layers: Numeric,
     attention_heads: Numeric,
     head_size: Numeric,
     rope_head_size: Numeric,
     value_head_size: Numeric,
     attended_tokens: Numeric,
+    index_heads: Numeric,
+    index_head_size: Numeric,
+    sequence_length: Numeric,
 ) -> Numeric:
     """Work of query-key and score-value products over the whole square, forward and backward.
 
-    .. math:: C_s = 6 (L + L_m) a (d + d_r + d_v) s_a
+    .. math:: C_s = 6 (L_a + L_m) (a (d + d_r + d_v) s_a + a_i d_i s)
 
     Notes
     -----
-    All query heads score, grouped or not. A causal kernel does half of it. With a window the square is a band.
+    All query heads score, grouped or not. A causal kernel does half of it. With a window the square is a band. What
+    picks tokens for sparse attention scores all of them.
 
     References
     ----------
@@ -417,17 +515,20 @@ def attention_flop_per_token(
 
     Examples
     --------
-    >>> attention_flop_per_token(96.0, 0.0, 96.0, 128.0, 0.0, 128.0, 2048.0)
+    >>> attention_flop_per_token(96.0, 0.0, 96.0, 128.0, 0.0, 128.0, 2048.0, 0.0, 0.0, 2048.0)
     28991029248.0
     """
     width = attention_heads * (head_size + rope_head_size + value_head_size)
-    return 6.0 * (layers + mtp_layers) * width * attended_tokens
+    picking = index_heads * index_head_size * sequence_length
+    return 6.0 * (attention_layers + mtp_layers) * (width * attended_tokens + picking)
 
 
-def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_token: Numeric) -> Numeric:
+def model_flop_per_token(
+    linear_flop_per_token: Numeric, attention_flop_per_token: Numeric, state_flop_per_token: Numeric
+) -> Numeric:
     """Work of one training token, causal attention counted half.
 
-    .. math:: C_t = C_l + C_s / 2
+    .. math:: C_t = C_l + C_s / 2 + C_r
 
     Notes
     -----
@@ -439,16 +540,18 @@ def model_flop_per_token(linear_flop_per_token: Numeric, attention_flop_per_toke
 
     Examples
     --------
-    >>> model_flop_per_token(1047451926528.0, 28991029248.0)
+    >>> model_flop_per_token(1047451926528.0, 28991029248.0, 0.0)
     1061947441152.0
     """
-    return linear_flop_per_token + 0.5 * attention_flop_per_token
+    return linear_flop_per_token + 0.5 * attention_flop_per_token + state_flop_per_token
 
 
-def model_flop_per_token_full_attention(linear_flop_per_token: Numeric, attention_flop_per_token: Numeric) -> Numeric:
+def model_flop_per_token_full_attention(
+    linear_flop_per_token: Numeric, attention_flop_per_token: Numeric, state_flop_per_token: Numeric
+) -> Numeric:
     """Work of one training token, the attention square counted in full.
 
-    .. math:: C_{t,full} = C_l + C_s
+    .. math:: C_{t,full} = C_l + C_s + C_r
 
     Notes
     -----
@@ -460,10 +563,10 @@ def model_flop_per_token_full_attention(linear_flop_per_token: Numeric, attentio
 
     Examples
     --------
-    >>> model_flop_per_token_full_attention(1047451926528.0, 28991029248.0)
+    >>> model_flop_per_token_full_attention(1047451926528.0, 28991029248.0, 0.0)
     1076442955776.0
     """
-    return linear_flop_per_token + attention_flop_per_token
+    return linear_flop_per_token + attention_flop_per_token + state_flop_per_token
 
 
 def model_flop_per_token_six_n(active_parameters: Numeric) -> Numeric:

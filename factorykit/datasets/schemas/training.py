@@ -201,6 +201,24 @@ class Architectures(Sourced):
     mtp_layers = measured("mtp_layers")
 
 
+class ConfigDefaults(Sourced):
+    """Defaults of configuration files.
+
+    A row is the value that a field of a Hugging Face ``config.json`` has where the file leaves it out, by type of
+    model; a few rows state what no field says of a type.
+    """
+
+    model_type = dy.String(
+        primary_key=True,
+        nullable=False,
+        regex=KEY,
+        description="type of model, as the field model_type names it",
+        metadata={"entity": True},
+    )
+    field = dy.String(primary_key=True, nullable=False, regex=KEY, description="field of the file")
+    value = text("its value, as JSON writes it", required=True)
+
+
 class Parallelism(Stated):
     """Parallelism and communication.
 

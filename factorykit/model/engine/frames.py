@@ -44,6 +44,9 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
     except MissingQuantity as error:
         raise MissingQuantity(f"{error}{_typo(error.missing, schema)}", error.missing) from None
     used = {*leaves(steps), *(name for name in outputs if name in given)}
+    computed = {step.quantity for step in steps}
+    if rules.concerns(computed):
+        used |= given & {name for _, names, _, _ in rules.RULES for name in names}
     inputs = [name for name in schema if name in used]
     for name in inputs:
         if quantity(name).is_text and schema[name] != pl.String:
@@ -65,7 +68,6 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
         agree_in_frame(floats, given, using)
     for layer in columns(steps):
         floats = floats.with_columns(layer)
-    computed = {step.quantity for step in steps}
     if rules.concerns(computed):
         floats = floats.with_columns(rules.broken({*computed, *inputs} - rules.said(inputs)).alias(BROKEN))
         if not lazy:

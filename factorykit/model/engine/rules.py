@@ -60,6 +60,36 @@ RULES: Final[tuple[Rule, ...]] = (
         lambda experts, visited: where(experts > 1.0, (visited - 1.0) * (experts - visited), 0.0) >= 0.0,
         "choose experts_per_token from 1 to experts",
     ),
+    (
+        "memory and step time are modelled for layers that attend, not for those that keep a state",
+        ("linear_attention_layers",),
+        lambda layers: layers == 0.0,
+        "ask for parameters and FLOP per token alone",
+    ),
+    (
+        "memory and step time are modelled for attention to all tokens or a window, not for an index that picks them",
+        ("index_heads",),
+        lambda heads: heads == 0.0,
+        "ask for parameters and FLOP per token alone",
+    ),
+    (
+        "memory and step time are modelled for attention without a gate",
+        ("gated_attention",),
+        lambda gated: gated == 0.0,
+        "ask for parameters and FLOP per token alone",
+    ),
+    (
+        "memory and step time are modelled for layers that have attention",
+        ("layers", "attention_layers"),
+        lambda layers, attending: attending == layers,
+        "ask for parameters and FLOP per token alone",
+    ),
+    (
+        "memory and step time are modelled for layers that have a feed-forward block",
+        ("layers", "ffn_layers"),
+        lambda layers, blocks: blocks == layers,
+        "ask for parameters and FLOP per token alone",
+    ),
 )
 """Name, the quantities it is about, the condition on floats, polars expressions or terms, and what to try."""
 

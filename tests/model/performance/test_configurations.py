@@ -1,11 +1,13 @@
 """Configuration files of models: counts come out right, and what is not understood is named."""
 
+import csv
 import json
+from pathlib import Path
 
 import pytest
 
 import factorykit as fk
-from factorykit.errors import ScenarioError
+from factorykit.errors import FactorykitWarning, ScenarioError
 
 LLAMA = {
     "model_type": "llama",
@@ -103,7 +105,7 @@ def test_parameters_follow_from_the_file(tmp_path, config, total):
         ({"num_mamba_heads": 32}, "num_mamba_heads"),
         ({"hidden_act": "sinus"}, "sinus"),
         ({"hidden_size": None}, "hidden_size"),
-        ({"vocab_size": "many"}, "vocabulary_size"),
+        ({"vocab_size": "many"}, "vocab_size = .many. is no count"),
         ({"num_key_value_heads": 7}, "kv_heads = 7"),
         ({"num_local_experts": 8}, "num_experts_per_tok"),
         ({"num_local_experts": 8, "num_experts_per_tok": 9}, "experts_per_token = 9"),
@@ -120,42 +122,6 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path):
         fk.read_hf_config(tmp_path)
     with pytest.raises(ScenarioError, match=r"absent\.json"):
         fk.read_hf_config(tmp_path / "absent.json")
-
-
-# Parameters as the model cards print them, to the printed digit; position embeddings and biases are not counted.
-PUBLISHED = {
-    "opt-6.7b": (
-        6.65e9,
-        {"model_type": "opt", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "ffn_dim": 16384}
-        | {"vocab_size": 50272, "word_embed_proj_dim": 4096, "activation_function": "relu", "dropout": 0.1},
-    ),
-    "falcon-40b": (
-        41.3e9,
-        {"model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60, "num_attention_heads": 128}
-        | {"num_kv_heads": 8, "vocab_size": 65024, "new_decoder_architecture": True},
-    ),
-    "gemma-2-9b": (
-        9.24e9,
-        {"model_type": "gemma2", "hidden_size": 3584, "num_hidden_layers": 42, "num_attention_heads": 16}
-        | {"num_key_value_heads": 8, "head_dim": 256, "intermediate_size": 14336, "vocab_size": 256000}
-        | {"hidden_activation": "gelu_pytorch_tanh", "attn_logit_softcapping": 50.0, "query_pre_attn_scalar": 256},
-    ),
-    "llama-4-maverick": (
-        400.7e9,
-        {"model_type": "llama4_text", "hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40}
-        | {"num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 8192, "intermediate_size_mlp": 16384}
-        | {"num_local_experts": 128, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "vocab_size": 202048}
-        | {"hidden_act": "silu"},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_published_sizes_come_out(tmp_path, name):
-    stated, config = PUBLISHED[name]
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(config))
-    assert fk.evaluate(fk.read_hf_config(file), "parameters")["parameters"] == pytest.approx(stated, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -187,11 +153,6 @@ def test_windows_are_read(tmp_path, change, share):
     assert found.get("attention_window") == (change["sliding_window"] if share else None)
 
 
-def test_kinds_of_layers_that_are_not_understood_are_named(tmp_path):
-    with pytest.raises(ScenarioError, match="linear_attention"):
-        fk.read_hf_config(written(tmp_path, LLAMA | {"layer_types": ["linear_attention", "full_attention"]}))
-
-
 def test_a_window_takes_flop_and_time_from_attention_alone(tmp_path):
     flop = ["linear_flop_per_token", "attention_flop_per_token", "model_flop_per_token"]
     flop += ["model_flop_per_token_full_attention"]
@@ -205,3 +166,160 @@ def test_a_window_takes_flop_and_time_from_attention_alone(tmp_path):
     for name, part in (("model_flop_per_token", 0.5), ("model_flop_per_token_full_attention", 1.0)):
         saved = full["attention_flop_per_token"] - band["attention_flop_per_token"]
         assert full[name] - band[name] == pytest.approx(part * saved)
+
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "configurations.csv"
+with GOLDEN.open(encoding="utf-8", newline="") as stream:
+    PUBLISHED = list(csv.DictReader(stream))
+UNITS = {"B": 1e9, "T": 1e12}
+LEFT_OUT = 1e-3
+"""Share of a model in biases, learned positions and vectors of heads, which are not counted."""
+
+
+def printed(text):
+    """Return a printed number and half a unit of its last digit."""
+    number, unit = text[:-1], UNITS[text[-1]]
+    return float(number) * unit, 0.5 * unit * 10.0 ** -len(number.partition(".")[2])
+
+
+@pytest.mark.filterwarnings("ignore:.* not counted")
+@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: row["model"])
+def test_published_counts_come_out(tmp_path, row):
+    """As the publisher counts: with prediction layers or not, with one, both or none of the embeddings."""
+    outputs = ["parameters", "active_parameters", "mtp_parameters", "embedding_parameters"]
+    found = fk.evaluate(fk.read_hf_config(written(tmp_path, json.loads(row["config"]))), outputs)
+    embedding, ahead = found["embedding_parameters"], found["mtp_parameters"] * int(row["with_mtp"])
+    total, unit = printed(row["parameters"])
+    counted = found["parameters"] + ahead - int(row["embeddings_left_out"]) * embedding
+    assert counted == pytest.approx(total, abs=max(unit, LEFT_OUT * total))
+    if row["active_parameters"]:
+        active, unit = printed(row["active_parameters"])
+        counted = found["active_parameters"] - int(row["active_embeddings_left_out"]) * embedding
+        assert counted == pytest.approx(active, abs=max(unit, LEFT_OUT * active))
+
+
+GLM = next(json.loads(row["config"]) for row in PUBLISHED if row["model"] == "GLM-4.5")
+
+
+def test_a_missing_activation_is_the_default_of_the_model_type_and_named(tmp_path):
+    assert "hidden_act" not in GLM
+    model = fk.read_hf_config(written(tmp_path, GLM))
+    assert model.gated_ffn == 1.0
+    assert model.sources["gated_ffn"] == "default of model type glm4_moe in transformers 4.57: hidden_act"
+    assert model.sources["layers"] == "config.json: num_hidden_layers"
+    assert [name for name, said in model.sources.items() if said.startswith("default")] == ["gated_ffn"]
+    assert fk.evaluate(model, "parameters")["parameters"] / 1e9 == pytest.approx(353, abs=0.5)
+
+
+@pytest.mark.parametrize("field", ["hidden_act", "tie_word_embeddings", "vocab_size", "intermediate_size"])
+def test_a_missing_field_without_a_default_is_refused(tmp_path, field):
+    config = {"tie_word_embeddings": False} | LLAMA | {"model_type": "my_own"}
+    with pytest.raises(ScenarioError, match=rf"no field .*{field}.* 'my_own' has no default for it; add it"):
+        fk.read_hf_config(written(tmp_path, {name: value for name, value in config.items() if name != field}))
+
+
+@pytest.mark.parametrize("act", ["gelu", "relu2"])
+def test_an_activation_does_not_say_whether_an_unknown_type_has_a_gate(tmp_path, act):
+    with pytest.raises(ScenarioError, match="have a gate is not known"):
+        fk.read_hf_config(written(tmp_path, LLAMA | {"model_type": "my_own", "hidden_act": act}))
+    assert fk.read_hf_config(written(tmp_path, LLAMA | {"hidden_act": "gelu"})).gated_ffn == 1.0
+
+
+def test_a_field_set_to_null_has_no_value_whatever_the_default(tmp_path):
+    lite = {name: value for name, value in DEEPSEEK.items() if name != "q_lora_rank"}
+    assert fk.read_hf_config(written(tmp_path, lite)).query_rank == 1536.0
+    assert "query_rank" not in fk.read_hf_config(written(tmp_path, lite | {"q_lora_rank": None}))
+
+
+def test_defaults_of_configuration_files_are_those_of_the_library():
+    rows = fk.table("config_defaults").collect()
+    found = {
+        (kind, field): json.loads(value) for kind, field, value in rows.select("model_type", "field", "value").rows()
+    }
+    assert found["gemma3_text", "vocab_size"] == 262208
+    assert found["qwen3_next", "linear_num_value_heads"] == 32
+    assert found["mixtral", "num_local_experts"] == 8
+    assert found["bitnet", "gated_ffn"] is True
+    assert found["falcon", "gated_ffn"] is False
+
+
+def test_a_model_beside_the_language_model_is_named(tmp_path):
+    config = {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}, "vision_config": {"depth": 27}}
+    with pytest.warns(FactorykitWarning, match="vision_config not counted"):
+        assert fk.read_hf_config(written(tmp_path, config)).vocabulary_size == 262208.0
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"model_type": "rwkv"}, "time mixing not counted"),
+        ({"model_type": "kimi_linear"}, "Kimi delta attention not counted"),
+        ({"is_encoder_decoder": True}, "cross attention not counted"),
+        ({"word_embed_proj_dim": 512}, "word_embed_proj_dim"),
+        ({"moe_latent_size": 1024}, "moe_latent_size not understood"),
+        ({"layer_types": ["conv"] * 126}, "layer_types conv not understood"),
+        ({"layer_types": ["linear_attention", "full_attention"] * 63}, "linear attention without their shape"),
+        ({"layer_types": ["full_attention"] * 3}, "kinds of 3 layers"),
+        ({"num_hidden_layers": 1.5}, r"num_hidden_layers = '1.5' is no count"),
+        ({"num_hidden_layers": 1e300}, "num_hidden_layers = .* is no count"),
+        ({"num_hidden_layers": True}, "num_hidden_layers = 'True' is no count"),
+        ({"num_hidden_layers": -3}, "num_hidden_layers = '-3' is no count"),
+        ({"num_hidden_layers": 0}, "layers = 0"),
+        ({"vocab_size": [1, 2]}, "vocab_size"),
+        ({"vocab_size": {"a": 1}}, "vocab_size"),
+        ({"hidden_act": ["silu"]}, "activation"),
+        ({"sliding_window": "wide"}, "sliding_window = 'wide' is no count"),
+        ({"num_local_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 0}, "moe_intermediate_size = 0"),
+        (
+            {"num_local_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": 5, "moe_layer_freq": 0},
+            "moe_layer_freq",
+        ),
+        ({f"field_{number}": 1 for number in range(100_000)}, "field_0.* and 99990 more not understood"),
+        ({"\x1b[31m\x00": 1}, r"\\x1b\[31m\\x00"),
+    ],
+)
+def test_what_makes_no_model_is_refused_by_name(tmp_path, change, word):
+    with pytest.raises(ScenarioError, match=word) as refused:
+        fk.read_hf_config(written(tmp_path, LLAMA | change))
+    assert len(str(refused.value)) < 1200
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"num_hidden_layers": ' + b"9" * 5000 + b"}",
+        b"NaN",
+        b"3",
+    ],
+    ids=["empty", "not text", "deep list", "deep object", "long number", "no number", "a number"],
+)
+def test_content_that_is_no_configuration_is_refused(tmp_path, content):
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ScenarioError):
+        fk.read_hf_config(tmp_path)
+
+
+def test_places_that_hold_no_configuration_are_refused(tmp_path):
+    (tmp_path / "config.json").mkdir()
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(17_000_000)
+    for path in (tmp_path, "a\0b", "x" * 5000, 3, None, "/dev/null", tmp_path / "large.json"):
+        with pytest.raises(ScenarioError):
+            fk.read_hf_config(path)
+
+
+def test_intermediate_sizes_of_llama_4_are_not_mixed_up(tmp_path):
+    config = {"model_type": "llama4_text", "intermediate_size": 8192, "interleave_moe_layer_step": 2}
+    model = fk.read_hf_config(written(tmp_path, config))
+    assert (model.ffn_size, model.expert_ffn_size) == (16384.0, 8192.0)
+    with pytest.raises(ScenarioError, match="intermediate_size"):
+        fk.read_hf_config(written(tmp_path, LLAMA | {"intermediate_size": None, "intermediate_size_mlp": None}))
+
+
+def test_a_list_says_for_each_layer_whether_it_has_experts(tmp_path):
+    listed = fk.read_hf_config(written(tmp_path, DEEPSEEK | {"moe_layer_freq": [0] * 3 + [1] * 58}))
+    assert listed.dense_layers == 3.0
