@@ -1,4 +1,4 @@
-"""The vocabulary, read from ``quantities.csv``: every quantity's name, unit, label, symbol, meaning and bounds."""
+"""The vocabulary, read from ``quantities.csv``: name, unit, label, symbol, meaning, bounds and usual range."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Quantity:
     kind: str
     meaning: str
     bounds: str
+    usual: str
     default: float | None
     slider_min: float | None
     slider_max: float | None
@@ -59,18 +60,29 @@ class Quantity:
     @property
     def lower(self) -> float:
         """Lower bound, in it if ``bounds`` opens with a square bracket."""
-        return float(self.bounds[1:-1].split(",")[0])
+        return _limits(self.bounds)[0]
 
     @property
     def upper(self) -> float:
         """Upper bound, in it if ``bounds`` closes with a square bracket."""
-        return float(self.bounds[1:-1].split(",")[1])
+        return _limits(self.bounds)[1]
 
     def holds(self, value: float) -> bool:
         """Return whether ``value`` is finite and within the bounds."""
-        above = value >= self.lower if self.bounds[0] == "[" else value > self.lower
-        below = value <= self.upper if self.bounds[-1] == "]" else value < self.upper
+        lower, upper = _limits(self.bounds)
+        above = value >= lower if self.bounds[0] == "[" else value > lower
+        below = value <= upper if self.bounds[-1] == "]" else value < upper
         return above and below and math.isfinite(value)
+
+    @property
+    def usual_range(self) -> tuple[float, float]:
+        """Least and greatest of the values that are usual, the bounds where nothing narrower is said."""
+        return _limits(self.usual or self.bounds)
+
+    def is_usual(self, value: float) -> bool:
+        """Return whether somebody who gives ``value`` probably means it. Zero switches a thing off and is no slip."""
+        lower, upper = self.usual_range
+        return value == 0.0 or lower <= value <= upper
 
     @property
     def title(self) -> str:
@@ -152,6 +164,12 @@ class Quantity:
         return SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if self.unit in ("USD", "1", "h") else ()
 
 
+@cache
+def _limits(bounds: str) -> tuple[float, float]:
+    lower, upper = bounds[1:-1].split(",")
+    return float(lower), float(upper)
+
+
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether ``value`` is a number, of Python or of NumPy; a truth value is none.
 
@@ -197,7 +215,7 @@ def vocabulary() -> Mapping[str, Quantity]:
     return MappingProxyType(
         {
             row["name"]: Quantity(
-                **{key: row[key] for key in ("name", "unit", "label", "symbol", "kind", "meaning", "bounds")},
+                **{key: row[key] for key in ("name", "unit", "label", "symbol", "kind", "meaning", "bounds", "usual")},
                 default=_number(row["default"]),
                 slider_min=_number(row["slider_min"]),
                 slider_max=_number(row["slider_max"]),
@@ -251,7 +269,8 @@ def quantities() -> pl.DataFrame:
     """Return the vocabulary as a frame, one row per quantity, in the order of the file.
 
     Columns are those of ``quantities.csv`` with ``lower`` and ``upper`` read from ``bounds``; null means that the
-    quantity has no neutral value, default, slider or bound.
+    quantity has no neutral value, default, slider, bound or usual range. A value outside ``usual`` is taken with a
+    warning.
     """
     import polars as pl
 

@@ -15,7 +15,7 @@ from factorykit.formulas import arguments, catalogue
 from factorykit.quantities import vocabulary
 
 PACKAGE = Path(fk.__file__).parent
-GROUND = {"borders", "constants", "quantities", "errors", "typing", "units"}
+GROUND = {"borders", "constants", "quantities", "errors", "typing", "units", "usual"}
 LADDER = {
     "datasets": GROUND,
     "formulas": GROUND,

@@ -386,7 +386,7 @@ def test_leaving_a_stated_range_warns_with_the_condition() -> None:
 
 
 def test_a_run_that_never_ends_is_infinite_and_says_why() -> None:
-    run = {"training_s": 1e6, "checkpoint_write_s": 60.0, "cluster_mtbf_s": 10.0, "restart_s": 1e5, "downtime_s": 0.0}
+    run = {"training_s": 1e6, "checkpoint_write_s": 60.0, "cluster_mtbf_s": 10.0, "restart_s": 1e4, "downtime_s": 0.0}
     with pytest.warns(FactorykitWarning, match="wall_s is infinite") as caught:
         assert fk.evaluate(run, "wall_s") == {"wall_s": math.inf}
     said = " ".join(str(warning.message) for warning in caught)

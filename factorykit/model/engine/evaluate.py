@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from factorykit import usual
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model.engine import rules
@@ -66,7 +67,8 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     Warns
     -----
     FactorykitWarning
-        If a result is infinite, with the reason; for a mapping whose outputs are named, also if a formula on the way
+        If a value is outside the usual range of its quantity, with the unit that was probably left away. If a result is
+        infinite, with the reason; for a mapping whose outputs are named, also if a formula on the way
         leaves the range in which it is stated to be good, with the condition that fails. For the rows of a frame
         :func:`factorykit.outside` says it.
 
@@ -112,6 +114,7 @@ def checked(inputs: Mapping[str, Any], without: Container[str] = ()) -> tuple[di
             rivals[name] = choice(name, value)
         else:
             values[name] = row.check(value)
+    usual.warn(values)
     return values, rivals
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit import usual
 from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
 from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
@@ -84,27 +85,40 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
 
 
 def _holds(name: str) -> pl.Expr:
-    """Return whether the column is within the bounds. Polars orders NaN above infinity: ``<`` refuses both."""
+    """Return whether the column is within the bounds."""
     import polars as pl
 
     row, column = quantity(name), pl.col(name)
     if row.is_text:
         return column.is_in(row.alternatives) if row.alternatives else column.is_not_null()
-    above = column >= row.lower if row.bounds[0] == "[" else column > row.lower
-    below = column <= row.upper if row.bounds[-1] == "]" else column < row.upper
-    return above & below if math.isfinite(row.lower) else below & column.is_finite()
+    return _within(column, row.bounds, row.lower, row.upper)
+
+
+def _within(column: pl.Expr, brackets: str, lower: float, upper: float) -> pl.Expr:
+    """Return whether a column lies between two values. Polars orders NaN above infinity: ``<`` refuses both."""
+    above = column >= lower if brackets[0] == "[" else column > lower
+    below = column <= upper if brackets[-1] == "]" else column < upper
+    return above & below if math.isfinite(lower) else below & column.is_finite()
 
 
 def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -> None:
+    """Refuse values out of bounds and warn of unusual ones: one look if all are usual, since that is the narrower."""
     import polars as pl
 
+    def fine(name: str) -> pl.Expr:
+        row, column = quantity(name), pl.col(name)
+        return _within(column, row.usual, *row.usual_range) if row.usual else _holds(name)
+
     verdicts = floats.select(
-        (_holds(name) & pl.col(name).is_not_null()).all(ignore_nulls=False) for name in inputs
+        (fine(name) & pl.col(name).is_not_null()).all(ignore_nulls=False) for name in inputs
     ).collect()
     for name in inputs:
         if not verdicts[name][0]:
             broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
             rows = broken.select("number of row", name).collect()
+            if rows.is_empty():
+                usual.warn_column(floats, name)
+                continue
             first, value = rows.row(0)
             raise ScenarioError(
                 f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from factorykit.quantities import Quantity
+from factorykit.quantities import quantity
 from factorykit.site.pages import markdown
 from factorykit.site.pages.markdown import Marked, code, code_block, dashed, escaped, front, heading, link, linked
 from factorykit.site.pages.methods import formula_link
@@ -169,7 +170,7 @@ def _recomputed(row: dict[str, Any]) -> str:
 
 def _amount(value: float, unit: str) -> Marked:
     unit, rest = ("byte", "/d") if unit == "byte/d" else (unit or "1", "")
-    row = Quantity("", unit, "", "", "", "", "", None, None, None, "", "", 1.0)
+    row = replace(quantity("training_flop"), unit=unit)
     return escaped(row.text(value, digits=4) + rest)
 
 

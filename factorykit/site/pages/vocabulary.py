@@ -24,9 +24,9 @@ def vocabulary_page() -> str:
             "Vocabulary",
             f"The {len(vocabulary())} quantities. A name is at once a column, an argument, a slider and an axis.",
         ),
-        "A bound is included where its bracket is square. *Computed* links to the formula, *used by* to the formulas "
-        "that need the quantity; *given* means that no formula returns it; beside it stands what "
-        "holds where nobody says otherwise, if anything does.",
+        "A bound is included where its bracket is square; a value beyond *usual* is taken with a warning. *Computed* "
+        "links to the formula, *used by* to the formulas that need the quantity; *given* means that no formula returns "
+        "it; beside it stands what holds where nobody says otherwise, if anything does.",
     ]
     for word, rows in groups.items():
         if rows:
@@ -65,4 +65,5 @@ def _unit(row: Quantity) -> str:
 def _bounds(row: Quantity) -> str:
     if row.is_text:
         return ", ".join(row.alternatives)
-    return row.bounds.replace("inf", "∞")
+    usual = f" usual {row.usual}" if row.usual else ""
+    return f"{row.bounds}{usual}".replace("inf", "∞")

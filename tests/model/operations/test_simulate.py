@@ -247,8 +247,8 @@ def test_a_price_gives_every_run_a_cost() -> None:
 
 
 def test_a_run_that_never_ends_is_infinite_and_the_reason_is_said() -> None:
-    with pytest.warns(fk.FactorykitWarning, match=r"wall_s is infinite: .* restart_s = 1e\+06 is long against"):
-        frame = fk.simulate(RUN | {"restart_s": 1e6}, 4)
+    with pytest.warns(fk.FactorykitWarning, match=r"wall_s is infinite: .* restart_s = 10000 is long against"):
+        frame = fk.simulate(RUN | {"cluster_mtbf_s": 10.0, "restart_s": 1e4}, 4)
     assert frame["wall_s"].to_list() == [math.inf] * 4
     assert frame["goodput"].to_list() == [0.0] * 4
 

@@ -53,7 +53,9 @@ def test_a_bad_sweep_is_refused(grid, more, message):
 def test_too_many_rows_want_a_file():
     many = [1.0 + i for i in range(10_000)]
     with pytest.raises(fk.FactorykitError, match="name a file with out="):
-        fk.sweep({}, {"accelerators": many, "peak_flop_per_s": many}, "cluster_peak_flop_per_s")
+        fk.sweep(
+            {}, {"accelerators": many, "peak_flop_per_s": [1e12 * value for value in many]}, "cluster_peak_flop_per_s"
+        )
 
 
 def test_a_contradiction_shows_before_anything_is_computed():
