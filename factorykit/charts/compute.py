@@ -60,6 +60,34 @@ def statements(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -
     )
 
 
+def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.LayerChart:
+    """Show how a quantity grew over the years: one dot per thing and day, and the largest so far as a line.
+
+    ``frame`` has ``label``, ``day`` (as text) and the quantity.
+    """
+    ordered = frame.sort("day").with_columns(
+        largest=pl.col(quantity).cum_max(), when=pl.col("day").str.to_date(strict=False)
+    )
+    started = encoding.chart(ordered.drop_nulls("when"))
+    when = alt.X("when:T", title=None, axis=alt.Axis(format="%Y", tickCount="year"))
+    scale = alt.Scale(type="log")
+    dots = started.mark_point(filled=True, size=40, opacity=0.55, color=PALETTE[0]).encode(
+        x=when, y=encoding.y(quantity, scale=scale), tooltip=encoding.tooltip(["label", quantity, "day"])
+    )
+    factor = encoding.vocabulary()[quantity]
+    line = (
+        started.transform_calculate(top=encoding.scaled_expression(factor, "datum.largest"))
+        .mark_line(interpolate="step-after", color=PALETTE[1])
+        .encode(x=when, y=alt.Y("top:Q", scale=scale, title=factor.title))
+    )
+    return finish(
+        line + dots,
+        title,
+        source=source,
+        description=f"{encoding.title(quantity)} of {ordered.height} statements by day, with the largest so far.",
+    )
+
+
 def rate_and_power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what rate and what facility power a number of accelerators comes to.
 

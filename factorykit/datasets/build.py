@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.datasets.catalogue import CROISSANT, DESCRIPTOR, INCOMING, folder
 from factorykit.datasets.croissant import croissant
 from factorykit.datasets.identity import KINDS, letters
+from factorykit.datasets.things import KINDS as THINGS
+from factorykit.datasets.things import derived, needed, picked_from
 from factorykit.errors import DatasetError, unknown
 
 if TYPE_CHECKING:
@@ -173,26 +175,55 @@ def _move_in(target: Path) -> None:
 
 def _checked(origin: Path) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
     """Return the tables and the heights of their preferred views, or raise with all that is broken."""
-    from factorykit.datasets.schemas import columns, schemas
+    from factorykit.datasets.schemas import columns, is_derived, schemas
 
     broken = _Broken()
     known = schemas()
     numbered: dict[str, pl.DataFrame] = {}
     for name, schema in known.items():
+        if is_derived(schema):
+            continue
         frame = _read(origin / f"{name}.csv", columns(schema), broken)
         if frame is not None:
             numbered[name] = frame
             _check_rules(origin / f"{name}.csv", schema, frame, broken)
     for path in sorted(origin.glob("*.csv")):
-        if path.stem not in known:
-            broken.add(path, None, None, None, unknown("schema", path.stem, known))
+        if path.stem not in known or is_derived(known[path.stem]):
+            broken.add(path, None, None, None, unknown("schema", path.stem, numbered))
+    _derive(origin, known, numbered, broken)
     for name, frame in numbered.items():
         _check_references(origin / f"{name}.csv", columns(known[name]), frame, numbered, broken)
         _check_preferred(origin / f"{name}.csv", columns(known[name]), frame, broken)
     _check_names(origin, numbered, broken)
     broken.raise_if_any()
-    views = {name: frame["preferred"].count() for name, frame in numbered.items() if "preferred" in frame.columns}
-    return {name: frame.drop(LINE) for name, frame in numbered.items()}, views
+    apart = picked_from() | {"statements", "sites", "models"}
+    stated = {name: frame for name, frame in numbered.items() if name not in apart}
+    views = {name: frame["preferred"].count() for name, frame in stated.items() if "preferred" in frame.columns}
+    return {name: numbered[name].drop(LINE) for name in known}, views
+
+
+def _derive(
+    origin: Path, known: Mapping[str, type[dy.Schema]], numbered: dict[str, pl.DataFrame], broken: _Broken
+) -> None:
+    """Add the tables that are put together from the others, as far as those are there, and check them too."""
+    import polars as pl
+
+    from factorykit.datasets.schemas import columns, is_derived
+
+    if not set(needed()) <= numbered.keys():
+        return
+    wanted = {name: types_of(columns(schema)) for name, schema in known.items() if is_derived(schema)}
+    for name, frame in derived(numbered, wanted).items():
+        numbered[name] = frame.with_columns(pl.lit(None, pl.Int64).alias(LINE))
+        lined = frame.with_row_index(LINE, offset=1).with_columns(pl.col(LINE).cast(pl.Int64))
+        _check_rules(origin / f"{name} (derived)", known[name], lined, broken)
+
+
+def types_of(columns: Mapping[str, Any]) -> dict[str, str]:
+    """Return whether each column holds numbers or words."""
+    import polars as pl
+
+    return {name: "number" if column.dtype == pl.Float64 else "string" for name, column in columns.items()}
 
 
 def _read(path: Path, columns: Mapping[str, Any], broken: _Broken) -> pl.DataFrame | None:
@@ -310,7 +341,7 @@ def _check_references(
     for name, column in columns.items():
         told = column.metadata or {}
         if told.get("vocabulary"):
-            for line, cell in frame.select(LINE, name).drop_nulls().iter_rows():
+            for line, cell in frame.select(LINE, name).drop_nulls(name).iter_rows():
                 if cell not in vocabulary() or vocabulary()[cell].is_text:
                     broken.add(path, line, name, cell, unknown_quantity(cell))
         if "references" not in told:
@@ -319,22 +350,28 @@ def _check_references(
         if other not in tables:
             continue
         known = set(tables[other][key])
-        for line, cell in frame.select(LINE, name).drop_nulls().iter_rows():
+        for line, cell in frame.select(LINE, name).drop_nulls(name).iter_rows():
             for word in cell.split(told["separator"]) if "separator" in told else [cell]:
                 if word not in known:
                     broken.add(path, line, name, cell, unknown(f"{key} in {other}.csv", word, sorted(known)))
 
 
 def _check_preferred(path: Path, columns: Mapping[str, Any], frame: pl.DataFrame, broken: _Broken) -> None:
-    """Add every thing for which not exactly one statement is preferred, and statements that are misnamed."""
+    """Add every thing for which not exactly one statement is preferred, and statements that are misnamed.
+
+    Where a table of things picks field by field, at most one statement is marked: it decides among its equals.
+    """
     import polars as pl
 
-    if "preferred" not in columns:
+    if "preferred" not in columns or "statement" not in columns or path.stem in {*THINGS, "statements"}:
         return
+    many = path.stem in picked_from()
     about = next(name for name, column in columns.items() if (column.metadata or {}).get("entity"))
     picked = frame.group_by(about, maintain_order=True).agg(pl.col(LINE).first(), pl.col("preferred").count())
-    for name, line, count in picked.filter(pl.col("preferred") != 1).iter_rows():
-        broken.add(path, line, about, name, f"exactly one of its statements must be preferred, not {count}")
+    wrong = pl.col("preferred") > 1 if many else pl.col("preferred") != 1
+    for name, line, count in picked.filter(wrong).iter_rows():
+        most = "at most" if many else "exactly"
+        broken.add(path, line, about, name, f"{most} one of its statements must be preferred, not {count}")
     for line, statement, name, source in frame.select(LINE, "statement", about, "source").drop_nulls().iter_rows():
         if statement.partition(".")[0] != f"{name}@{source}":
             broken.add(path, line, "statement", statement, f"must be {name}@{source}, or that with .2, .3, …")
@@ -371,8 +408,10 @@ def _package(
         "name": "factorykit",
         "title": "factorykit: statements about AI factories, each with its source",
         "description": (
-            "Rows are statements: who says it, where, as of when. Statements that contradict one another stand side by "
-            "side; the row whose column `preferred` is filled is the one picked, with the reason. Quantities are in "
+            "Clusters, sites, models, runs and organisations have one row a thing: the best value of each field, "
+            "picked from what is said; the table `statements` keeps who said what. In the other tables rows are "
+            "statements: who says it, where, as of when. Statements that contradict one another stand side by side;"
+            "  the row whose column `preferred` is filled is the one picked, with the reason. Quantities are in "
             "seconds, watts, bytes, FLOP and US dollars without prefixes. An empty cell: the source does not say."
         ),
         "version": VERSION,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterable
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import factorykit
+from factorykit.datasets import things
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ CROISSANT: Final = "croissant.json"
 """The same description in the vocabulary of machine-learning data sets."""
 INCOMING: Final = ".incoming"
 """Folder of finished tables that an interrupted build had no time to move; they are the newest ones."""
+MOMENT: Final = r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?"
 REMEDY: Final = "run `factorykit data build`"
 RENAMED: Final = {
     "accelerators": {"memory_bytes": "accelerator_memory_bytes", "peak_bf16_flop_per_s": "peak_16bit_flop_per_s"},
@@ -175,6 +178,8 @@ def tables() -> pl.DataFrame:
         rows.append((each["name"], each["title"], each["description"], each["rows"], width, licence, None))
         if picked := each.get("preferred"):
             said = f"The preferred statement for each {', '.join(picked['key'])}, with the reason in `preferred`."
+            if each["name"] in things.KINDS:
+                said = f"The same as `{each['name']}`, which has one row a thing; the name goes with version 0.3."
             rows.append(
                 (picked["name"], f"{each['title']}, preferred", said, picked["rows"], width, licence, each["name"])
             )
@@ -192,7 +197,7 @@ def warn_of_old(name: str, columns: Iterable[str]) -> None:
     warnings.warn(f"{name}: {said}; the old names go with 0.3", FactorykitWarning, stacklevel=3)
 
 
-def table(name: str) -> pl.LazyFrame:
+def table(name: str, *, as_of: str | None = None) -> pl.LazyFrame:
     """Return one table, or its ``_preferred`` view, reading only the columns that are asked of it.
 
     Columns are called as they are now; ``accelerators_0_1`` gives those of 0.1, with a warning, until 0.3.
@@ -200,7 +205,11 @@ def table(name: str) -> pl.LazyFrame:
     Parameters
     ----------
     name : str
-        A name from `tables`, such as ``"clusters"`` or ``"clusters_preferred"``.
+        A name from `tables`, such as ``"clusters"`` or ``"storage_systems_preferred"``.
+    as_of : str, optional
+        A year, month or day: only what was said of a time up to then. A table of things (`clusters`, `sites`,
+        `models`, `runs`, `organisations`) is put together again from what was said by then, so that a cluster has its
+        count of that month; other tables leave out the rows with a later ``as_of``, and those with none.
 
     Returns
     -------
@@ -213,10 +222,13 @@ def table(name: str) -> pl.LazyFrame:
     UnknownName
         If there is no such table, with the nearest name.
     DatasetError
-        If the Parquet file is missing or damaged.
+        If the Parquet file is missing or damaged, or ``as_of`` is no time or asked of a table that knows none.
 
     Examples
     --------
+    >>> then = table("clusters", as_of="2024-12").filter(cluster="xai_colossus").collect()
+    >>> then["accelerators"].item(), then["as_of"].item()
+    (100000.0, '2024-10')
     >>> chips = table("accelerators").select("accelerator", "peak_16bit_flop_per_s")
     >>> chips.filter(accelerator="h100_sxm").collect().row(0)
     ('h100_sxm', 989400000000000.0)
@@ -229,4 +241,23 @@ def table(name: str) -> pl.LazyFrame:
         return table(before).rename({new: old for old, new in RENAMED[before].items()})
     resource, is_view = find(name)
     frame = pl.scan_parquet(path_of(resource))
+    if as_of is not None:
+        return _earlier(resource, frame, as_of)
     return frame.filter(pl.col("preferred").is_not_null()) if is_view else frame
+
+
+def _earlier(resource: dict[str, Any], frame: pl.LazyFrame, when: str) -> pl.LazyFrame:
+    """Return a table as it could be said at the end of ``when``."""
+    import polars as pl
+
+    if not isinstance(when, str) or not re.fullmatch(MOMENT, when):
+        raise DatasetError(f"as_of = {when!r} is no year, month or day; give one such as '2025-06'")
+    fields = resource["schema"]["fields"]
+    if resource["name"] in things.KINDS:
+        origin, _ = things.KINDS[resource["name"]]
+        read = {name: table(name).collect() for name in ("sources", origin)}
+        return things.at(resource["name"], when, read, {each["name"]: each["type"] for each in fields}).lazy()
+    if all(each["name"] != "as_of" for each in fields):
+        raise DatasetError(f"{resource['name']} does not say of which time its rows are; leave as_of out")
+    begins = pl.col("as_of").str.split("/").list.first().str.slice(0, len(when))
+    return frame.filter((begins <= when).fill_null(value=False))

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.datasets.catalogue import find, table
+from factorykit.datasets.things import KINDS
 from factorykit.errors import UnknownName, unknown
 
 if TYPE_CHECKING:
     import polars as pl
 
+CITED: Final = ("citation", "url", "locator", "as_of", "published", "accessed", "licence", "evidence")
+"""Columns that tell what a source is and where in it."""
+
 
 def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
     """Return who says what a table says.
 
-    A connected data set has one row: its publisher, with the credit that the licence requires as ``citation``.
+    A table of things (`clusters`, `sites`, `models`, `runs`, `organisations`) is answered field by field, since each
+    value may come from somebody else: ``field`` names the column, ``statement`` the row it was picked from, and
+    ``preferred`` why. A connected data set has one row: its publisher, with the credit that the licence requires as
+    ``citation``.
 
     Parameters
     ----------
@@ -40,6 +47,8 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
     resource, _ = find(table_name)
     if "attribution" in resource:
         return _publisher(resource, key)
+    if resource["name"] in KINDS:
+        return _of_things(resource["name"], key)
     fields = {field["name"]: field for field in resource["schema"]["fields"]}
     about = next(name for name, field in fields.items() if field.get("entity"))
     rows = table(table_name).with_row_index("row").collect()
@@ -51,17 +60,6 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
             raise UnknownName(unknown(f"{about} in {table_name}", key, known))
         rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
     names = [about, *own] if about != "source" else []
-    cited = table("sources").select(
-        "source",
-        pl.concat_str("title", pl.col("author"), pl.col("published"), separator=". ", ignore_nulls=True).alias(
-            "citation"
-        ),
-        pl.coalesce("url", "file").alias("url"),
-        "published",
-        "accessed",
-        "licence",
-        "evidence",
-    )
     optional = [name for name in ("locator", "as_of") if name in fields]
     said = rows.lazy().select("row", *names, "source", *optional, role=pl.lit("says it"))
     if "confirmed_by" in fields:
@@ -72,12 +70,45 @@ def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
             .explode("source")
         )
         said = pl.concat([said, more], how="diagonal")
-    columns = ("citation", "url", "locator", "as_of", "published", "accessed", "licence", "evidence")
     return (
         said.with_columns(pl.lit(None, pl.String).alias(name) for name in ("locator", "as_of") if name not in fields)
-        .join(cited, on="source", how="left", maintain_order="left")
+        .join(_cited(), on="source", how="left", maintain_order="left")
         .sort("row", maintain_order=True)
-        .select(*names, "role", "source", *columns)
+        .select(*names, "role", "source", *CITED)
+        .collect()
+    )
+
+
+def _cited() -> pl.LazyFrame:
+    """Return the sources as they are cited."""
+    import polars as pl
+
+    return table("sources").select(
+        "source",
+        citation=pl.concat_str("title", pl.col("author"), pl.col("published"), separator=". ", ignore_nulls=True),
+        url=pl.coalesce("url", "file"),
+        published="published",
+        accessed="accessed",
+        licence="licence",
+        evidence="evidence",
+    )
+
+
+def _of_things(kind: str, key: str | None) -> pl.DataFrame:
+    """Return who says each field of the things of one kind; a page on which a source found it stands for its own."""
+    import polars as pl
+
+    about = KINDS[kind][1]
+    said = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"thing": about})
+    if key is not None:
+        known = table(kind).select(about).collect()[about].to_list()
+        if key not in known:
+            raise UnknownName(unknown(f"{about} in {kind}", key, known))
+        said = said.filter(pl.col(about) == key)
+    return (
+        said.join(_cited(), on="source", how="left", maintain_order="left")
+        .with_columns(role=pl.lit("says it"), url=pl.coalesce("address", "url"))
+        .select(about, "field", "statement", "role", "source", *CITED, "preferred")
         .collect()
     )
 

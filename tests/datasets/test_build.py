@@ -22,7 +22,7 @@ def contents(folder: Path) -> dict[str, str]:
 def test_all_broken_rows_of_all_files_are_reported_at_once(edit):
     edit("accelerators", "9.894e14", "-9.894e14")
     edit("accelerators", "shipping", "sold out")
-    edit("clusters", "meta_24k@seed_000,", "meta_24k@seed_009,")
+    edit("cluster_statements", "meta_24k@seed_000,", "meta_24k@seed_009,")
     edit("costs", ",seed_000,", ",seed_900,")
     edit("presets", "tokens,1.56e13", "tokens,many")
     edit("presets", "mfu,0.41", "mfu,41")
@@ -31,7 +31,7 @@ def test_all_broken_rows_of_all_files_are_reported_at_once(edit):
     rows = raised.value.rows
     assert rows is not None
     assert rows.columns == ["file", "line", "column", "value", "rule"]
-    assert set(rows["file"]) == {"accelerators.csv", "clusters.csv", "costs.csv", "presets.csv"}
+    assert set(rows["file"]) == {"accelerators.csv", "cluster_statements.csv", "costs.csv", "presets.csv"}
     found = {(row["column"], row["value"]) for row in rows.to_dicts()}
     assert {("status", "sold out"), ("peak_16bit_flop_per_s", "-989400000000000.0")} <= found
     assert {("source", "seed_900"), ("value", "many"), ("value", "41.0")} <= found
@@ -56,16 +56,24 @@ def test_a_broken_cell_is_named_by_file_line_column_value_and_rule(edit, copy):
 @pytest.mark.parametrize(
     ("table", "old", "new", "said"),
     [
-        ("runs", "mfu,", "mfuu,", "nearest is 'mfu'"),
-        ("runs", "\n", ",surplus\n", "no column 'surplus'"),
-        ("runs", "llama_3_1_405b@seed_000,", "llama_3_1_405b@seed_000,x,", "cells where the header has"),
-        ("clusters", "h100_sxm", "h100_smx", "nearest is 'h100_sxm'"),
+        ("run_statements", "mfu,", "mfuu,", "nearest is 'mfu'"),
+        ("run_statements", "\n", ",surplus\n", "no column 'surplus'"),
+        ("run_statements", "llama_3_1_405b@seed_000,", "llama_3_1_405b@seed_000,x,", "cells where the header has"),
+        ("cluster_statements", "h100_sxm", "h100_smx", "nearest is 'h100_sxm'"),
         ("presets", ",mfu,", ",mfus,", "nearest is 'mfu'"),
         ("presets", "mfu,0.41", "mfu,nan", "must be a finite number"),
         ("presets", "mfu,0.41", "tokens,1.56e13", "must not occur twice"),
         ("sources", "seed_001,", '"seed_001,', "no valid CSV"),
-        ("clusters", "the operator's own report", "", "exactly one of its statements must be preferred, not 0"),
-        ("clusters", "5e7,5e8", "5e8,5e7", "must not be above power_w_high"),
+        ("failures", ",the only statement", ",", "exactly one of its statements must be preferred, not 0"),
+        (
+            "cluster_statements",
+            "the RoCE cluster trained the largest model,",
+            "the RoCE cluster trained the largest model,a second choice",
+            "at most one of its statements must be preferred, not 2",
+        ),
+        ("cluster_statements", ",colossus_1,", ",colossus_9,", "nearest is 'colossus_2'"),
+        ("run_statements", ",meta_llama3_16k,h100", ",meta_llama3_17k,h100", "nearest is 'meta_llama3_16k'"),
+        ("cluster_statements", "5e7,5e8", "5e8,5e7", "must not be above power_w_high"),
         ("accelerators", "nvidia_notes", "nvidia_nodes", "nearest is 'nvidia_notes'"),
         ("aliases", "VR200,rubin", "VR200,b200", "names the accelerator rubin here and b200 in aliases.csv line"),
         ("aliases", "accelerator,VR200,rubin", "accelerator,RUBIN,b200", "here and rubin in accelerators.csv line"),
@@ -78,13 +86,13 @@ def test_each_kind_of_fault_is_explained(edit, table, old, new, said):
 
 
 def test_files_that_are_missing_empty_or_not_utf8_are_reported_together(copy):
-    (copy / "sources" / "runs.csv").unlink()
+    (copy / "sources" / "run_statements.csv").unlink()
     (copy / "sources" / "costs.csv").write_bytes(b"")
     (copy / "sources" / "failures.csv").write_bytes(b"\xff\xfe")
     (copy / "sources" / "cluster.csv").write_text("a\n1\n")
     with pytest.raises(DatasetError) as raised:
         data.build()
-    assert {"runs.csv", "costs.csv", "failures.csv", "cluster.csv"} <= set(raised.value.rows["file"])
+    assert {"run_statements.csv", "costs.csv", "failures.csv", "cluster.csv"} <= set(raised.value.rows["file"])
 
 
 def test_a_refused_build_leaves_the_built_tables_untouched(edit, copy):

@@ -84,16 +84,18 @@ def test_the_faulty_gpu_share_is_kept_as_printed_beside_its_count():
 
 def test_the_printed_total_of_the_24k_cluster_is_a_thousand_times_too_small():
     row = data.sql(
-        "select cluster_peak_printed_flop_per_s, accelerators * peak_flop_per_s from clusters "
+        "select cluster_peak_printed_flop_per_s, accelerators * peak_flop_per_s from cluster_statements "
         "where statement = 'meta_24k@seed_000'"
     ).row(0)
     assert row == (2.43e16, pytest.approx(2.43e19, rel=1e-3))
 
 
 def test_contradicting_statements_stand_side_by_side():
-    network = data.table("clusters").filter(cluster="xai_colossus").select("scale_out_stated").collect().to_series()
+    network = (
+        data.table("cluster_statements").filter(cluster="xai_colossus").select("scale_out_stated").collect().to_series()
+    )
     assert network.str.contains("InfiniBand").sum() >= 3
-    preferred = data.table("clusters_preferred").filter(cluster="xai_colossus").collect()
+    preferred = data.table("clusters").filter(cluster="xai_colossus").collect()
     assert "Ethernet" in preferred["scale_out_stated"].item()
 
 
@@ -101,7 +103,7 @@ def test_sources_tell_who_says_it_where_and_on_what_terms():
     said = data.sources("presets", "llama_3_1_405b")
     assert said.filter(quantity="mfu")["citation"].item().startswith("The Llama 3 Herd of Models")
     assert said.select("source", "citation", "locator", "licence", "evidence").null_count().sum_horizontal().item() == 0
-    assert data.sources("clusters_preferred", "meta_24k")["source"].to_list() == ["llama3_paper"]
+    assert data.sources("storage_systems_preferred", "all_flash_ceph").height == 1
     assert data.sources("sources").height == data.table("sources").collect().height
 
 
@@ -112,8 +114,16 @@ def test_sources_count_those_that_confirm_a_value_too():
 
 
 def test_sources_of_one_statement_can_be_asked_for():
-    said = data.sources("clusters", "meta_24k@seed_000.2")
+    said = data.sources("cluster_statements", "meta_24k@seed_000.2")
     assert (said.height, said["locator"].item()) == (1, "L80 table 'GPU Cluster Comparison'")
+
+
+def test_sources_of_a_thing_are_told_field_by_field():
+    said = data.sources("clusters", "xai_colossus")
+    found = {row["field"]: row for row in said.to_dicts()}
+    assert found["scale_out_stated"]["source"] == "dcd_colossus"
+    assert found["accelerators"]["source"] == "epoch_clusters"
+    assert said.select("citation", "locator", "preferred").null_count().sum_horizontal().item() == 0
 
 
 def test_sources_of_something_unknown_name_the_nearest():

@@ -141,7 +141,7 @@ INVENTORIES = [
     ("expected_values.csv", "expected_values", kept.EXPECTED_VALUES),
     ("forecasts.csv", "forecasts", kept.FORECASTS | {"low": "", "high": ""}),
     ("functions.csv", "functions", kept.FUNCTIONS),
-    ("labs_orgs.csv", "organisations", kept.ORGANISATIONS),
+    ("labs_orgs.csv", "organisation_statements", kept.ORGANISATIONS),
     ("networks.csv", "networks", kept.NETWORKS),
     ("nodes.csv", "nodes", kept.NODES),
     ("optimisation_levers.csv", "levers", kept.LEVERS),
@@ -153,10 +153,10 @@ INVENTORIES = [
     ("schedulers.csv", "schedulers", kept.SCHEDULERS | {"threshold_unit": ""}),
     ("software_stack.csv", "software_stack", kept.SOFTWARE_STACK),
     ("storage_systems.csv", "storage_systems", kept.STORAGE_SYSTEMS),
-    ("clusters.csv", "clusters", CLUSTERS),
+    ("clusters.csv", "cluster_statements", CLUSTERS),
     ("failures.csv", "failures", FAILURES),
     ("costs.csv", "costs", COSTS),
-    ("models_runs.csv", "runs", RUNS),
+    ("models_runs.csv", "run_statements", RUNS),
 ]
 
 

@@ -26,7 +26,7 @@ from factorykit.datasets.schemas import (
     sources,
     training,
 )
-from factorykit.datasets.schemas.fields import Sourced, Stated, Table
+from factorykit.datasets.schemas.fields import Derived, Sourced, Stated, Table, Thing
 
 SUBJECTS: Final = (sources, equipment, training, performance, failures, economics, operations, audit)
 """Modules that define tables, in the order in which the tables are listed."""
@@ -46,6 +46,11 @@ def schemas() -> dict[str, type[dy.Schema]]:
     }
 
 
+def is_derived(schema: type[dy.Schema]) -> bool:
+    """Return whether a table is put together from others, and has no file of its own."""
+    return issubclass(schema, Derived)
+
+
 def subjects() -> dict[str, str]:
     """Return what each subject is about by its name, in the order in which the tables are listed."""
     return {
@@ -56,8 +61,8 @@ def subjects() -> dict[str, str]:
 def columns(schema: type[dy.Schema]) -> dict[str, Any]:
     """Return a table's columns in the order they are stored: its own first, who says it after them."""
     every = schema.columns()
-    last = [name for base in (Sourced, Stated) if issubclass(schema, base) for name in base.columns()]
-    trailing = [name for name in dict.fromkeys(last) if name != "statement"]
+    last = [name for base in (Sourced, Stated, Thing) if issubclass(schema, base) for name in base.columns()]
+    trailing = [name for name in dict.fromkeys(last) if name != "statement" or issubclass(schema, Thing)]
     leading = [name for name in every if name not in trailing]
-    leading.sort(key=lambda name: name != "statement")
+    leading.sort(key=lambda name: (name != "statement", not (every[name].metadata or {}).get("entity")))
     return {name: every[name] for name in [*leading, *trailing]}

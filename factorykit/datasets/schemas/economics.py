@@ -272,11 +272,25 @@ class CountryGrids(Sourced):
     low_carbon_share = share("from low-carbon sources of any kind")
 
 
+class ExchangeRates(Sourced):
+    """Exchange rates.
+
+    A row is the mean of one year's daily rates of one currency in US dollars.
+    """
+
+    exchange_rate = key("currency and year", unique=True, entity=True)
+    currency = text("ISO 4217 code", required=True)
+    year = number("a", "calendar year")
+    usd_per_unit = number("USD", "US dollars for one unit")
+    days = number("1", "days in the mean")
+
+
 class Electricity(Sourced):
     """Electricity prices.
 
-    A row is the mean price of one kind of electricity in one country or state in one year, nominal, in the currency of
-    its source. Ember's wholesale prices are under CC BY 4.0; the Energy Information Administration's are public.
+    A row is the mean price of one kind of electricity in one country or state in one year, nominal. What the source
+    says in euro stands beside its value in dollars at the year's mean in `exchange_rates`. Ember's wholesale prices are
+    under CC BY 4.0; the Energy Information Administration's are public.
     """
 
     electricity_price = key("area, kind and year", unique=True, entity=True)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import dataframely as dy
 
-from factorykit.datasets.schemas.fields import DAY, Sourced, Stated, key, measured, number, reference, share, text
+from factorykit.datasets.schemas.fields import (
+    ADDRESS,
+    DAY,
+    Sourced,
+    Stated,
+    Thing,
+    key,
+    measured,
+    number,
+    reference,
+    share,
+    text,
+)
 
 
 class Accelerators(Sourced):
@@ -71,16 +83,12 @@ class AcceleratorStatements(Stated):
     role = text("what the source says it is for")
 
 
-class Clusters(Stated):
-    """Clusters and sites.
+class ClusterFields(dy.Schema):
+    """What the tables about clusters hold."""
 
-    A row is what one source says in one place about one cluster, pod or site. Sources differ by date, by what they
-    count and by error; rows are never merged.
-    """
-
-    cluster = key("name of the cluster in all tables", entity=True)
     name = text("name as the source writes it", required=True)
-    operator = text("whose models are trained on it")
+    operator = text("whose models are trained on it, or who owns it")
+    organisation = reference("organisations.organisation", "that operator in the organisations table")
     partner = text("who builds, owns or runs it with them")
     accelerator = reference("accelerators.accelerator", "chip, where the source names exactly one")
     accelerator_stated = text("chips as the source writes them")
@@ -108,8 +116,92 @@ class Clusters(Stated):
     capital_usd_low = number("USD", "lower end of the cost to build it, nominal")
     capital_usd_high = number("USD", "upper end of the cost to build it, nominal")
     build_days = number("d", "time to build it")
-    site = text("where it stands")
+    site = text("where it stands, as the source writes it")
     purpose = text("what is trained on it")
+    example = text("why the row is an example and no cluster that stands somewhere; empty for those that do")
+    site_key = reference("sites.site", "site of the sites table on which it stands")
+    country = reference("country_grids.country", "country of the country_grids table")
+    latitude = number("degree", "north of the equator", positive=False)
+    longitude = number("degree", "east of Greenwich", positive=False)
+    sector = text("who pays for it: private, public or both")
+    status = text("whether it runs", one_of=("existing", "planned", "decommissioned"))
+    certainty = text("how sure the source is that it is as described", one_of=("confirmed", "likely", "unlikely"))
+    first_operational = dy.String(nullable=True, regex=DAY, description="day on which it first ran at this size")
+    planned_for = text("when it is to run, in the source's words")
+    h100_equivalents = number("1", "chips as so many H100, by their 8-bit or 16-bit rate, as the source computes it")
+    power_reported_w = number("W", "power that the operator or the press states, whether of chips or of the site")
+    superseded_by = text("the cluster that took its place, in the source's words")
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+
+
+class ClusterStatements(ClusterFields, Stated):
+    """What is said about clusters.
+
+    A row is what one source says in one place about one cluster or pod. Sources differ by date, by what they count and
+    by error; rows are never merged. The table `clusters` picks from them.
+    """
+
+    cluster = key("name of the cluster in all tables", entity=True)
+
+
+class Clusters(ClusterFields, Thing):
+    """Clusters.
+
+    A row is one cluster or pod with the best value of each field: count and chip from one statement, power from
+    another. `statements` tells who says which, as of when, and why it was picked.
+    """
+
+    cluster = key("name of the cluster in all tables", unique=True, entity=True)
+    facility_power_computed_w = number(
+        "W",
+        "computed, not reported: accelerators x (design power of the chip + its share of the node's other power) x "
+        "PUE, the last two from the table `defaults` where nobody states them",
+    )
+
+
+class SiteFields(dy.Schema):
+    """What the tables about sites hold."""
+
+    name = text("name as the source writes it", required=True)
+    project = text("project it belongs to")
+    operator = text("who owns it")
+    organisation = reference("organisations.organisation", "that owner in the organisations table")
+    users = text("who uses it")
+    country = reference("country_grids.country", "country of the country_grids table")
+    area = text("state or country whose price of electricity it pays, as the table of electricity writes it")
+    place = text("where it stands, as the source writes it")
+    accelerator_stated = text("chips as the source writes them")
+    status = text("whether this is so or is to be", one_of=("existing", "planned"))
+    buildings = number("1", "buildings that run")
+    it_power_w = measured("it_power_w")
+    facility_power_w = measured("facility_power_w")
+    h100_equivalents = number("1", "chips as so many H100, by their 8-bit rate")
+    capital_2025_usd = number("USD", "cost of buildings and chips so far, in US dollars of 2025")
+    water_m3_per_day = number("m3/day", "water it may draw")
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+
+
+class SiteStatements(SiteFields, Stated):
+    """What is said about sites.
+
+    A row is what one source says about one site of data centres at one time, past or planned. Chips, power and cost
+    are those of the whole site. From Epoch AI, "Frontier Data Centers", https://epoch.ai/data/data-centers, CC BY 4.0;
+    columns were selected, renamed and converted.
+    """
+
+    site = key("name of the site in all tables", entity=True)
+
+
+class Sites(SiteFields, Thing):
+    """Sites.
+
+    A row is one site of data centres with the newest value of each field that is not merely planned.
+    """
+
+    site = key("name of the site in all tables", unique=True, entity=True)
+    planned_facility_power_w = number("W", "largest power that is planned for it")
+    planned_for = text("when that power is planned")
+    electricity_price = reference("electricity.electricity_price", "newest price of electricity of its area")
 
 
 class Nodes(Stated):

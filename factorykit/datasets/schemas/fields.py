@@ -13,6 +13,8 @@ KEY: Final = r"^[a-z0-9][a-z0-9_]*$"
 STATEMENT: Final = r"^[a-z0-9_]+@[a-z0-9_]+(\.[0-9]+)?$"
 DAY: Final = r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?(/[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?)?$"
 
+ADDRESS: Final = r"^https?://\S+$"
+
 
 def text(description: str, *, required: bool = False, one_of: tuple[str, ...] = (), **metadata: Any) -> dy.String:
     """Return a column of words; ``one_of`` lists the only ones allowed."""
@@ -67,6 +69,10 @@ class Table(dy.Schema):
     """Base of all tables."""
 
 
+class Derived(Table):
+    """Mark of the tables that are put together from others and have no file of their own."""
+
+
 class Sourced(Table):
     """Base of the tables whose rows somebody says: who, where, as of when."""
 
@@ -85,3 +91,15 @@ class Stated(Sourced):
 
     statement = key("the row's own name: what it is about @ who says it", unique=True, pattern=STATEMENT)
     preferred = text("why this statement is picked among those about the same thing; empty for the others")
+
+
+class Thing(Derived, Sourced):
+    """Base of the tables with one row a thing: its best values, field by field, picked from what is said about it.
+
+    Who says each of them, and what others say, is in the table `statements`. Source, locator and note are those of the
+    statement that gives the name; `as_of` is the newest time of which a field of the row is said.
+    """
+
+    statement = text("the statement that leads: the one that gives the name", required=True)
+    preferred = text("why that statement leads; the reason for each field is in the table `statements`", required=True)
+    said = dy.Float64(nullable=False, min=1, description="statements about the thing", metadata={"unit": "1"})

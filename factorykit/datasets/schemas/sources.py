@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import dataframely as dy
 
-from factorykit.datasets.schemas.fields import DAY, Sourced, Stated, Table, key, text
+from factorykit.datasets.schemas.fields import (
+    ADDRESS,
+    DAY,
+    KEY,
+    STATEMENT,
+    Derived,
+    Sourced,
+    Stated,
+    Table,
+    Thing,
+    key,
+    text,
+)
 
 
 class Sources(Table):
@@ -31,16 +43,48 @@ class Sources(Table):
     note = text("what to know before relying on it")
 
 
-class Organisations(Stated):
-    """Organisations.
+class OrganisationFields(dy.Schema):
+    """What the tables about organisations hold."""
 
-    A row is what one source says an organisation is: a lab, a vendor, a cloud, a partner. The key names it in all
-    tables.
+    name = text("name as the source writes it", required=True)
+    role = text("what it is, as the source sees it", required=True)
+
+
+class OrganisationStatements(OrganisationFields, Stated):
+    """What is said about organisations.
+
+    A row is what one source says an organisation is: a lab, a vendor, a cloud, a partner.
     """
 
     organisation = key("name of the organisation in all tables", entity=True)
-    name = text("name as the source writes it", required=True)
-    role = text("what it is, as the source sees it", required=True)
+
+
+class Organisations(OrganisationFields, Thing):
+    """Organisations.
+
+    A row is one organisation. The key names it in all tables.
+    """
+
+    organisation = key("name of the organisation in all tables", unique=True, entity=True)
+
+
+class Statements(Derived, Sourced):
+    """Statements.
+
+    A row is one value of one field that one source states about one thing, picked or not. The tables `clusters`,
+    `sites`, `models`, `runs` and `organisations` hold the values whose `preferred` is filled, which says why.
+    """
+
+    kind = dy.String(primary_key=True, regex=KEY, description="table of the thing", metadata={})
+    thing = text("key of the thing in that table", required=True)
+    field = dy.String(primary_key=True, regex=KEY, description="column of that table", metadata={})
+    value = dy.Float64(nullable=True, description="the value where it is a number, in the column's unit", metadata={})
+    words = text("the value where it is none")
+    statement = key(
+        "the row of the table of statements that it is taken from", unique=True, pattern=STATEMENT, entity=True
+    )
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+    preferred = text("why this value is picked for the field; empty for those that are not")
 
 
 class Aliases(Sourced):

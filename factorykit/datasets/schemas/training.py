@@ -5,18 +5,25 @@ from __future__ import annotations
 import dataframely as dy
 import polars as pl
 
-from factorykit.datasets.schemas.fields import KEY, Sourced, Stated, key, measured, number, reference, text
+from factorykit.datasets.schemas.fields import (
+    ADDRESS,
+    DAY,
+    KEY,
+    Sourced,
+    Stated,
+    Thing,
+    key,
+    measured,
+    number,
+    reference,
+    text,
+)
 from factorykit.quantities import vocabulary
 
 
-class Runs(Stated):
-    """Training runs.
+class RunFields(dy.Schema):
+    """What the tables about runs hold."""
 
-    A row is what one source says in one place about one training run, or about a size of run. Durations are wall-clock
-    as the source gives them; MFU is the source's own, whatever it counts.
-    """
-
-    run = key("name of the run in all tables", entity=True)
     model = text("model as the source writes it", required=True)
     organisation = text("who trains it")
     parameters = measured("parameters")
@@ -38,6 +45,66 @@ class Runs(Stated):
     cost_usd = number("USD", "cost as the source states it, nominal")
     benchmark = text("results that the source names with the run")
     qualifier = text("what the source adds: estimated, about, up to")
+    example = text("why the row is an example and no run that took place; empty for those that did")
+    model_key = reference("models.model", "the model of the models table that it trains")
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+
+
+class RunStatements(RunFields, Stated):
+    """What is said about runs.
+
+    A row is what one source says in one place about one training run, or about a size of run. Durations are wall-clock
+    as the source gives them; MFU is the source's own, whatever it counts. The table `runs` picks from them.
+    """
+
+    run = key("name of the run in all tables", entity=True)
+
+
+class Runs(RunFields, Thing):
+    """Training runs.
+
+    A row is one training run with the best value of each field. `statements` tells who says which.
+    """
+
+    run = key("name of the run in all tables", unique=True, entity=True)
+
+
+class ModelFields(dy.Schema):
+    """What the tables about models hold."""
+
+    name = text("name as the source writes it", required=True)
+    made_by = text("who made it, as the source writes it")
+    organisation = reference("organisations.organisation", "the first of its makers in the organisations table")
+    released = dy.String(nullable=True, regex=DAY, description="when it appeared")
+    parameters = measured("parameters")
+    active_parameters = measured("active_parameters")
+    architecture = reference("architectures.architecture", "its shape in the architectures table")
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+
+
+class ModelStatements(ModelFields, Stated):
+    """What is said about models.
+
+    A row is what one source says about one model: who made it, how large it is, when it appeared.
+    """
+
+    model = key("name of the model in all tables", entity=True)
+
+
+class Models(ModelFields, Thing):
+    """Models.
+
+    A row is one model with the best value of each field, and what is known of the run that trained it.
+    """
+
+    model = key("name of the model in all tables", unique=True, entity=True)
+    run = reference("runs.run", "the run that trained it: of several the one of which most is known")
+    tokens = measured("tokens", "of that run")
+    training_flop = measured("training_flop", "of that run, as stated")
+    accelerator = reference("accelerators.accelerator", "chip of that run")
+    accelerators = measured("accelerators", "of that run")
+    accelerator_hours = measured("accelerator_hours", "of that run")
+    wall_days = measured("wall_days", "of that run")
 
 
 class TrainingRuns(Sourced):
