@@ -12,7 +12,7 @@ import nbval.plugin as nbval
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-12
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])")
-STILL = re.compile(r'<img class="fk-still"[^>]*>')
+STILL = re.compile(r'<img class="fk-still"[^>]*>|\A<svg\b.*</svg>\s*\Z', re.DOTALL)
 RULES = re.compile(r"[─━═\-\s]+")
 
 

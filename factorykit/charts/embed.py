@@ -1,14 +1,14 @@
 """A chart as an output: a container, its data, a still picture, and numbers for those who read text.
 
-The text/html works in JupyterLab and on the site, offline. It holds no generated id, so that a notebook that is run
-again stores the same bytes.
+The text/html works in JupyterLab and on the site, offline; the picture stands where no page is, as in a PDF. Neither
+holds a generated id, so that a notebook that is run again stores the same bytes.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,8 @@ from factorykit.charts.theme import INK, STILL_INK, config
 from factorykit.quantities import vocabulary
 
 STILL_WIDTH = 680
+SPOKEN = re.compile(r' (?:aria-[\w-]+|role|class|pointer-events)="[^"]*"')
+"""What a picture says of every mark; nothing reads it there, and it is half of the text."""
 LAB_SCRIPT = "lab/extensions/factorykit/static/factorykit.js"
 
 # Runs where it stands: the container is two siblings back. On the site the page's script has come first or will find
@@ -38,15 +40,21 @@ BOOT = (
 )
 
 
-def html(payload: Mapping[str, Any]) -> str:
+def outputs(payload: Mapping[str, Any], text: str) -> dict[str, str]:
+    """Return the chart as a page, as a picture for where no page is, and as text."""
+    pictures = stills(payload)
+    return {"text/html": html(payload, pictures), "image/svg+xml": stacked(pictures), "text/plain": text}
+
+
+def html(payload: Mapping[str, Any], pictures: Sequence[str] | None = None) -> str:
     """Return the chart as text/html: still pictures, the payload as JSON, and the few lines that start the script."""
-    stills = "\n".join(
-        f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{still(whole(payload, spec))}">'
-        for spec in payload["specs"]
+    shown = zip(payload["specs"], pictures or stills(payload), strict=True)
+    images = "\n".join(
+        f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{_address(made)}">' for spec, made in shown
     )
     data = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
-        f'<div class="factorykit-chart">\n{stills}\n</div>\n'
+        f'<div class="factorykit-chart">\n{images}\n</div>\n'
         f'<script type="application/json">{data}</script>\n<script>{BOOT}</script>'
     )
 
@@ -58,9 +66,31 @@ def whole(payload: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]
     return {**spec, "datasets": {**spec.get("datasets", {}), **rows}}
 
 
-def still(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
-    """Return a picture of the specification as a data address, legible on light and dark pages."""
-    return "data:image/svg+xml," + quote(svg(spec, width), safe=" ='/:;,()!?*@$|[]{}")
+def stills(payload: Mapping[str, Any]) -> list[str]:
+    """Return a picture of each panel, legible on light and dark pages."""
+    return [svg(whole(payload, spec)) for spec in payload["specs"]]
+
+
+def stacked(pictures: Sequence[str]) -> str:
+    """Return pictures as one, one below the other.
+
+    >>> stacked(["<svg width='4' height='2'/>", "<svg width='3' height='5'/>"]).split(">")[0]
+    "<svg xmlns='http://www.w3.org/2000/svg' width='4' height='7' viewBox='0 0 4 7'"
+    """
+    if len(pictures) == 1:
+        return pictures[0]
+    sizes = [[int(n) for n in re.findall(r"\b(?:width|height)=['\"](\d+)", made.split(">")[0])] for made in pictures]
+    width, height = max(wide for wide, _ in sizes), sum(high for _, high in sizes)
+    panels, top = [], 0
+    for n, (made, (_, high)) in enumerate(zip(pictures, sizes, strict=True)):
+        panels.append(re.sub(r"\bclip(\d+)", rf"panel{n}clip\1", made).replace("<svg ", f"<svg y='{top}' ", 1))
+        top += high
+    size = f"width='{width}' height='{height}' viewBox='0 0 {width} {height}'"
+    return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{''.join(panels)}</svg>"
+
+
+def _address(picture: str) -> str:
+    return "data:image/svg+xml," + quote(picture, safe=" ='/:;,()!?*@$|[]{}")
 
 
 def svg(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
@@ -73,7 +103,8 @@ def svg(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
     # Vega counts clip paths over the life of a process; a stored picture counts its own.
     clips = {name: f"clip{n}" for n, name in enumerate(dict.fromkeys(re.findall(r"clip\d+", text)))}
     text = re.sub(r"clip\d+", lambda found: clips[found[0]], text)
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", text if "'" in text else text.replace('"', "'"))
+    text = re.sub(r"(\d\.\d\d)\d+", r"\1", SPOKEN.sub("", text))
+    return text if "'" in text else text.replace('"', "'")
 
 
 def _without_hover(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,8 +150,8 @@ def summary(spec: Mapping[str, Any]) -> str:
 
 
 def mimebundle(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Return text/html and text/plain of a Vega-Lite specification."""
-    return {"text/html": html(chart_payload(spec)), "text/plain": summary(spec)}
+    """Return a Vega-Lite specification as page, picture and text."""
+    return outputs(chart_payload(spec), summary(spec))
 
 
 def renderer(spec: dict[str, Any], **_: Any) -> dict[str, str]:

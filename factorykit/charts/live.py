@@ -17,7 +17,7 @@ import polars as pl
 
 from factorykit.charts import encoding
 from factorykit.charts.control import Control, control
-from factorykit.charts.embed import html, summary_lines
+from factorykit.charts.embed import outputs, summary_lines
 from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
 from factorykit.errors import MissingQuantity, UnknownName, unknown
@@ -246,7 +246,7 @@ class Live:
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
-        return {"text/html": html(self.payload), "text/plain": self.summary()}
+        return outputs(self.payload, self.summary())
 
     # What the chart is, as a payload for the script.
 

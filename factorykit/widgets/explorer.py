@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets
 
-from factorykit.charts.embed import html
+from factorykit.charts.embed import outputs
 from factorykit.charts.live import Live
 from factorykit.widgets.controls import preset_choice, reset_button, sliders
 from factorykit.widgets.live_chart import LiveChart
@@ -97,7 +97,7 @@ class Explorer:
     def _repr_mimebundle_(self, **_: Any) -> Any:
         view = self.view._repr_mimebundle_() or {}
         data, metadata = view if isinstance(view, tuple) else (view, {})
-        return {**data, "text/html": html(self.live.payload), "text/plain": self.live.summary()}, metadata
+        return {**data, **outputs(self.live.payload, self.live.summary())}, metadata
 
     def __repr__(self) -> str:
         return self.summary()

@@ -9,7 +9,7 @@ import polars as pl
 import traitlets
 from ipywidgets import widget_serialization
 
-from factorykit.charts.embed import chart_payload, html, summary, summary_lines
+from factorykit.charts.embed import chart_payload, outputs, summary, summary_lines
 from factorykit.charts.live import Live
 from factorykit.errors import ScenarioError, UnknownName, unknown
 from factorykit.widgets.controls import Scripted
@@ -102,4 +102,4 @@ class LiveChart(Scripted):
     def _repr_mimebundle_(self, **_: Any) -> Any:  # type: ignore[override]
         bundle = super()._repr_mimebundle_()
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        return {**data, "text/html": html(self.payload), "text/plain": self.summary()}, metadata
+        return {**data, **outputs(self.payload, self.summary())}, metadata

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from xml.etree import ElementTree
 
 import altair as alt
 import polars as pl
@@ -46,6 +47,20 @@ def test_an_output_holds_no_id_and_no_address(live: Live) -> None:
 def test_readers_without_scripts_see_a_picture_and_hear_a_sentence(live: Live) -> None:
     stills = re.findall(r'<img class="fk-still" alt="([^"]+)" src="data:image/svg\+xml,', html(live.payload))
     assert stills == [live.description] * len(live.outputs)
+
+
+def test_a_front_end_without_pages_gets_one_picture_of_all_panels(live: Live) -> None:
+    data = live._repr_mimebundle_()
+    picture = ElementTree.fromstring(data["image/svg+xml"])
+    width, height = int(picture.attrib["width"]), int(picture.attrib["height"])
+    panels = [picture] if len(live.outputs) == 1 else list(picture)
+    assert len(panels) == len(live.outputs)
+    assert height == sum(int(panel.attrib["height"]) for panel in panels)
+    assert width == max(int(panel.attrib["width"]) for panel in panels)
+    names = [element.attrib["id"] for element in picture.iter() if "id" in element.attrib]
+    assert len(names) == len(set(names))
+    used = set(re.findall(r"url\(#(\w+)\)", data["image/svg+xml"]))
+    assert used <= set(names)
 
 
 def test_an_output_stays_small(live: Live) -> None:

@@ -49,6 +49,12 @@ class TestStored:
         assert not [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"]
         assert any(DIGIT.search(text) for cell in code(read(path)) for text in texts(cell))
 
+    def test_a_chart_is_stored_as_a_picture_too(self, path: Path) -> None:
+        stored = [output["data"] for cell in code(read(path)) for output in cell["outputs"] if "data" in output]
+        charts = [data for data in stored if "factorykit-chart" in "".join(data.get("text/html", ""))]
+        assert charts
+        assert all("".join(data["image/svg+xml"]).startswith("<svg") for data in charts)
+
     def test_the_title_is_a_question(self, path: Path) -> None:
         title = words(read(path)).splitlines()[0]
         assert title.startswith("# ")
@@ -102,6 +108,7 @@ def conftest() -> Any:
         ({"a": [1, True]}, {"a": [1.0, True]}, True),
         ({"a": 1}, {"b": 1}, False),
         ('<img class="fk-still" src="M0,1">7', '<img class="fk-still" src="M0,2">7', True),
+        ('<svg width="7"><path d="M0,1"/></svg>', '<svg width="7"><path d="M0,2"/></svg>', True),
     ],
 )
 def test_numbers_compare_as_numbers(conftest: Any, one: object, other: object, equal: bool) -> None:
