@@ -17,7 +17,7 @@ from factorykit.site import checks, finish, notebooks, pages, quarto, renderer
 from factorykit.site.sources import load_project
 
 RENDERERS = ("auto", "quarto", "embedded")
-COPIED = ("_quarto.yml", "index.qmd", "report", "notebooks", "data")
+COPIED = ("_quarto.yml", "index.qmd", "report", "notebooks", "data", "factorykit/formulas/references.bib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,7 @@ def _stage(root: Path, stage: Path) -> None:
         if (root / name).is_dir():
             shutil.copytree(root / name, stage / name, ignore=ignored)
         elif (root / name).is_file():
+            (stage / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, stage / name)
 
 

@@ -17,7 +17,7 @@ from factorykit.errors import SiteError
 from factorykit.formulas import catalogue
 from factorykit.quantities import vocabulary
 from factorykit.site import build, finish, quarto
-from factorykit.site.build import choose, publish, restore
+from factorykit.site.build import _stage, choose, publish, restore
 from factorykit.site.pages import methods
 from factorykit.site.pages.vocabulary import vocabulary_page
 from factorykit.site.serve import server
@@ -186,6 +186,16 @@ def test_every_formula_and_quantity_has_its_place(tmp_path: Path):
         assert f"{{#eq-{name.replace('_', '-')}}}" in printed
         assert methods.equations(formula)[-1].split(" = ")[0]
     assert words.count("{.fk-name}") == len(vocabulary())
+    assert "ways one layer is split [given, 1 where nobody says otherwise; used by" in words
+
+
+def test_a_build_takes_the_bibliography_along_and_pages_that_lead_on_from_old_addresses(tmp_path: Path):
+    _stage(ROOT, tmp_path / "stage")
+    described = load_project(tmp_path / "stage").config
+    assert (tmp_path / "stage" / described["bibliography"]).is_file()
+    (old,) = [name for name in described["project"]["resources"] if name.endswith(".html")]
+    assert 'location.replace("methods.html" + (location.hash' in (tmp_path / "stage" / old).read_text()
+    assert "{#layer-s}" in methods.methods_pages()["methods"]
 
 
 def test_a_formula_is_printed_with_the_works_it_cites_and_without_any_where_it_cites_none():

@@ -41,7 +41,7 @@ def _vocabulary_table(rows: Iterable[Quantity], users: dict[str, list[str]]) -> 
 
 
 def _vocabulary_row(row: Quantity, users: dict[str, list[str]]) -> list[str]:
-    links = [formula_link(row.name, "computed")] if row.name in catalogue() else ["given"]
+    links = [formula_link(row.name, "computed")] if row.name in catalogue() else [_given(row)]
     using = ", ".join(formula_link(user) for user in users.get(row.name, ()))
     links += [f"used by {using}"] if using else []
     return [
