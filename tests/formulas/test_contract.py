@@ -142,19 +142,17 @@ def test_a_formula_is_named_and_documented_by_the_vocabulary(formula: Callable[.
 
 
 @every_formula
-def test_a_reference_is_a_work_of_the_bibliography(formula: Callable[..., Any]) -> None:
+def test_a_formula_cites_the_bibliography_and_derives_what_nobody_states(
+    formula: Callable[..., Any],
+) -> None:
     doc = inspect.getdoc(formula) or ""
     cited = [key for key, _ in references(formula)]
     unknown = [key for key in [*cited, *re.findall(r"\[(\w+)\]_(?![{\w])", doc)] if key not in bibliography()]
     assert not unknown, f"{formula.__name__} cites {unknown}, which are no keys of factorykit/formulas/references.bib"
     assert len(cited) == doc.count("\n.. ["), f"{formula.__name__}: write a reference as '.. [key] place'"
     assert bool(cited) == ("\nReferences\n" in doc), f"{formula.__name__}: its section References names no work"
-
-
-@every_formula
-def test_a_formula_beyond_arithmetic_says_who_states_it_or_why_it_holds(formula: Callable[..., Any]) -> None:
     curved = re.findall(r"\b(?:exp|expm1|log|log1p|sqrt)\(", as_text(trace(formula)))
-    told = references(formula) or "\nNotes\n" in (inspect.getdoc(formula) or "")
+    told = cited or "\nNotes\n" in doc
     assert not curved or told, f"{formula.__name__} computes {curved[0]}…): cite who states it, or derive it in Notes"
 
 
