@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import build, connect, connectors, identify, sources, sql, table, tables
     from factorykit.errors import FactorykitError, FactorykitWarning
+    from factorykit.model.engine.assumed import assumed
     from factorykit.model.engine.evaluate import evaluate
     from factorykit.model.engine.explain import explain
     from factorykit.model.engine.outside import outside
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from factorykit.model.performance.search import search
     from factorykit.model.reliability import checkpoint_patterns, fault_traces, lifetimes
     from factorykit.model.reliability import statistics as reliability
+    from factorykit.model.scenario.accelerators import accelerator
     from factorykit.model.scenario.compare import attribute, compare
     from factorykit.model.scenario.presets import preset, presets
     from factorykit.model.scenario.scenario import Scenario
@@ -68,7 +70,9 @@ _HOME = {
     "Tier": "model.operations.simulate",
     "Triangular": "model.uncertainty.distributions",
     "Uniform": "model.uncertainty.distributions",
+    "assumed": "model.engine.assumed",
     "attribute": "model.scenario.compare",
+    "accelerator": "model.scenario.accelerators",
     "audit": "model.evidence.audit",
     "bands": "model.uncertainty.sample",
     "build": "datasets",
@@ -128,6 +132,8 @@ __all__ = [
     "Tier",
     "Triangular",
     "Uniform",
+    "accelerator",
+    "assumed",
     "attribute",
     "audit",
     "bands",

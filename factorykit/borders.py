@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-from typing import Any, Final
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
-from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.errors import FactorykitError, FactorykitWarning, ScenarioError
 from factorykit.quantities import is_number
+
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+
+def renamed(**names: str) -> Callable[[Called], Called]:
+    """Return a decorator by which old names of arguments, each with its new one, work for one more minor version.
+
+    >>> @renamed(base="inputs")
+    ... def sample(inputs):
+    ...     return inputs
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     found = sample(base=1)
+    >>> found, str(told[0].message)
+    (1, 'sample: base is called inputs; the old name goes with 0.3')
+    """
+
+    def decorate(function: Called) -> Called:
+        @functools.wraps(function)
+        def called(*arguments: Any, **options: Any) -> Any:
+            for old in names.keys() & options.keys():
+                owner = function.__qualname__.removesuffix(".__init__")
+                said = f"{owner}: {old} is called {names[old]}; the old name goes with 0.3"
+                warnings.warn(said, FactorykitWarning, stacklevel=2)
+                options[names[old]] = options.pop(old)
+            return function(*arguments, **options)
+
+        return called  # type: ignore[return-value]
+
+    return decorate
 
 
 def whole(name: str, value: float) -> int:

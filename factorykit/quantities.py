@@ -41,6 +41,7 @@ class Quantity:
     display_unit: str
     display_scale: float
     neutral: float | str | None = None
+    rivals: tuple[str, ...] = ()
 
     @property
     def is_text(self) -> bool:
@@ -73,6 +74,15 @@ class Quantity:
         above = value >= lower if self.bounds[0] == "[" else value > lower
         below = value <= upper if self.bounds[-1] == "]" else value < upper
         return above and below and math.isfinite(value)
+
+    def reaches(self, value: float) -> bool:
+        """Return whether a result may be ``value``: within the bounds or, as a limit, at one of them.
+
+        >>> quantity("goodput").holds(0.0), quantity("goodput").reaches(0.0), quantity("goodput").reaches(1.1)
+        (False, True, False)
+        """
+        lower, upper = _limits(self.bounds)
+        return lower <= value <= upper
 
     @property
     def usual_range(self) -> tuple[float, float]:
@@ -216,6 +226,7 @@ def vocabulary() -> Mapping[str, Quantity]:
         {
             row["name"]: Quantity(
                 **{key: row[key] for key in ("name", "unit", "label", "symbol", "kind", "meaning", "bounds", "usual")},
+                rivals=tuple(row["rivals"].split()),
                 default=_number(row["default"]),
                 slider_min=_number(row["slider_min"]),
                 slider_max=_number(row["slider_max"]),
@@ -277,6 +288,7 @@ def quantities() -> pl.DataFrame:
     rows = vocabulary().values()
     fields = [field for field in Quantity.__slots__ if field not in ("neutral", "default")]
     columns = {field: [None if (cell := getattr(row, field)) == "" else cell for row in rows] for field in fields}
+    columns["rivals"] = [" ".join(row.rivals) or None for row in rows]
     words = {"neutral": [None if row.neutral is None else str(row.neutral) for row in rows]}
     numbers = {
         "default": [row.default for row in rows],

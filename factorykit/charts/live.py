@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,8 +24,13 @@ from factorykit.charts.theme import INK, PALETTE, config
 from factorykit.errors import MissingQuantity, UnknownName, unknown
 from factorykit.formulas.terms import Symbol, as_vega, vega_literal
 from factorykit.model.engine import rules
-from factorykit.model.engine.chain import available, chain, leaves
+from factorykit.model.engine.assumed import who_says
+from factorykit.model.engine.chain import ASSUMED, Chain, ask
 from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import checked, chosen
+from factorykit.model.engine.read import value as read_value
+from factorykit.model.engine.run import compute
+from factorykit.model.scenario.scenario import Scenario
 from factorykit.quantities import Quantity, quantity, vocabulary
 
 LETTER_PX = 7.5  # widest mean width of a letter of the label
@@ -106,52 +112,72 @@ class Live:
         return self.readouts or self.outputs
 
     @cached_property
-    def parameters(self) -> dict[str, float]:
+    def _start(self) -> tuple[dict[str, float | str], dict[str, str]]:
+        """The values to start from, and the rival models that the base names."""
+        return checked(self.base)
+
+    @cached_property
+    def parameters(self) -> dict[str, float | str]:
         """Every input of the chart and its value at the start, in the order of the vocabulary."""
         asked = (*self.outputs, *self.shown, *self._asked)
-        needed = set(self.sliders) | {self.x}
-        for case in (Case(""), *self.curves, *self.points):
-            needed |= self._leaves(case, asked)
-        values = {}
-        for name in (name for name in vocabulary() if name in needed and not quantity(name).is_text):
-            value = self._found(name, self.base)
+        needed = {*self.sliders, self.x}
+        for case in (*self.curves, *self.points):
+            needed |= self._inputs_of(case, asked)
+        values = {name: self._found(name, self.base) for name in vocabulary() if name in needed}
+        for name, value in values.items():
             if value is None:
                 raise MissingQuantity(f"{self.title}: give {name} ({quantity(name).meaning})", [name])
-            values[name] = float(quantity(name).check(value))
-        return values
+        return {name: quantity(name).check(value) for name, value in values.items()}
 
-    @property
-    def _words(self) -> dict[str, str]:
-        """Inputs that are words, such as a precision: no slider moves them, a case may replace them."""
-        return {name: value for name, value in self.base.items() if isinstance(value, str)}
+    @cached_property
+    def assumed(self) -> dict[str, str]:
+        """Who says the value of every input that nobody gave, by quantity."""
+        asked = (*self.outputs, *self.shown, *self._asked)
+        steps = {step.quantity: step for case in self.curves for step in self._chain(case, asked).steps}
+        return {
+            name: who_says(steps[name], self.parameters)
+            for name in self.parameters
+            if name in steps and steps[name].origin == ASSUMED
+        }
 
-    def _found(self, name: str, values: Mapping[str, Any]) -> float | None:
-        """Return what ``values`` give for a quantity or let compute, else the vocabulary's default."""
-        given = values.get(name)
-        if isinstance(given, (int, float)):
-            return given
-        if name != self.x and name in available(values):
-            return evaluate(values, name)[name]
+    def _found(self, name: str, values: Mapping[str, Any]) -> float | str | None:
+        """Return what ``values`` give for a quantity or let compute, else what is assumed beside them."""
+        given, rivals = checked(values)
+        if name in given:
+            return given[name]
+        for assume in (False, True):
+            if not assume and name == self.x:
+                continue
+            with suppress(MissingQuantity):
+                chain = ask(given, (name,), {n: r for n, r in rivals.items() if n != name}, given, assume=assume)
+                return compute(chain.steps, given)[name]
         return quantity(name).default
 
-    def _leaves(self, case: Case, outputs: Sequence[str]) -> set[str]:
-        """Return the inputs of one case: walk down from the outputs, and stop at what is given or has no formula."""
-        stops = {name for name in (*self.sliders, self.x) if name not in case.using}
-        given = stops | set(case.given) | {name for name in self.base if name not in case.using}
-        while True:
-            try:
-                found = chain(given, outputs, case.using)
-            except MissingQuantity as error:
-                if set(error.missing) & set(outputs):
-                    raise
-                given |= set(error.missing)
-            else:
-                return (set(leaves(found)) | set(outputs) & given) - set(case.given)
+    def _using(self, case: Case) -> dict[str, str]:
+        return {n: r for n, r in self._start[1].items() if n not in case.given} | chosen(case.using)
+
+    def _given_names(self, case: Case) -> set[str]:
+        """Return what one case is given: sliders, the base and what the case itself says, rivals apart."""
+        return {*self.sliders, self.x, *self._start[0]} - set(case.using) | set(case.given)
+
+    def _chain(self, case: Case, outputs: Sequence[str]) -> Chain:
+        """Return the chain of one case; what nobody gives is assumed."""
+        given = self._given_names(case)
+        using = {name: rival for name, rival in self._using(case).items() if name not in given}
+        words = {n: v for n, v in {**self._start[0], **case.given}.items() if n in given and isinstance(v, str)}
+        return ask(given, outputs, using, words, assume=True)
+
+    def _inputs_of(self, case: Case, outputs: Sequence[str]) -> set[str]:
+        """Return the inputs of one case: what is given and used, and what is assumed whatever else is given."""
+        chain = self._chain(case, outputs)
+        assumed = {step.quantity for step in chain.steps if step.origin == ASSUMED and not step.arguments}
+        return (set(chain.leaves) | assumed) - set(case.given)
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
         """The sliders, in the order asked for."""
-        return tuple(control(name, self.parameters[name], doubling=name in self.doubling) for name in self.sliders)
+        values = {name: float(self.parameters[name]) for name in self.sliders}
+        return tuple(control(name, value, doubling=name in self.doubling) for name, value in values.items())
 
     @cached_property
     def grid(self) -> tuple[float, ...]:
@@ -164,7 +190,7 @@ class Live:
         values = [low * (high / low) ** p if row.slider_scale == "log" else low + (high - low) * p for p in parts]
         return tuple(float(f"{value:.6g}") for value in values)
 
-    def values(self, changes: Mapping[str, Any] | None = None) -> dict[str, float]:
+    def values(self, changes: Mapping[str, Any] | None = None) -> dict[str, float | str]:
         """Return all inputs with ``changes`` made, each checked.
 
         Raises
@@ -176,9 +202,19 @@ class Live:
             quantity(name)
             if name not in self.parameters:
                 raise UnknownName(f"{self.title}: {unknown('input', name, self.parameters)}")
-        return self.parameters | {name: float(quantity(name).check(value)) for name, value in (changes or {}).items()}
+        return self.parameters | {name: read_value(quantity(name), value) for name, value in (changes or {}).items()}
 
-    def preset(self, label: str) -> dict[str, float]:
+    def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
+        """Return what the first curve shows at the present setting, as a scenario: inputs, words and rival models."""
+        case = self.curves[0]
+        names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
+        rivals = {n: r for n, r in self._using(case).items() if n in self._chain(case, names).computed}
+        sources = dict(getattr(self.base, "sources", {}))
+        return Scenario.sourced(
+            self.title, self._inputs(case, self.values(changes), names) | rivals, self.assumed | sources
+        )
+
+    def preset(self, label: str) -> dict[str, float | str]:
         """Return all inputs as the preset called ``label`` has them.
 
         Raises
@@ -211,27 +247,27 @@ class Live:
         return frame.select(self.x, *columns)
 
     def now(self, changes: Mapping[str, Any] | None = None, case: Case | None = None) -> dict[str, float]:
-        """Return ``x`` and the printed quantities at the present setting, or as ``case`` has them."""
-        case = case or Case("")
-        values = self.values(changes)
+        """Return ``x`` and the printed quantities at the present setting, as the first curve or ``case`` has them."""
+        case = case or self.curves[0]
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
-        inputs = self._inputs(case, values, self._leaves(case, names))
-        if self.x not in case.using:
-            inputs[self.x] = values[self.x]
-        return evaluate(inputs, names, using=case.using)
+        inputs = self._inputs(case, self.values(changes), names)
+        return evaluate(inputs, names, using=self._used(case, inputs), assume=True)
 
-    def _evaluated(self, case: Case, values: Mapping[str, float]) -> pl.DataFrame:
+    def _evaluated(self, case: Case, values: Mapping[str, float | str]) -> pl.DataFrame:
         asked = tuple(dict.fromkeys((*self.outputs, *self._asked)))
-        needed = self._leaves(case, asked) - {self.x}
-        inputs = self._inputs(case, values, needed)
+        inputs = {name: value for name, value in self._inputs(case, values, asked).items() if name != self.x}
         frame = pl.DataFrame({self.x: self.grid})
         frame = frame.with_columns(pl.lit(value).alias(name) for name, value in inputs.items())
         wanted = [name for name in asked if name not in frame.columns]
-        return evaluate(frame.lazy(), wanted, using=case.using).collect()
+        return evaluate(frame.lazy(), wanted, using=self._used(case, inputs), assume=True).collect()
 
-    def _inputs(self, case: Case, values: Mapping[str, float], needed: set[str]) -> dict[str, Any]:
-        every = {**values, **self._words}
-        return {name: value for name, value in every.items() if name in needed} | dict(case.given)
+    def _inputs(self, case: Case, values: Mapping[str, float | str], outputs: Sequence[str]) -> dict[str, float | str]:
+        """Return what a case is computed from: the inputs it needs as they stand, and what the case itself says."""
+        needed = self._inputs_of(case, outputs)
+        return {name: value for name, value in values.items() if name in needed} | dict(case.given)
+
+    def _used(self, case: Case, inputs: Mapping[str, Any]) -> dict[str, str]:
+        return {name: rival for name, rival in self._using(case).items() if name not in inputs}
 
     @property
     def _asked(self) -> tuple[str, ...]:
@@ -266,10 +302,15 @@ class Live:
             "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
             "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],
             "assumptions": [
-                {"name": name, "label": quantity(name).label} for name in self.parameters if name not in self.sliders
+                {"name": name, "label": quantity(name).label} | self._said(name)
+                for name in self.parameters
+                if name not in self.sliders
             ],
             "columns": self._columns(),
         }
+
+    def _said(self, name: str) -> dict[str, str]:
+        return {"source": self.assumed[name]} if name in self.assumed else {}
 
     @cached_property
     def specs(self) -> list[dict[str, Any]]:
@@ -296,16 +337,16 @@ class Live:
         row, x_row = quantity(output), quantity(self.x)
         asked = (output, *self._asked)
         for n, curve in enumerate(self.curves):
-            have = program.compute(self._given(along, curve), asked, curve.using)
+            have = self._printed(program, along, curve, asked)
             program.columns.append({"calculate": self._drawn(have, have[output]), "as": f"curve {n}"})
             program.columns.append({"calculate": self._drawn(have, _scaled(row, have[output])), "as": f"shown {n}"})
         for side in self._sides():
-            have = program.compute(self._given(along, self.curves[0]) | side, asked, self.curves[0].using)
+            have = self._printed(program, along | side, self.curves[0], asked)
             name = f"band {len([c for c in program.columns if c['as'].startswith('band')])}"
             program.columns.append({"calculate": self._drawn(have, _scaled(row, have[output])), "as": name})
         program.columns.append({"calculate": _scaled(x_row, encoding.datum(self.x)), "as": "x"})
         marks = [self._mark(program, case, output) for case in self.points]
-        now = program.compute(self._given(present, Case("")), (*self.shown, *asked), {})
+        now = self._printed(program, present, self.curves[0], (self.x, *self.shown, *asked))
         y = self._drawn(now, _scaled(row, now[output]))
         text = program.emit("label", encoding.text_expression(row, now[output]))
         marks.append({"label": "now", "x": _scaled(x_row, now[self.x]), "y": y, "text": text})
@@ -341,17 +382,29 @@ class Live:
 
     def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
         """Return the rules that a layout has to obey where one is divided, each with its condition."""
-        if not rules.concerns(have.keys() - self.parameters.keys()):
+        if not rules.concern(have.keys() - self.parameters.keys()):
             return {}
-        known = have.keys() - rules.said(self.parameters)
         return {
-            rule: as_vega(holds(*[Symbol(name) for name in names]), have)
-            for rule, names, holds, _ in rules.rules(known)
+            rule.name: as_vega(rule.holds(*[Symbol(name) for name in rule.arguments]), have)
+            for rule in rules.judged(have.keys(), self.parameters)
         }
 
-    def _given(self, have: Mapping[str, str], case: Case) -> dict[str, str]:
-        kept = {name: value for name, value in have.items() if name not in case.using}
-        return kept | {name: vega_literal(value) for name, value in {**self._words, **case.given}.items()}
+    def _printed(self, program: Program, have: Mapping[str, str], case: Case, outputs: Sequence[str]) -> dict[str, str]:
+        """Return an expression for every quantity of a case: its inputs as ``have`` writes them, and its steps."""
+        chain = self._chain(case, outputs)
+        stated = {name: vega_literal(value) for name, value in case.given.items()}
+        inputs = {name: text for name, text in have.items() if name in self._inputs_of(case, outputs)}
+        return program.compute(chain.steps, inputs | stated, self._words)
+
+    @cached_property
+    def _words(self) -> dict[str, set[str]]:
+        """Every word that a reader can set, by quantity: those of the base, the presets and the cases."""
+        said: dict[str, set[str]] = {}
+        for values in (self.base, *self.presets.values(), *(case.given for case in (*self.curves, *self.points))):
+            for name, word in checked(values)[0].items():
+                if isinstance(word, str):
+                    said.setdefault(name, set()).add(word)
+        return said
 
     def _doubts(self) -> list[str]:
         names = [f"{quantity(name).label} {100 * spread:g} % lower or higher" for name, spread in self.band.items()]
@@ -376,8 +429,7 @@ class Live:
         return f"({' && '.join(conditions)} ? {value} : null)"
 
     def _mark(self, program: Program, case: Case, output: str) -> dict[str, str]:
-        present = self._given({name: name for name in self.parameters}, case)
-        have = program.compute(present, (self.x, output), case.using)
+        have = self._printed(program, {name: name for name in self.parameters}, case, (self.x, output))
         row = quantity(output)
         return {"label": case.label, "x": _scaled(quantity(self.x), have[self.x]), "y": _scaled(row, have[output])}
 

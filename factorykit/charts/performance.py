@@ -12,7 +12,6 @@ from factorykit.charts import encoding
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live
 from factorykit.charts.theme import PALETTE
-from factorykit.model.supply.chips import supplied
 from factorykit.quantities import quantity
 
 SOURCE = "Performance model of factorykit; constants in the performance_constants table"
@@ -60,13 +59,9 @@ def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
     ``presets`` are runs by label, each an architecture, an ``accelerator`` and a layout; the first is the one to start
     from.
     """
-    runs = {
-        label: {name: value for name, value in supplied(run).items() if name != "accelerator"}
-        for label, run in presets.items()
-    }
     return Live(
         title="Utilization and memory of one step, by accelerators",
-        base=next(iter(runs.values())),
+        base=next(iter(presets.values())),
         x="accelerators",
         outputs=("predicted_mfu", "memory_peak_bytes"),
         sliders=(*DEGREES, "scale_out_bytes_per_s"),
@@ -76,7 +71,7 @@ def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
         ),
         readouts=("step_s", "predicted_mfu", "pipeline_bubble", "memory_peak_bytes", "accelerator_memory_bytes"),
         doubling=DEGREES,
-        presets=runs,
+        presets=presets,
         key="step",
         source=SOURCE,
         description="Utilization falls with the number of accelerators, as each has fewer micro-batches; memory "

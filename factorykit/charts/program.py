@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from factorykit.charts import encoding
-from factorykit.formulas.terms import Number, Symbol, as_vega, steps
-from factorykit.model.engine.chain import chain
+from factorykit.formulas.terms import Lookup, Number, Symbol, Term, as_vega, steps
+from factorykit.model.engine.chain import Step
 
 REPEATING: Final = frozenset({"log1p", "expm1"})
 """Functions whose Vega form repeats its argument."""
 
 
 class Program:
-    """Vega expressions for a chain of formulas, each written once."""
+    """Vega expressions for a chain of steps, each written once."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self.signals: list[dict[str, str]] = []
@@ -22,12 +22,16 @@ class Program:
         self._taken = set(taken)
         self._known: dict[str, str] = {}
 
-    def compute(self, have: Mapping[str, str], outputs: Sequence[str], using: Mapping[str, str]) -> dict[str, str]:
-        """Return an expression for every quantity between ``have`` and ``outputs``."""
+    def compute(
+        self, chain: Iterable[Step], have: Mapping[str, str], words: Mapping[str, Collection[str]]
+    ) -> dict[str, str]:
+        """Return an expression for what ``have`` writes and every step; of tables only the ``words`` are kept."""
         have = dict(have)
-        for step in chain(have.keys(), outputs, using):
+        for step in chain:
+            if step.quantity in have:
+                continue
             local = dict(have)
-            for name, part in steps(step.term, step.quantity, REPEATING):
+            for name, part in steps(_kept(step.term, words), step.quantity, REPEATING):
                 local[name] = as_vega(part, local)
                 if not isinstance(part, (Symbol, Number)):
                     local[name] = self.emit(name, local[name])
@@ -49,3 +53,12 @@ class Program:
                 self.signals.append({"name": unique, "expr": expression})
                 self._known[expression] = unique
         return self._known[expression]
+
+
+def _kept(term: Term, words: Mapping[str, Collection[str]]) -> Term:
+    """Return a look-up without the cells that no reader can ask for."""
+    if not isinstance(term, Lookup):
+        return term
+    chips = words.get("accelerator", ())
+    cells = {key: value for key, value in term.values.items() if key.partition(" ")[0] in chips}
+    return Lookup(term.column, term.words, cells)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from factorykit.datasets.catalogue import resources, table
@@ -130,6 +131,15 @@ class _Names(NamedTuple):
     """The same by the words of a name."""
     words: dict[str, frozenset[str]]
     """All words in the names of each key."""
+
+
+def spellings(kind: str) -> Mapping[str, str]:
+    """Return the keys of a kind of thing by every name the tables hold, as written.
+
+    >>> spellings("accelerator")["H100 SXM5"]
+    'h100_sxm'
+    """
+    return MappingProxyType(_names(kind, _state()).exact)
 
 
 def _state() -> str:

@@ -133,6 +133,21 @@ def node_failures_per_node_day_counted(failures: Numeric, observed_s: Numeric, n
     return failures * SECONDS_PER_DAY / (nodes * observed_s)
 
 
+def node_failures_per_node_day_of_job(failures_per_day: Numeric, nodes: Numeric) -> Numeric:
+    r"""Failures per server and day, from those of the job that runs on all of them.
+
+    .. math:: r_{f,j} = \frac{f_d}{n_s}
+
+    Examples
+    --------
+    Llama 3, per 1,000 node-days:
+
+    >>> round(1000 * node_failures_per_node_day_of_job(419.0 / 54.0, 2048.0), 3)
+    3.789
+    """
+    return failures_per_day / nodes
+
+
 def cluster_mtbf_node_rate_s(nodes: Numeric, node_failures_per_node_day: Numeric) -> Numeric:
     r"""Mean time between failures of a job, from the failure rate of a server.
 

@@ -133,6 +133,15 @@ class Call(Term):
     arguments: tuple[Term, ...]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Lookup(Term):
+    """The cell of a table that words name: ``values`` by the words, a space between them; no cell is null."""
+
+    column: str
+    words: tuple[Term, ...]
+    values: Mapping[str, float]
+
+
 def term(value: Any) -> Term:
     """Return ``value`` as a term."""
     if isinstance(value, Term):
@@ -212,6 +221,8 @@ def _children(node: Term) -> list[Term]:
             return [of]
         case Call(arguments=arguments):
             return [*arguments]
+        case Lookup(words=words):
+            return [*words]
         case _:
             return []
 
@@ -224,6 +235,8 @@ def _with_children(node: Term, children: list[Term]) -> Term:
             return Negative(*children)
         case Call(function=function):
             return Call(function, tuple(children))
+        case Lookup(column=column, values=values):
+            return Lookup(column, tuple(children), values)
         case _:
             return node
 
@@ -258,6 +271,8 @@ def as_text(root: Term) -> str:
     def leaf(node: Term) -> str:
         if isinstance(node, Word):
             return repr(node.text)
+        if isinstance(node, Lookup):
+            return f"{node.column}[{', '.join(map(as_text, node.words))}]"
         return node.name if isinstance(node, Symbol) else _plain_number(node.value)  # type: ignore[attr-defined]
 
     def applied(node: Call) -> str:
@@ -306,6 +321,9 @@ def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None 
             return vega_literal(node.value)
         if isinstance(node, Word):
             return vega_literal(node.text)
+        if isinstance(node, Lookup):
+            key = " + ' ' + ".join(as_vega(word, fields) for word in node.words)
+            return f"({json.dumps(dict(node.values))}[{key}])"
         name = node.name  # type: ignore[attr-defined]
         if callable(fields):
             return fields(name)
@@ -398,6 +416,8 @@ def as_latex(root: Term) -> str:
             return f"{_held(left, root.binding)} {sign} {_held(right, root.binding + (operator == '-'))}"
         case Call(function=function, arguments=arguments):
             return LATEX_CALLS[function].format(*[as_latex(argument) for argument in arguments])
+        case Lookup(column=column, words=words):
+            return rf"\text{{{column}}}\left[{', '.join(map(as_latex, words))}\right]"
     raise TypeError(f"no LaTeX for {type(root).__name__}")
 
 

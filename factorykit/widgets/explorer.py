@@ -47,7 +47,7 @@ class Explorer:
         self.view = ipywidgets.VBox([title, bar, grid, self.chart])
 
     @property
-    def values(self) -> dict[str, float]:
+    def values(self) -> dict[str, float | str]:
         """Every input as it stands, sliders and fixed ones, in the order of the vocabulary."""
         moved = {name: float(slider.value) for name, slider in self.sliders.items()}
         return {name: {**self._fixed, **moved}[name] for name in self.live.parameters}
@@ -64,7 +64,7 @@ class Explorer:
         self._setting = True
         for name in quantities:
             if name in self.sliders:
-                self.sliders[name].value = values[name]
+                self.sliders[name].value = float(values[name])
             else:
                 self._fixed[name] = values[name]
         self._setting = False

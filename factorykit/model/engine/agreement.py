@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from factorykit.errors import MissingQuantity, ScenarioError
-from factorykit.model.engine.chain import Step, chain
+from factorykit.model.engine.chain import Step, ask
 from factorykit.model.engine.run import columns, compute
 from factorykit.quantities import quantity
 
@@ -29,7 +29,8 @@ def agree(values: Mapping[str, float | str], using: Mapping[str, str]) -> None:
         values give.
     """
     refuse_two_sayings(values, using)
-    for name, steps in _redundant(frozenset(values), tuple(sorted(using.items()))):
+    words = tuple(sorted((name, word) for name, word in values.items() if quantity(name).is_text))
+    for name, steps in _redundant(frozenset(values), words, tuple(sorted(using.items()))):
         stated, computed = values[name], compute(steps, values)[name]
         if not math.isclose(stated, computed, rel_tol=AGREEMENT):  # type: ignore[arg-type]
             raise ScenarioError(
@@ -50,20 +51,22 @@ def refuse_two_sayings(given: Iterable[str], using: Mapping[str, str]) -> None:
 
 
 @lru_cache(maxsize=512)
-def _redundant(given: frozenset[str], using: tuple[tuple[str, str], ...]) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+def _redundant(
+    given: frozenset[str], words: tuple[tuple[str, str], ...], using: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, tuple[Step, ...]], ...]:
     """Return the given derived quantities that the other given quantities determine too, with the steps to them."""
     found = []
     for name in sorted(given):
         if quantity(name).is_derived:
             try:
-                steps = chain(given - {name}, (name,), dict(using))
+                steps = ask(given - {name}, (name,), dict(using), dict(words)).steps
             except MissingQuantity:
                 continue
             found.append((name, steps))
     return tuple(found)
 
 
-def agree_in_frame(floats: pl.LazyFrame, given: set[str], using: Mapping[str, str]) -> None:
+def agree_in_frame(floats: pl.LazyFrame, given: Collection[str], using: Mapping[str, str]) -> None:
     """Refuse a column that differs from what the other columns give; every row is looked at.
 
     Raises
@@ -73,7 +76,7 @@ def agree_in_frame(floats: pl.LazyFrame, given: set[str], using: Mapping[str, st
     """
     import polars as pl
 
-    for name, steps in _redundant(frozenset(given), tuple(sorted(using.items()))):
+    for name, steps in _redundant(frozenset(given), (), tuple(sorted(using.items()))):
         stated = "stated " + name
         compared = floats.with_columns(pl.col(name).alias(stated))
         for layer in columns(steps):

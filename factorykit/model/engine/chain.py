@@ -1,4 +1,8 @@
-"""Which formulas lead from what is given to what is asked: the names alone wire them."""
+"""A question resolved: which steps lead from what is given to what is asked, and what nobody said on the way.
+
+The names alone wire the formulas. A cell of a table, a fitted constant and a default are steps like a formula, so that
+every verb reads one chain: floats, columns, explanations and charts cannot differ in what they take for given.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,32 @@ import graphlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from factorykit.errors import CycleError, MissingQuantity, ScenarioError, UnknownQuantity
 from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.terms import Symbol, Term, term
 from factorykit.quantities import neutral, quantity, unknown_quantity, vocabulary
 
+FORMULA: Final = "formula"
+RIVAL: Final = "rival"
+CELL: Final = "cell"
+FITTED: Final = "fitted"
+NEUTRAL: Final = "neutral"
+ASSUMED: Final = "assumed"
+SUPPLIED: Final = (CELL, FITTED, NEUTRAL, ASSUMED)
+"""Origins of what no formula computes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One quantity, the formula that returns it and the quantities it needs."""
+    """One quantity, the formula that returns it, the quantities it needs, and where it comes from."""
 
     quantity: str
     formula: Callable[..., Any]
     arguments: tuple[str, ...]
+    origin: str = FORMULA
 
     @property
     def term(self) -> Term:
@@ -28,17 +43,62 @@ class Step:
         return term(self.formula(*[Symbol(name) for name in self.arguments]))
 
 
-def chain(given: Iterable[str], outputs: Iterable[str], using: Mapping[str, str] | None = None) -> tuple[Step, ...]:
-    """Return the steps that compute ``outputs`` from ``given``, each after all it needs.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of what: names that are given, words among them that are known, rivals, outputs, defaults or not.
+
+    ``outputs`` of None ask for everything that the inputs allow.
+    """
+
+    given: frozenset[str]
+    words: tuple[tuple[str, str], ...]
+    using: tuple[tuple[str, str], ...]
+    outputs: tuple[str, ...] | None
+    assume: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The steps that answer a question, each after all it needs, and what they answer."""
+
+    question: Question
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    computed: frozenset[str]
+
+    @property
+    def supplied(self) -> tuple[Step, ...]:
+        """The steps that no formula computes: cells, constants and defaults."""
+        return tuple(step for step in self.steps if step.origin in SUPPLIED)
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """What the steps need and do not compute, and the outputs that were given, each once."""
+        return tuple(dict.fromkeys((*leaves(self.steps), *(n for n in self.outputs if n not in self.computed))))
+
+
+def ask(
+    given: Iterable[str],
+    outputs: Iterable[str] | None,
+    using: Mapping[str, str] | None = None,
+    words: Mapping[str, Any] | None = None,
+    *,
+    assume: bool = False,
+) -> Chain:
+    """Return the chain that computes ``outputs`` from ``given``.
 
     Parameters
     ----------
     given
         Quantities whose values are known; a given quantity is never computed.
     outputs
-        Quantities asked for.
+        Quantities asked for; None for everything that the inputs allow.
     using
         Which rival model stands for a quantity: ``{"checkpoint_interval_s": "checkpoint_interval_daly_s"}``.
+    words
+        Words among the given values, such as the accelerator, that are the same for all rows.
+    assume
+        Whether gaps are filled by sourced defaults.
 
     Raises
     ------
@@ -49,32 +109,106 @@ def chain(given: Iterable[str], outputs: Iterable[str], using: Mapping[str, str]
     CycleError
         If a choice makes a quantity depend on itself.
 
-    >>> [step.quantity for step in chain({"accelerators", "accelerator_mtbf_s"}, ["failures_per_day"])]
+    >>> [step.quantity for step in ask({"accelerators", "accelerator_mtbf_s"}, ["failures_per_day"]).steps]
     ['cluster_mtbf_s', 'failures_per_day']
     """
-    return _chain(frozenset(given), tuple(outputs), tuple(sorted((using or {}).items())))
+    known = tuple(sorted((name, word) for name, word in (words or {}).items() if quantity(name).is_text))
+    rivals = tuple(sorted((using or {}).items()))
+    asked = None if outputs is None else tuple(outputs)
+    return resolve(Question(frozenset(given), known, rivals, asked, assume))
 
 
-@lru_cache(maxsize=512)
-def _chain(given: frozenset[str], outputs: tuple[str, ...], using: tuple[tuple[str, str], ...]) -> tuple[Step, ...]:
-    known = _steps(using)
+@lru_cache(maxsize=1024)
+def resolve(question: Question) -> Chain:
+    """Return the chain of a question; a question of known shape is answered from memory."""
+    given, outputs = question.given, question.outputs
+    if outputs is None:
+        outputs = _available(question)
+    known = _Known(question)
     needs, users = _needs(given, outputs, known)
-    if any(name not in known for name in needs):
-        known = {**_constants(), **known}
+    while unknown := [name for name in needs if name not in known]:
+        gap = _gap(outputs, question.given, needs, known)
+        if not question.assume or not (known.assume(gap.asked) or known.assume(gap.above)):
+            raise _missing(gap, outputs, question, users, known)
+        del unknown
         needs, users = _needs(given, outputs, known)
-    if any(name not in known for name in needs):
-        raise _missing(outputs, given, users, needs)
     try:
         order = tuple(graphlib.TopologicalSorter(needs).static_order())
     except graphlib.CycleError as error:
         raise CycleError(
             f"{' <- '.join(error.args[1])}: computed from itself; choose another model or give a value"
         ) from None
-    return tuple(known[name] for name in order if name not in given)
+    steps = tuple(known[name] for name in order if name not in given)
+    return Chain(question, outputs, steps, frozenset(step.quantity for step in steps))
+
+
+class _Known:
+    """The step to every quantity: a rival goes before a cell, a cell before a formula, a formula before a constant."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.using = {name: Step(name, _itself, (rival,), RIVAL) for name, rival in question.using}
+        self.assumed: dict[str, Step] = {}
+        self.formulas = _formulas()
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def __getitem__(self, name: str) -> Step:
+        step = self.get(name)
+        assert step is not None, name
+        return step
+
+    def get(self, name: str) -> Step | None:
+        """Return the step to a quantity, or None if nothing leads to it."""
+        if name in self.using:
+            return self.using[name]
+        if name in self.assumed:
+            return self.assumed[name]
+        if "accelerator" in self.question.given and (step := self._cell(name)):
+            return step
+        return self.formulas.get(name) or _fitted().get(name)
+
+    def _cell(self, name: str) -> Step | None:
+        if name == "precision":
+            return Step(name, partial(_itself, "bf16"), (), NEUTRAL)
+        step = _cells().get(name)
+        words = {"precision": "bf16", "accelerator": None} | dict(self.question.words)
+        if "precision" in self.question.given and "precision" not in dict(self.question.words):
+            words["precision"] = None
+        return step if step and step.formula.says(words) else None  # type: ignore[attr-defined]
+
+    def lacks(self, name: str) -> bool:
+        """Return whether a chip is named and the tables do not say this of it."""
+        from factorykit.model.supply.defaults import of_chip
+
+        of_a_chip = name in _cells() or of_chip(name) is not None
+        return "accelerator" in self.question.given and of_a_chip and self.get(name) is None
+
+    def assume(self, names: Iterable[str]) -> bool:
+        """Fill gaps by defaults; return whether any was filled."""
+        filled = {name: step for name in names if (step := self._default(name))}
+        self.assumed |= filled
+        return bool(filled)
+
+    def _default(self, name: str) -> Step | None:
+        from factorykit.model.supply.defaults import defaults, of_chip, suits
+
+        given = self.question.given
+        chip = of_chip(name) if "accelerator" in given else None
+        if chip is not None:
+            return Step(name, chip, chip.words, ASSUMED) if chip.says(dict(self.question.words)) else None
+        if self.lacks(name) or not suits(name, given):
+            return None
+        row = defaults()[name]
+        if row.grows_with in given:
+            per = row.value / defaults()[row.grows_with].value
+            return Step(name, partial(_times, per), (row.grows_with,), ASSUMED)
+        return Step(name, partial(_itself, row.value), (), ASSUMED)
 
 
 def _needs(
-    given: Collection[str], outputs: Iterable[str], known: Mapping[str, Step]
+    given: Collection[str], outputs: Iterable[str], known: _Known
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
     needs: dict[str, tuple[str, ...]] = {}
     users: dict[str, list[str]] = {}
@@ -92,38 +226,48 @@ def _needs(
 
 
 @cache
-def _constants() -> Mapping[str, Step]:
-    """Return the constants of the performance model as steps that need nothing."""
-    from factorykit.model.supply.fitted import constants
-
-    return {name: Step(name, partial(_itself, value), ()) for name, value in constants().items()}
+def _formulas() -> Mapping[str, Step]:
+    usual = {name: Step(name, partial(_itself, value), (), NEUTRAL) for name, value in neutral().items()}
+    return MappingProxyType(
+        usual | {name: Step(name, formula, arguments(formula)) for name, formula in catalogue().items()}
+    )
 
 
 @cache
-def _neutral() -> dict[str, Step]:
-    """Return what holds where nobody says otherwise as steps that need nothing."""
-    return {name: Step(name, partial(_itself, value), ()) for name, value in neutral().items()}
+def _fitted() -> Mapping[str, Step]:
+    """Return the constants of the performance model as steps that need nothing."""
+    from factorykit.model.supply.fitted import constants
+
+    return MappingProxyType(
+        {name: Step(name, partial(_itself, value), (), FITTED) for name, value in constants().items()}
+    )
 
 
-def available(given: Iterable[str], using: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return every quantity that can be computed from ``given``, in the order of the vocabulary.
+@cache
+def _cells() -> Mapping[str, Step]:
+    """Return what the name of a chip brings as steps that need its name, and the precision where it matters."""
+    from factorykit.model.supply.chips import BROUGHT, cell
 
-    What is neutral, such as no experts, and the constants of the performance
-    model are used where a model's ``layers`` are given, and not listed.
+    return MappingProxyType({name: Step(name, cell(name), cell(name).words, CELL) for name in BROUGHT})
 
-    >>> available({"accelerators", "accelerator_mtbf_s"})[:2]
-    ('cluster_mtbf_s', 'failures_per_day')
+
+def _available(question: Question) -> tuple[str, ...]:
+    """Return every quantity that formulas compute from what is given, in the order of the vocabulary.
+
+    What is neutral, such as no experts, and the constants of the performance model are used where a model's ``layers``
+    are given, and not listed; nor are cells of tables.
     """
-    reached = set(given)
-    known = dict(_steps(tuple(sorted((using or {}).items()))))
-    if "layers" in reached:
-        known = {**_constants(), **known}
-    else:
-        known = {name: step for name, step in known.items() if step.arguments}
-    while new := {name for name, step in known.items() if name not in reached and reached.issuperset(step.arguments)}:
+    known = _Known(question)
+    steps = {name: known[name] for name in vocabulary() if name in known}
+    supplied = {name for name, step in steps.items() if step.origin in (CELL, FITTED, NEUTRAL)}
+    if "layers" not in question.given:
+        steps = {
+            name: step for name, step in steps.items() if step.origin not in (FITTED, NEUTRAL) or name == "precision"
+        }
+    reached = set(question.given)
+    while new := {name for name, step in steps.items() if name not in reached and reached.issuperset(step.arguments)}:
         reached |= new
-    said = set(given) | {name for name, step in known.items() if not step.arguments}
-    return tuple(name for name in vocabulary() if name in reached - said)
+    return tuple(name for name in vocabulary() if name in reached - question.given - supplied)
 
 
 def leaves(steps: Collection[Step]) -> tuple[str, ...]:
@@ -132,23 +276,21 @@ def leaves(steps: Collection[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for step in steps for name in step.arguments if name not in computed))
 
 
-@cache
-def _steps(using: tuple[tuple[str, str], ...]) -> Mapping[str, Step]:
-    steps = {name: Step(name, formula, arguments(formula)) for name, formula in catalogue().items()}
-    return _neutral() | steps | {name: Step(name, _itself, (rival,)) for name, rival in using}
-
-
 def _itself(value: Any) -> Any:
     return value
 
 
+def _times(factor: float, value: Any) -> Any:
+    return factor * value
+
+
 def choice(name: str, rival: str) -> str:
-    """Return ``rival`` if it can stand for the quantity ``name``.
+    """Return ``rival`` if the vocabulary lists it as a rival of the quantity ``name``.
 
     Raises
     ------
     UnknownQuantity, ScenarioError
-        If ``rival`` is no formula, or counts in another unit.
+        If ``rival`` is no quantity, or no rival of this one.
 
     >>> choice("goodput", "ettr")
     'ettr'
@@ -156,31 +298,31 @@ def choice(name: str, rival: str) -> str:
     if rival not in vocabulary():
         wanted = f"neither a number ({quantity(name).described}) nor a formula"
         raise UnknownQuantity(f"{name} = {rival!r} is {wanted}: {unknown_quantity(rival)}")
-    if rival not in catalogue() or rival == name:
-        raise ScenarioError(f"{name} = {rival!r} is no formula; name a quantity that is computed, or give a number")
-    if quantity(rival).unit != quantity(name).unit:
-        raise ScenarioError(
-            f"{name} = {rival!r} is in {quantity(rival).spoken_unit}, not in {quantity(name).spoken_unit}"
-        )
+    rivals = quantity(name).rivals
+    if rival not in rivals:
+        offered = f"those are {', '.join(rivals)}" if rivals else "it has none"
+        raise ScenarioError(f"{name} = {rival!r} is no rival model of {name}; {offered}; or give a number")
     return rival
 
 
-def _missing(
-    outputs: tuple[str, ...],
-    given: Collection[str],
-    users: Mapping[str, list[str]],
-    needs: Mapping[str, tuple[str, ...]],
-) -> MissingQuantity:
-    """Return the error for what nobody gave.
+class _Gap(NamedTuple):
+    """What nobody gave: what to ask for, what that would take to compute, and what may be given in its place."""
+
+    asked: tuple[str, ...]
+    instead: Mapping[str, tuple[str, ...]]
+    above: tuple[str, ...]
+
+
+def _gap(outputs: tuple[str, ...], given: Collection[str], needs: Mapping[str, tuple[str, ...]], known: _Known) -> _Gap:
+    """Return what nobody gave.
 
     A quantity that may be given or computed, and towards which nothing was given, is asked for itself: whoever said
     nothing of an architecture is asked for the parameters, not for twenty widths.
     """
 
     def leaves_of(name: str) -> set[str]:
-        if name in neutral() or name in _constants():
-            return set()
-        if name in given or name not in catalogue():
+        step = known.get(name)
+        if name in given or step is None:
             return {name}
         return set().union(*(leaves_of(needed) for needed in needs[name]))
 
@@ -193,9 +335,8 @@ def _missing(
     def visit(name: str) -> None:
         if name in given:
             return
-        if name in neutral() or name in _constants():
-            return
-        if name not in catalogue() or stands_for_its_leaves(name):
+        step = known.get(name)
+        if step is None or (step.origin == FORMULA and stands_for_its_leaves(name)):
             asked[name] = None
             return
         for needed in needs[name]:
@@ -203,12 +344,31 @@ def _missing(
 
     for output in outputs:
         visit(output)
-    wanted = [f"{name} ({quantity(name).described}){_unlocks(users.get(name))}" for name in asked]
-    computed = {name: sorted(leaves_of(name) - set(asked)) for name in asked if name in catalogue()}
-    instead = "".join(f"; {name} follows from {', '.join(found)}" for name, found in computed.items() if found)
-    above = [name for name in needs if _may_be_given(name, outputs) and not leaves_of(name).isdisjoint(asked)]
-    itself = f"; or give {' or '.join(above)} itself" if above else ""
-    return MissingQuantity(f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}{itself}", asked)
+    instead = {name: tuple(sorted(leaves_of(name) - set(asked))) for name in asked if name in known}
+    above = (name for name in needs if _may_be_given(name, outputs) and not leaves_of(name).isdisjoint(asked))
+    return _Gap(tuple(asked), instead, tuple(above))
+
+
+def _missing(
+    gap: _Gap, outputs: tuple[str, ...], question: Question, users: Mapping[str, list[str]], known: _Known
+) -> MissingQuantity:
+    if lacking := [name for name in gap.asked if known.lacks(name)]:
+        return MissingQuantity(_unsaid(lacking, question), gap.asked)
+    wanted = [f"{name} ({quantity(name).described}){_unlocks(users.get(name))}" for name in gap.asked]
+    instead = "".join(f"; {name} follows from {', '.join(found)}" for name, found in gap.instead.items() if found)
+    itself = f"; or give {' or '.join(gap.above)} itself" if gap.above else ""
+    said = f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}{itself}"
+    return MissingQuantity(said, gap.asked)
+
+
+def _unsaid(names: Iterable[str], question: Question) -> str:
+    from factorykit.model.supply.chips import chips
+
+    key = dict(question.words).get("accelerator", "")
+    chip = chips()[key]["name"] if key in chips() else "this accelerator"
+    precision = dict(question.words).get("precision", "bf16")
+    wanted = [f"{name} at {precision}" if name == "peak_flop_per_s" else name for name in names]
+    return f"{chip}: the tables do not say {', '.join(wanted)}; give {' and '.join(names)}"
 
 
 def _may_be_given(name: str, outputs: Collection[str]) -> bool:

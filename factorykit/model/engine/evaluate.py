@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from factorykit import usual
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree
-from factorykit.model.engine.chain import Step, available, chain, choice
+from factorykit.model.engine.answer import Answer
+from factorykit.model.engine.chain import Chain, Step, ask
 from factorykit.model.engine.frames import evaluate_frame
+from factorykit.model.engine.read import Outputs, checked, chosen, named
 from factorykit.model.engine.run import compute
-from factorykit.quantities import begins_with_digit, quantity
+from factorykit.quantities import quantity
+
+MOST_CAUSES: Final = 6
 
 if TYPE_CHECKING:
     import polars as pl
 
-Outputs = str | Iterable[str] | None
-
 
 @overload
 def evaluate(
-    inputs: pl.DataFrame, outputs: Outputs = None, *, using: Mapping[str, str] | None = None
+    inputs: pl.DataFrame, outputs: Outputs = None, *, using: Mapping[str, str] | None = None, assume: bool = False
 ) -> pl.DataFrame: ...
 @overload
 def evaluate(
-    inputs: pl.LazyFrame, outputs: Outputs = None, *, using: Mapping[str, str] | None = None
+    inputs: pl.LazyFrame, outputs: Outputs = None, *, using: Mapping[str, str] | None = None, assume: bool = False
 ) -> pl.LazyFrame: ...
 @overload
 def evaluate(
-    inputs: Mapping[str, Any], outputs: Outputs = None, *, using: Mapping[str, str] | None = None
+    inputs: Mapping[str, Any], outputs: Outputs = None, *, using: Mapping[str, str] | None = None, assume: bool = False
 ) -> dict[str, float]: ...
-def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] | None = None) -> Any:
+def evaluate(
+    inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] | None = None, assume: bool = False
+) -> Any:
     """Compute quantities from others; the names find the formulas.
 
     Parameters
@@ -43,17 +47,22 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     inputs
         A mapping of quantities to numbers (a dict or a Scenario), or a polars DataFrame or LazyFrame with one column
         per quantity; further columns pass through. A given quantity is used as it is, even where a formula for it
-        exists. A number may be a text with a unit, ``"500 GB/s"`` or ``"70B"``, in columns of a DataFrame too. In a
-        mapping, the name of a rival model may stand for a number, as in ``using``.
+        exists. The name of an ``accelerator`` brings what the tables say of that chip. A number may be a text with a
+        unit, ``"500 GB/s"`` or ``"70B"``, in columns of a DataFrame too. In a mapping, the name of a rival model may
+        stand for a number, as in ``using``.
     outputs
         One name or several; by default everything that the inputs allow.
     using
-        Which model stands for a quantity that has rivals: ``{"checkpoint_interval_s": "checkpoint_interval_young_s"}``.
+        Which model stands for a quantity that has rivals: ``{"checkpoint_interval_s": "checkpoint_interval_young_s"}``;
+        the vocabulary lists them.
+    assume
+        Whether sourced defaults that fit the scenario fill what nobody gave; :func:`factorykit.assumed` lists them.
 
     Returns
     -------
     dict, DataFrame or LazyFrame
-        A dict of the outputs for a mapping; for a frame the same kind, rows in the same order, wider by one Float64
+        A dict of the outputs for a mapping, shown as a table with units; for a frame the same kind, rows in the same
+        order, wider by one Float64
         column per output. A LazyFrame stays lazy and native.
 
     Raises
@@ -61,8 +70,8 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     UnknownQuantity, MissingQuantity, CycleError
         If names do not lead from inputs to outputs.
     ScenarioError
-        If a value has the wrong type, is null, not finite, out of bounds, or contradicts the others. In a LazyFrame,
-        whose values nobody has seen yet, outputs that need such a value are null.
+        If a value or a result has the wrong type, is null, not finite, out of bounds, or contradicts the others. In a
+        LazyFrame, whose values nobody has seen yet, outputs that need such a value are null.
 
     Warns
     -----
@@ -89,76 +98,65 @@ def evaluate(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] |
     │ 100000.0     ┆ 9.8900e14       ┆ 9.8900e19               │
     └──────────────┴─────────────────┴─────────────────────────┘
     """
-    rivals = {quantity(name).name: choice(name, rival) for name, rival in (using or {}).items()}
     if isinstance(inputs, Mapping):
-        return _evaluate_mapping(inputs, named(outputs), rivals)
+        chain, results = answered(inputs, named(outputs), using, assume=assume)
+        return Answer((name, results[name]) for name in chain.outputs)
     if type(inputs).__module__.partition(".")[0] == "polars" and hasattr(inputs, "lazy"):
-        return evaluate_frame(inputs, named(outputs), rivals)
+        return evaluate_frame(inputs, named(outputs), chosen(using), assume=assume)
     raise ScenarioError(f"inputs are {type(inputs).__name__}; give a mapping, a polars DataFrame or a LazyFrame")
 
 
-def checked(inputs: Mapping[str, Any], without: Container[str] = ()) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return the values of a mapping, each checked, and the rival models it names; those of ``without`` are left out.
-
-    Raises
-    ------
-    UnknownQuantity, ScenarioError
-    """
-    if not isinstance(inputs, Mapping):
-        raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
-    values: dict[str, float | str] = {}
-    rivals: dict[str, str] = {}
-    for name, value in ((name, value) for name, value in inputs.items() if name not in without):
-        row = quantity(name)
-        if isinstance(value, str) and not row.is_text and not begins_with_digit(value):
-            rivals[name] = choice(name, value)
-        else:
-            values[name] = row.check(value)
-    usual.warn(values)
-    return values, rivals
-
-
-def named(outputs: Outputs) -> tuple[str, ...] | None:
-    """Return the names of the outputs asked for, or None for all of them.
-
-    Raises
-    ------
-    UnknownQuantity, ScenarioError
-    """
-    if outputs is None:
-        return None
-    if not isinstance(outputs, Iterable):
-        raise ScenarioError(f"outputs = {outputs!r}: give the name of a quantity, or several")
-    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    if not names:
-        raise ScenarioError("outputs are empty; name at least one quantity, or leave outputs away for all of them")
-    return tuple(quantity(name).name for name in names)
-
-
-def _evaluate_mapping(
-    inputs: Mapping[str, Any], outputs: tuple[str, ...] | None, rivals: dict[str, str]
-) -> dict[str, Any]:
-    values, chosen = checked(inputs)
-    if "accelerator" in values:
-        from factorykit.model.supply.chips import supplied
-
-        values = supplied(values)
-    using = chosen | rivals
-    agree(values, using)
-    asked = outputs is not None
-    if outputs is None:
-        outputs = available(values, using)
-    steps = chain(values, outputs, using)
-    results = compute(steps, values)
-    if asked and rules.concerns({step.quantity for step in steps}):
-        rules.check({name: value for name, value in results.items() if name not in rules.said(values)})
-    outside = _outside(steps, results) if asked else ()
-    for name in outputs:
-        _judge(name, results, steps, outside)
-    if math.inf not in (results[name] for name in outputs):
+def answered(
+    inputs: Mapping[str, Any],
+    outputs: tuple[str, ...] | None,
+    using: Mapping[str, str] | None = None,
+    *,
+    assume: bool = False,
+) -> tuple[Chain, dict[str, float | str]]:
+    """Return the chain from the values of a mapping to the outputs, and the value of everything on it, judged."""
+    values, rivals = checked(inputs)
+    rivals |= chosen(using)
+    agree(values, rivals)
+    chain = ask(values, outputs, rivals, values, assume=assume)
+    results = compute(chain.steps, values)
+    if rules.concern(chain.computed):
+        rules.check(results, values)
+    for step in chain.steps:
+        _hold(step, results, chain)
+    outside = _outside(chain.steps, results) if outputs is not None else ()
+    for name in chain.outputs:
+        _judge(name, results, chain.steps, outside)
+    if math.inf not in (results[name] for name in chain.outputs):
         for sentence in outside:
-            warnings.warn(sentence, FactorykitWarning, stacklevel=3)
-    return {name: results[name] for name in outputs}
+            warnings.warn(sentence, FactorykitWarning, stacklevel=4)
+    return chain, results
+
+
+def _hold(step: Step, results: Mapping[str, Any], chain: Chain) -> None:
+    """Refuse a result outside the bounds of its quantity; whether it is finite, only the outputs are asked."""
+    value = results[step.quantity]
+    if isinstance(value, str) or not math.isfinite(value):
+        return
+    row = quantity(step.quantity)
+    if not row.reaches(value):
+        causes = [name for name in chain.leaves if name in _above(step, chain.steps)]
+        said = ", ".join(f"{name} = {_short(results[name])}" for name in causes[:MOST_CAUSES])
+        raise ScenarioError(
+            f"{row.name} = {value:g} is outside {row.bounds}: it follows from {said}; change one of them"
+        )
+
+
+def _above(step: Step, steps: Sequence[Step]) -> set[str]:
+    """Return every quantity that a step hangs on."""
+    found = set(step.arguments)
+    for earlier in reversed(steps):
+        if earlier.quantity in found:
+            found.update(earlier.arguments)
+    return found
+
+
+def _short(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside: Sequence[str]) -> None:
@@ -173,7 +171,7 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside
         raise ScenarioError(
             f"{name} is undefined for these inputs: {reason}; change the inputs these are computed from"
         )
-    warnings.warn("; ".join([f"{name} is infinite: {reason}", *outside]), FactorykitWarning, stacklevel=4)
+    warnings.warn("; ".join([f"{name} is infinite: {reason}", *outside]), FactorykitWarning, stacklevel=5)
 
 
 def _direct(step: Step, results: Mapping[str, Any]) -> list[tuple[str, float]]:

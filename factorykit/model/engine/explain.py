@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.formulas import catalogue
 from factorykit.formulas.bibliography import citation, references
 from factorykit.formulas.terms import Symbol, Term, as_latex, as_text, symbol_latex
 from factorykit.formulas.terms import steps as steps_of
-from factorykit.model.engine.chain import Step, chain, leaves
-from factorykit.model.engine.evaluate import checked, evaluate
-from factorykit.model.engine.run import compute
-from factorykit.quantities import neutral, quantity
+from factorykit.model.engine.assumed import who_says
+from factorykit.model.engine.chain import ASSUMED, FORMULA, NEUTRAL, RIVAL, Step
+from factorykit.model.engine.evaluate import answered
+from factorykit.model.engine.read import named
+from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
+
+GIVEN: Final = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,13 @@ class ExplainedStep:
     formula: str
     latex: str
     source: str
+    origin: str = GIVEN
+    needs: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shown = quantity(self.quantity).text(self.value)  # type: ignore[arg-type]
-        origin = f" = {self.formula}" if self.formula else f"  [{self.source or 'given'}]"
+        said = f"  [{self.source or self.origin}]" if self.origin not in (FORMULA, RIVAL) else ""
+        origin = f" = {self.formula}{said}" if self.formula else said
         return f"{self.quantity} = {shown}{origin}"
 
 
@@ -81,7 +87,9 @@ class Explanation(Sequence[ExplainedStep]):
         return pl.DataFrame(rows, schema=schema | texts, orient="row")
 
 
-def explain(inputs: Mapping[str, Any], output: str, *, using: Mapping[str, str] | None = None) -> Explanation:
+def explain(
+    inputs: Mapping[str, Any], output: str, *, using: Mapping[str, str] | None = None, assume: bool = False
+) -> Explanation:
     """Show how ``output`` follows from ``inputs``.
 
     Parameters
@@ -92,11 +100,13 @@ def explain(inputs: Mapping[str, Any], output: str, *, using: Mapping[str, str] 
         The quantity to explain.
     using
         Which model stands for a quantity that has rivals, as in :func:`evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave.
 
     Returns
     -------
     Explanation
-        Steps in order of computation; the inputs that are used come first.
+        What nobody said comes first, then the inputs that are used, then the steps in order of computation.
 
     Raises
     ------
@@ -111,24 +121,27 @@ def explain(inputs: Mapping[str, Any], output: str, *, using: Mapping[str, str] 
     cluster_mtbf_s = 3.09 h = accelerator_mtbf_s / accelerators
     failures_per_day = 7.76 per day = 86400 / cluster_mtbf_s
     """
-    evaluate(inputs, output, using=using)
-    values, rivals = checked(inputs)
-    steps = chain(values, (output,), rivals | dict(using or {}))
-    results = compute(steps, values)
-    given = leaves(steps) or (output,)
+    chain, results = answered(inputs, named(output), using, assume=assume)
     origins = getattr(inputs, "sources", {})
-    shown = [ExplainedStep(name, results[name], quantity(name).unit, "", "", origins.get(name, "")) for name in given]
-    return Explanation((*shown, *(_explained(step, results[step.quantity]) for step in steps)))
+    shown = [
+        ExplainedStep(name, results[name], quantity(name).unit, "", "", origins.get(name, "")) for name in chain.leaves
+    ]
+    told = [_explained(step, results) for step in chain.steps]
+    first = [step for step in told if step.origin in (ASSUMED, NEUTRAL)]
+    return Explanation((*first, *shown, *(step for step in told if step not in first)))
 
 
-def _explained(step: Step, value: float | str) -> ExplainedStep:
+def _explained(step: Step, results: Mapping[str, float | str]) -> ExplainedStep:
+    computed = bool(step.arguments)
     return ExplainedStep(
         step.quantity,
-        value,
+        results[step.quantity],
         quantity(step.quantity).unit,
-        _with_parts(step, as_text, "; "),
-        _with_parts(step, as_latex, r",\quad "),
-        source(step.quantity),
+        _with_parts(step, as_text, "; ") if computed else "",
+        _with_parts(step, as_latex, r",\quad ") if computed else "",
+        source(step.quantity) if step.origin == FORMULA else "" if step.origin == RIVAL else who_says(step, results),
+        step.origin,
+        step.arguments,
     )
 
 
@@ -144,10 +157,4 @@ def source(name: str) -> str:
     >>> source("checkpoint_interval_young_s")[:14]
     'J. W. Young, "'
     """
-    if name in neutral():
-        return "neutral: nobody says otherwise"
-    if name not in catalogue():
-        from factorykit.model.supply.fitted import how
-
-        return how(name)
     return "; ".join(citation(key, place) for key, place in references(catalogue()[name]))

@@ -11,7 +11,7 @@ from factorykit import usual
 from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
 from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
-from factorykit.model.engine.chain import available, chain, leaves
+from factorykit.model.engine.chain import CELL, Chain, ask
 from factorykit.model.engine.run import columns
 from factorykit.quantities import quantity, vocabulary
 
@@ -22,7 +22,9 @@ BROKEN: Final = "rule that the layout breaks"
 """Name of the column in which a frame is told which rows hold a layout that does not work."""
 
 
-def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str]) -> Any:
+def evaluate_frame(
+    frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str], *, assume: bool = False
+) -> pl.DataFrame | pl.LazyFrame:
     """Return the frame wider by the outputs: see `factorykit.model.engine.evaluate.evaluate`."""
     import polars as pl
 
@@ -30,25 +32,8 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
     if not lazy and frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be evaluated")
     schema = frame.collect_schema()
-    stated = list(schema)
-    if "accelerator" in schema:
-        from factorykit.model.supply.chips import joined
-
-        frame = joined(frame)
-        schema = frame.collect_schema()
-    given = {name for name in schema if name in vocabulary()}
-    refuse_two_sayings(given, using)
-    if outputs is None:
-        outputs = available(given, using)
-    try:
-        steps = chain(given, outputs, using)
-    except MissingQuantity as error:
-        raise MissingQuantity(f"{error}{_typo(error.missing, schema)}", error.missing) from None
-    used = {*leaves(steps), *(name for name in outputs if name in given)}
-    computed = {step.quantity for step in steps}
-    if rules.concerns(computed):
-        used |= given & {name for _, names, _, _ in rules.RULES for name in names}
-    inputs = [name for name in schema if name in used]
+    chain = resolved(schema, outputs, using, assume=assume)
+    given, inputs = chain.question.given, [name for name in schema if name in chain.leaves]
     for name in inputs:
         if quantity(name).is_text and schema[name] != pl.String:
             raise ScenarioError(f"column {name} is {schema[name]}, not text; cast it to String")
@@ -62,26 +47,76 @@ def evaluate_frame(frame: Any, outputs: tuple[str, ...] | None, using: dict[str,
     floats = frame.lazy().with_columns(
         pl.col(name).cast(pl.Float64) for name in inputs if not quantity(name).is_text and schema[name] != pl.Float64
     )
+    if "accelerator" in inputs:
+        floats = floats.with_columns(_keys(frame))
     if lazy:
         floats = floats.with_columns(pl.when(_holds(name)).then(pl.col(name)).alias(name) for name in inputs)
     else:
-        _check_frame(frame, floats, inputs)  # type: ignore[arg-type]
+        _check_frame(floats, inputs)
+        if "accelerator" in inputs:
+            _check_cells(floats, chain)
         agree_in_frame(floats, given, using)
-    for layer in columns(steps):
+    for layer in columns(chain.steps):
         floats = floats.with_columns(layer)
-    if rules.concerns(computed):
-        floats = floats.with_columns(rules.broken({*computed, *inputs} - rules.said(inputs)).alias(BROKEN))
+    if rules.concern(chain.computed):
+        floats = floats.with_columns(rules.broken({*chain.computed, *inputs}, given).alias(BROKEN))
         if not lazy:
             floats = floats.collect().lazy()
             _check_layouts(floats)
         works = pl.col(BROKEN).is_null()
-        floats = floats.with_columns(pl.when(works).then(name).alias(name) for name in outputs if name in computed)
-    wider = floats.select(*stated, *(name for name in dict.fromkeys(outputs) if name not in stated))
+        floats = floats.with_columns(
+            pl.when(works).then(name).alias(name) for name in chain.outputs if name in chain.computed
+        )
+    new = dict.fromkeys(name for name in chain.outputs if name in chain.computed)
     if lazy:
-        return wider
-    found = wider.collect()
-    _judge(found, [name for name in dict.fromkeys(outputs) if name in computed and not quantity(name).is_text])
+        return floats.with_columns(_possible(name) for name in new if not quantity(name).is_text).select(*schema, *new)
+    found = floats.select(*schema, *new).collect()
+    _judge(found, [name for name in new if not quantity(name).is_text])
     return found
+
+
+def resolved(
+    schema: Mapping[str, Any], outputs: tuple[str, ...] | None, using: Mapping[str, str], *, assume: bool = False
+) -> Chain:
+    """Return the chain from the columns of a frame to the outputs.
+
+    Raises
+    ------
+    ScenarioError, MissingQuantity
+    """
+    given = {name for name in schema if name in vocabulary()}
+    refuse_two_sayings(given, using)
+    try:
+        return ask(given, outputs, using, assume=assume)
+    except MissingQuantity as error:
+        raise MissingQuantity(f"{error}{_typo(error.missing, schema)}", error.missing) from None
+
+
+def _keys(frame: pl.DataFrame | pl.LazyFrame) -> pl.Expr:
+    """Return the column of chips as keys of the tables; of a lazy frame, whose names nobody has seen, those known."""
+    import polars as pl
+
+    from factorykit.datasets.identity import identify, spellings
+
+    if isinstance(frame, pl.LazyFrame):
+        return pl.col("accelerator").replace_strict(spellings("accelerator"), default=None, return_dtype=pl.String)
+    known = {name: identify("accelerator", name) for name in frame["accelerator"].unique().drop_nulls()}
+    return pl.col("accelerator").replace(known)
+
+
+def _check_cells(floats: pl.LazyFrame, chain: Chain) -> None:
+    """Refuse a chip of which the tables do not say what the chain needs."""
+    from factorykit.model.supply.chips import chips
+
+    words = [name for name in ("accelerator", "precision") if name in chain.leaves]
+    for said in floats.select(words).unique(maintain_order=True).collect().iter_rows(named=True):
+        known = {"precision": "bf16"} | said
+        lacking = [s.quantity for s in chain.steps if s.origin == CELL and not s.formula.says(known)]  # type: ignore[attr-defined]
+        if lacking:
+            named = chips()[said["accelerator"]]["name"]
+            raise MissingQuantity(
+                f"{named}: the tables do not say {', '.join(lacking)}; give {' and '.join(lacking)}", lacking
+            )
 
 
 def _holds(name: str) -> pl.Expr:
@@ -101,7 +136,7 @@ def _within(column: pl.Expr, brackets: str, lower: float, upper: float) -> pl.Ex
     return above & below if math.isfinite(lower) else below & column.is_finite()
 
 
-def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -> None:
+def _check_frame(floats: pl.LazyFrame, inputs: list[str]) -> None:
     """Refuse values out of bounds and warn of unusual ones: one look if all are usual, since that is the narrower."""
     import polars as pl
 
@@ -119,22 +154,48 @@ def _check_frame(frame: pl.DataFrame, floats: pl.LazyFrame, inputs: list[str]) -
             if rows.is_empty():
                 usual.warn_column(floats, name)
                 continue
-            first, value = rows.row(0)
+            height, (first, value) = floats.select(pl.len()).collect().item(), rows.row(0)
             raise ScenarioError(
-                f"column {name}: {rows.height} of {frame.height} rows break {quantity(name).bounds}; "
+                f"column {name}: {rows.height} of {height} rows break {quantity(name).bounds}; "
                 f"the first is row {first} with {value}{quantity(name).hint(math.nan if value is None else value)}"
             )
 
 
+def _possible(name: str) -> pl.Expr:
+    """Return a result, null where it is undefined or outside the bounds of its quantity; infinity may stand."""
+    import polars as pl
+
+    row, column = quantity(name), pl.col(name)
+    return pl.when(column.is_between(row.lower, row.upper)).then(column)
+
+
 def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
-    """Refuse results that are undefined, and say which are infinite. A finite sum has neither: one look at each."""
+    """Refuse results that are undefined or impossible, and say which are infinite: one look at each column."""
+    import polars as pl
+
     sums = found.select(outputs).sum()
-    for name in (name for name in outputs if not math.isfinite(sums[name][0])):
+    least = found.select(pl.col(outputs).min()) if outputs else found
+    most = found.select(pl.col(outputs).max()) if outputs else found
+    for name in outputs:
+        row = quantity(name)
+        if math.isfinite(sums[name][0]) and all(
+            value is None or row.reaches(value) for value in (least[name][0], most[name][0])
+        ):
+            continue
         undefined, infinite = found[name].is_nan(), found[name].is_infinite()
         if undefined.any():
             raise ScenarioError(
                 f"column {name} is undefined in {undefined.sum()} of {found.height} rows, the first is row "
                 f"{undefined.arg_max()}; change the inputs it is computed from, or leave these rows out"
+            )
+        outside = found.select(
+            pl.col(name).is_between(row.lower, row.upper).not_() & pl.col(name).is_finite()
+        ).to_series()
+        if outside.any():
+            first = outside.arg_max() or 0
+            raise ScenarioError(
+                f"column {name} is outside {row.bounds} in {outside.sum()} of {found.height} rows, the first is row "
+                f"{first} with {found[name][first]:g}; change the inputs it is computed from, or leave these rows out"
             )
         if infinite.any():
             warnings.warn(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from factorykit.errors import ScenarioError
 from factorykit.formulas.validity import validity
-from factorykit.model.engine.chain import chain
-from factorykit.model.engine.evaluate import Outputs, evaluate, named
-from factorykit.quantities import vocabulary
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.frames import resolved
+from factorykit.model.engine.read import Outputs, chosen, named
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 
 
-def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None = None) -> Frame:
+def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None = None, assume: bool = False) -> Frame:
     """Say for each row which formulas on the way to the outputs leave their stated range.
 
     Parameters
@@ -28,6 +28,8 @@ def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None =
         One name or several.
     using
         Which model stands for a quantity that has rivals.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -51,15 +53,14 @@ def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None =
 
     if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
         raise ScenarioError(f"frame is {type(frame).__name__}; give a polars DataFrame or LazyFrame")
-    given = frame.collect_schema().names()
-    asked = named(outputs) or ()
-    steps = chain({name for name in given if name in vocabulary()}, asked, using)
+    schema = frame.collect_schema()
+    steps = resolved(schema, named(outputs) or (), chosen(using), assume=assume).steps
     stated = {step.quantity: found for step in steps if (found := validity(step.quantity))}
     needed = sorted({name for found in stated.values() for name in found.arguments})
-    known = evaluate(frame, needed, using=using) if needed else frame
+    known = evaluate(frame, needed, using=using, assume=assume) if needed else frame
     said = [
         pl.when(found.condition(*map(pl.col, found.arguments)).not_()).then(pl.lit(f"{name} is good for {found.words}"))
         for name, found in stated.items()
     ]
     sentence = pl.concat_str(said, separator="; ", ignore_nulls=True) if said else pl.lit("")
-    return known.select(*given, pl.when(sentence != "").then(sentence).alias("outside"))
+    return known.select(*schema, pl.when(sentence != "").then(sentence).alias("outside"))

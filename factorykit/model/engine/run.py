@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.formulas import functions
-from factorykit.formulas.terms import Binary, Call, Negative, Number, Symbol, Term, Word, symbols
+from factorykit.formulas.terms import Binary, Call, Lookup, Negative, Number, Symbol, Term, Word, symbols
 from factorykit.formulas.terms import steps as parts
 from factorykit.model.engine.chain import Step
 
@@ -109,4 +109,9 @@ def _expression(part: Term) -> Any:
             return OPERATORS[sign](_expression(left), _expression(right))
         case Call(function=function, arguments=arguments):
             return getattr(functions, function)(*map(_expression, arguments))
+        case Lookup(words=words, values=values):
+            key = pl.concat_str(
+                *[pl.lit(word.text) if isinstance(word, Word) else _expression(word) for word in words], separator=" "
+            )
+            return key.replace_strict(dict(values), default=None, return_dtype=pl.Float64)
     raise TypeError(f"no column for {type(part).__name__}")

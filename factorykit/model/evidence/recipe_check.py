@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
-from factorykit.model.engine.evaluate import checked, evaluate
-from factorykit.model.engine.rules import rules
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import checked
+from factorykit.model.engine.rules import judged
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -153,9 +154,9 @@ def _parallelism(known: _Known) -> Row:
     left = float(values["accelerators"]) / product
     if left != 1.0 and ("data_parallel" in ways or left % 1.0 or left < 1.0):
         return _judged(item, step, wanted, found, f"{left:.4g} copies are left over where a whole number has to be")
-    for name, needed, holds, remedy in rules(values):
-        if not holds(*(float(values[one]) for one in needed)):
-            return _judged(item, step, wanted, found, f"not so: {name}; {remedy}")
+    for rule in judged(values):
+        if not rule.holds(*(values[one] for one in rule.arguments)):
+            return _judged(item, step, wanted, found, f"not so: {rule.name}; {rule.remedy}")
     return _judged(item, step, wanted, found, None)
 
 

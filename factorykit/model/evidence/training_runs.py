@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError, UnknownName
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.rules import COMPUTED, check
-from factorykit.model.supply.chips import chips, specification
+from factorykit.model.engine.rules import check
+from factorykit.model.supply.chips import BROUGHT, brought, chips
 from factorykit.model.supply.fitted import constants
 from factorykit.quantities import quantity, vocabulary
 
@@ -155,9 +155,11 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     hardware = row["hardware"] or ""
     try:
         key = datasets.accelerator_in(hardware)
-        chip: dict[str, Any] = dict(specification(key, precision))
     except FactorykitError as error:
         raise _Unpredictable(str(error)) from None
+    chip: dict[str, Any] = brought(key, precision)
+    if unsaid := [name for name in BROUGHT if name not in chip]:
+        raise _Unpredictable(f"{chips()[key]['name']}: the tables do not say {', '.join(unsaid)} at {precision}")
     memory = re.search(r"(\d+) ?GB", hardware)
     if memory and float(memory[1]) * 1e9 <= PARTS_APART * chip["accelerator_memory_bytes"]:
         chip["accelerator_memory_bytes"] = float(memory[1]) * 1e9
@@ -301,7 +303,7 @@ def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
     for name, value in scenario.items():
         if name in vocabulary():
             quantity(name).check(value)
-    check({name: value for name, value in scenario.items() if name not in COMPUTED})
+    check(scenario, scenario)
     return scenario
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import MissingQuantity, UnknownName, unknown
-from factorykit.model.engine.evaluate import checked, evaluate
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import checked
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import ScenarioError
-from factorykit.model.engine.evaluate import checked, evaluate
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import checked
 from factorykit.quantities import vocabulary
 
 if TYPE_CHECKING:

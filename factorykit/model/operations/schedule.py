@@ -13,14 +13,18 @@ import math
 import random
 from bisect import insort
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import whole
+from factorykit.borders import renamed, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import checked
 from factorykit.model.operations.placement import Nodes
-from factorykit.quantities import is_number
+from factorykit.model.supply.defaults import defaults
+from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,15 +36,6 @@ MOST_FAILURES: Final = 1000
 """Failures after which a job counts as one that never ends."""
 LONGEST_WAIT_S: Final = 365.0 * SECONDS_PER_DAY
 """Time after which the first job of the queue counts as one that never starts. [s]"""
-FROM_SCENARIO: Final = (
-    "accelerators",
-    "accelerators_per_node",
-    "checkpoint_interval_s",
-    "checkpoint_write_s",
-    "restart_s",
-    "rental_usd_per_accelerator_h",
-)
-"""Quantities of a scenario that say something of the cluster under the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,50 +52,57 @@ class Policy:
     packed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """The cluster under the scheduler; names and units are those of the vocabulary.
+def _usual(name: str) -> Any:
+    return field(default_factory=lambda: defaults()[name].value)
 
-    ``nodes_per_pod`` nodes share a switch. A job that spans more pods than it needs takes ``spread_penalty`` longer.
-    Node failures arrive at a constant rate; repairs are lognormal, since published ones have a heavy tail: half of
-    them end within ``repair_median_s`` and their mean is ``repair_mean_s`` (InfiniteHBD trace: 20.4 h and 133 h). Every
-    accelerator costs ``rental_usd_per_accelerator_h``, busy or not: by default the median list price of an H100 in July
-    and August 2026.
+
+@dataclass(frozen=True)
+class Plant:
+    """The cluster under the scheduler; names, units and defaults are those of the vocabulary.
+
+    ``nodes_per_pod`` nodes share a switch. A job that spans more pods than it needs takes ``pod_spread_penalty``
+    longer. Node failures arrive at a constant rate; repairs are lognormal, since published ones have a heavy tail: half
+    of them end within ``node_repair_median_s``, and ``node_repair_sigma`` is the spread of their logarithms. Every
+    accelerator costs ``rental_usd_per_accelerator_h``, busy or not.
     """
 
-    accelerators: int = 16384
-    accelerators_per_node: int = 8
-    nodes_per_pod: int = 32
-    node_failures_per_node_day: float = 0.0065
-    repair_median_s: float = 20.4 * 3600.0
-    repair_mean_s: float = 133.0 * 3600.0
-    checkpoint_interval_s: float = 1800.0
-    checkpoint_write_s: float = 30.0
-    restart_s: float = 300.0
-    spread_penalty: float = 0.05
-    rental_usd_per_accelerator_h: float = 3.31
+    accelerators: float = _usual("accelerators")
+    accelerators_per_node: float = _usual("accelerators_per_node")
+    nodes_per_pod: float = _usual("nodes_per_pod")
+    node_failures_per_node_day: float = _usual("node_failures_per_node_day")
+    node_repair_median_s: float = _usual("node_repair_median_s")
+    node_repair_sigma: float = _usual("node_repair_sigma")
+    checkpoint_interval_s: float = _usual("checkpoint_interval_s")
+    checkpoint_write_s: float = _usual("checkpoint_write_s")
+    restart_s: float = _usual("restart_s")
+    pod_spread_penalty: float = _usual("pod_spread_penalty")
+    rental_usd_per_accelerator_h: float = _usual("rental_usd_per_accelerator_h")
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not is_number(value) or not math.isfinite(value) or value < 0:
-                raise ScenarioError(f"{name} = {value!r} is no finite number of zero or more; give one")
-        for name in ("accelerators", "accelerators_per_node", "nodes_per_pod", "checkpoint_interval_s"):
-            if getattr(self, name) < 1:
-                raise ScenarioError(f"{name} = {getattr(self, name)!r} is below 1; give 1 or more")
+            object.__setattr__(self, name, float(quantity(name).check(value)))
+        for name in ("accelerators", "accelerators_per_node", "nodes_per_pod"):
+            whole(name, getattr(self, name))
         if self.accelerators % self.accelerators_per_node:
             raise ScenarioError(
-                f"accelerators = {self.accelerators} are no whole number of nodes of {self.accelerators_per_node}"
-            )
-        if not 0.0 < self.repair_median_s <= self.repair_mean_s:
-            raise ScenarioError(
-                f"repair_median_s = {self.repair_median_s!r} is outside (0, repair_mean_s = {self.repair_mean_s!r}]"
+                f"accelerators = {self.accelerators:g} are no whole number of nodes of {self.accelerators_per_node:g}"
             )
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any], **changes: Any) -> Plant:
-        """Return the plant of a scenario: what it says of the cluster, the rest by default or as given."""
-        named = {name: scenario[name] for name in FROM_SCENARIO if name in scenario}
-        return cls(**named | changes)
+    def of(cls, inputs: Mapping[str, Any], **changes: Any) -> Plant:
+        """Return the plant of a scenario: what it says or lets compute, the rest by default or as given.
+
+        Failures of the job that the scenario tells by accelerator or by cluster are those of its nodes.
+        """
+        values, rivals = checked(inputs)
+        if "node_failures_per_node_day" not in values | rivals:
+            rivals["node_failures_per_node_day"] = "node_failures_per_node_day_of_job"
+        said: dict[str, Any] = {}
+        for name in (one.name for one in fields(cls) if one.name not in changes):
+            with suppress(MissingQuantity):
+                others = {n: rival for n, rival in rivals.items() if n not in values}
+                said[name] = evaluate(values, name, using=others)[name]
+        return cls(**said | changes)
 
     def replace(self, **changes: Any) -> Plant:
         """Return a plant with these values changed."""
@@ -110,6 +112,9 @@ class Plant:
     def nodes(self) -> int:
         """Servers."""
         return int(self.accelerators // self.accelerators_per_node)
+
+
+Plant.__init__ = renamed(repair_median_s="node_repair_median_s", spread_penalty="pod_spread_penalty")(Plant.__init__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +363,7 @@ class _Run:
         if held is None:
             return False
         self.pods[job], self.spread[job] = self.nodes.spread(held)
-        self.slow[job] = 1.0 + self.plant.spread_penalty * self.spread[job]
+        self.slow[job] = 1.0 + self.plant.pod_spread_penalty * self.spread[job]
         self.held[job] = held
         self.priorities[self.priority[job]] += 1
         for node, _ in held:
@@ -433,8 +438,8 @@ class _Run:
                     f"shorten checkpoint_interval_s = {interval:g} or lower node_failures_per_node_day"
                 )
             self.again(now, job, self.plant.restart_s, preempted=False)
-        sigma = math.sqrt(2.0 * math.log(self.plant.repair_mean_s / self.plant.repair_median_s))
-        until = now + self.plant.repair_median_s * math.exp(sigma * self.draw.gauss(0.0, 1.0))
+        spread = math.exp(self.plant.node_repair_sigma * self.draw.gauss(0.0, 1.0))
+        until = now + self.plant.node_repair_median_s * spread
         self.down.append((now, until))
         self.push(until, REPAIR, node)
         self.fill(now)

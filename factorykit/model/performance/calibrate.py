@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.model.engine.chain import chain
+from factorykit.model.engine.chain import ask
 from factorykit.model.engine.run import compute
 from factorykit.model.evidence.training_runs import measured_step_s, prepared
 from factorykit.model.supply.fitted import EVERYTHING, constants
@@ -40,7 +40,7 @@ class Measured:
         self.frame = frame.filter(stated)
         self.priors = _priors()
         given = {name for name in self.frame.columns if name not in ("row", "family", "assumed", "group", "measured_s")}
-        self.steps = chain(given | set(constants()), ("step_s", "memory_peak_bytes"))
+        self.steps = ask(given | set(constants()), ("step_s", "memory_peak_bytes")).steps
         self.arrays = {name: self.frame[name].to_numpy() for name in given}
 
     def results(self, values: Mapping[str, float]) -> dict[str, Any]:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.model.engine import rules
-from factorykit.model.engine.chain import chain, choice
-from factorykit.model.engine.evaluate import checked
+from factorykit.model.engine.chain import Step, ask
+from factorykit.model.engine.evaluate import answered
+from factorykit.model.engine.read import checked, value
 from factorykit.model.engine.run import columns, fold
-from factorykit.model.supply.chips import specification
-from factorykit.model.supply.fitted import constants
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
     import polars as pl
 
+TENSOR_WAYS: Final = (1, 2, 4, 8, 16, 32, 64)
 CHOICES: Final[Mapping[str, tuple[Any, ...]]] = {
-    "tensor_parallel": (1, 2, 4, 8, 16, 32, 64),
+    "tensor_parallel": TENSOR_WAYS,
     "pipeline_parallel": (),
     "context_parallel": (1, 2, 4, 8, 16),
     "virtual_stages": (),
@@ -42,6 +43,8 @@ OUTPUTS: Final = (
     "memory_peak_bytes",
     "fits",
 )
+OF_A_LAYOUT: Final = MappingProxyType({"training_s": "training_stepped_s", "mfu": "predicted_mfu"})
+"""What a layout says of a whole run, unless the cluster says otherwise."""
 BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_accelerator")
 """Objectives of which more is better."""
 
@@ -99,21 +102,22 @@ def search(
 
     fixed, using = _scalars(model, cluster, global_batch_size)
     tried = _tried(fixed, choices or {})
-    if objective not in vocabulary():
-        quantity(objective)
-    rival = {"training_s": choice("training_s", "training_stepped_s"), "mfu": choice("mfu", "predicted_mfu")}
-    rival = {name: other for name, other in rival.items() if name not in fixed} | using
-    wanted = tuple(dict.fromkeys((*OUTPUTS, objective)))
-    given = {*fixed, *tried}
-    steps = chain(given, wanted, rival)
-    known, left = fold(steps, {**constants(), **fixed})
-    rules.check({name: value for name, value in known.items() if name not in {*CHOICES, *rules.COMPUTED}})
-    grid = _grid(tried, fixed)
-    rule = _rule(fixed)
-    lazy = grid.with_columns(rule.alias("excluded_by"))
+    rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | using
+    wanted = tuple(dict.fromkeys((*OUTPUTS, quantity(objective).name)))
+    chain = ask({*fixed, *tried}, wanted, rivals, fixed)
+    known, left = fold(chain.steps, fixed)
+    rules.check(known, fixed)
+    first, then = _parted(left, {name for rule in rules.RULES for name in rule.arguments})
+    lazy = _grid(tried)
+    for layer in columns(first):
+        lazy = lazy.with_columns(layer)
+    if "zero_stage" not in (choices or {}):
+        lazy = lazy.filter(_usual(fixed, tried))
+    there = {*tried, *(step.quantity for step in first)}
+    lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
     if not keep_excluded:
         lazy = lazy.filter(pl.col("excluded_by").is_null())
-    for layer in columns(left):
+    for layer in columns(then):
         lazy = lazy.with_columns(layer)
     computed = {step.quantity for step in left} | set(tried)
     plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
@@ -153,10 +157,8 @@ def _scalars(
         )
     shape = _architecture(model) if isinstance(model, str) else dict(model)
     values, using = checked({**shape, **cluster, "global_batch_size": global_batch_size})
-    precision = str(values.setdefault("precision", "bf16"))
-    if "accelerator" in values:
-        values = {**specification(str(values.pop("accelerator")), precision), **values}
-    elif "gemm_ceiling" not in values:
+    values.setdefault("precision", "bf16")
+    if "accelerator" not in values and "gemm_ceiling" not in values:
         raise ScenarioError("the cluster names no accelerator; give one, e.g. accelerator = 'h100_sxm'")
     if "accelerators" not in values:
         raise ScenarioError("the cluster gives no accelerators; give their number and the name of one")
@@ -181,14 +183,24 @@ def _divisors(number: float) -> tuple[int, ...]:
     return tuple(part for part in range(1, whole + 1) if whole % part == 0)
 
 
+def _domain(fixed: Mapping[str, Any]) -> float:
+    """Return how many accelerators the fast fabric joins; tensor parallel is tried within it, further if asked."""
+    try:
+        return float(answered(fixed, ("scale_up_domain",))[1]["scale_up_domain"])
+    except MissingQuantity:
+        return math.inf
+
+
 def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
     """Return the values to try by part of a layout; what the cluster or the model fixes is not tried."""
     strangers = [name for name in choices if name not in CHOICES]
     if strangers:
         raise UnknownName(unknown("part of a layout", strangers[0], CHOICES))
     experts = fixed.get("experts", 0.0)
+    domain = _domain(fixed)
     usual = {
         **CHOICES,
+        "tensor_parallel": tuple(ways for ways in TENSOR_WAYS if ways <= domain),
         "pipeline_parallel": tuple(p for p in _divisors(fixed["accelerators"]) if p <= fixed.get("layers", 1.0)),
         "virtual_stages": _divisors(fixed.get("layers", 1.0)),
         "expert_parallel": _divisors(experts) if experts > 1 else (1,),
@@ -200,14 +212,33 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
         row, wanted = quantity(name), choices.get(name, values)
         if isinstance(wanted, str) or not isinstance(wanted, Iterable):
             raise ScenarioError(f"{name}: {wanted!r} is one value; give a list, [{wanted!r}]")
-        tried[name] = [row.check(value) for value in wanted]
+        tried[name] = [value(row, given) for given in wanted]
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried
 
 
-def _grid(tried: Mapping[str, list[Any]], fixed: Mapping[str, Any]) -> pl.LazyFrame:
-    """Return every combination, thinned as soon as a rule can tell."""
+def _usual(fixed: Mapping[str, Any], tried: Collection[str]) -> pl.Expr:
+    """Return what is tried unless somebody asks for it: frameworks keep gradients and weights of a pipeline whole."""
+    import polars as pl
+
+    stage, stages = (
+        pl.col(name) if name in tried else pl.lit(fixed[name]) for name in ("zero_stage", "pipeline_parallel")
+    )
+    return (stage < 2.0) | (stages == 1.0)
+
+
+def _parted(steps: Sequence[Step], wanted: Collection[str]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Return the steps that lead to what is wanted, and the others."""
+    needed = set(wanted)
+    for step in reversed(steps):
+        if step.quantity in needed:
+            needed.update(step.arguments)
+    return tuple(s for s in steps if s.quantity in needed), tuple(s for s in steps if s.quantity not in needed)
+
+
+def _grid(tried: Mapping[str, list[Any]]) -> pl.LazyFrame:
+    """Return every combination."""
     import polars as pl
 
     grid: pl.LazyFrame | None = None
@@ -216,47 +247,4 @@ def _grid(tried: Mapping[str, list[Any]], fixed: Mapping[str, Any]) -> pl.LazyFr
         grid = part if grid is None else grid.join(part, how="cross")
     if grid is None:
         raise ScenarioError("every part of the layout is fixed; use evaluate for a single layout")
-    del fixed
     return grid
-
-
-def _rule(fixed: Mapping[str, Any]) -> pl.Expr:
-    """Return the name of the first rule that excludes a layout, or null."""
-    import polars as pl
-
-    def part(name: str) -> Any:
-        return pl.lit(fixed[name]) if name in fixed else pl.col(name)
-
-    tensor, pipeline, context = (part(f"{kind}_parallel") for kind in ("tensor", "pipeline", "context"))
-    experts, chunks, size = part("expert_parallel"), part("virtual_stages"), part("micro_batch_size")
-    count, layers, heads = fixed["accelerators"], fixed["layers"], fixed["attention_heads"]
-    kv = fixed.get("kv_heads", heads)
-    routed = fixed.get("experts", 0.0)
-    replicas = count / (tensor * pipeline * context)
-    batches = fixed["global_batch_size"] / (size * replicas)
-    stage = (layers / pipeline).ceil()
-    schedule, zero = part("schedule"), part("zero_stage")
-    whole = replicas == replicas.floor()
-    named = {
-        "tensor, pipeline and context parallel divide the accelerators": whole & (replicas >= 1.0),
-        "heads divide by tensor parallel": (heads % tensor == 0) & ((kv % tensor == 0) | (tensor % kv == 0)),
-        "tensor parallel stays in the scale-up domain": tensor <= fixed.get("scale_up_domain", math.inf),
-        "every stage has layers": (pipeline <= layers) & (stage * (pipeline - 1.0) < layers),
-        "the sequence divides by twice context parallel": (context == 1.0)
-        | (fixed["sequence_length"] % (2.0 * context) == 0),
-        "the batch divides into micro-batches": (batches >= 1.0) & (batches == batches.floor()),
-        "virtual stages divide the layers of a stage": (chunks == 1.0)
-        | ((pipeline > 1.0) & (layers % (pipeline * chunks) == 0)),
-        "interleaving needs micro-batches in multiples of the stages": (chunks == 1.0) | (batches % pipeline == 0),
-        "experts divide over expert parallel": (experts == 1.0)
-        | ((routed % experts == 0) & ((count / pipeline) % experts == 0)),
-        "a pipeline keeps its gradients and weights whole": (pipeline == 1.0) | (zero < 2.0),
-        "zero bubble needs a pipeline without interleaving": (schedule != "zb1p")
-        | ((pipeline > 1.0) & (chunks == 1.0)),
-        "DualPipe needs an even pipeline, twice as many micro-batches and no interleaving": (schedule != "dualpipe")
-        | ((pipeline > 1.0) & (pipeline % 2.0 == 0) & (batches >= 2.0 * pipeline) & (chunks == 1.0)),
-    }
-    verdict = pl.lit(None, dtype=pl.String)
-    for name, holds in reversed(named.items()):
-        verdict = pl.when(~holds).then(pl.lit(name)).otherwise(verdict)
-    return verdict

@@ -282,12 +282,10 @@ def spares_table(scenario: Mapping[str, Any], most: int | None = None, confidenc
     """
     import polars as pl
 
-    from factorykit.model.engine.evaluate import checked, evaluate
+    from factorykit.model.engine.evaluate import evaluate
 
     needed = ("nodes", "node_mtbf_s", "node_repair_s", "accelerators_per_node", "rental_usd_per_accelerator_h")
-    values, rivals = checked(scenario)
-    given = {name: value for name, value in values.items() if not isinstance(value, str)}
-    found = {name: given[name] if name in given else evaluate(given, name, using=rivals)[name] for name in needed}
+    found = evaluate(scenario, needed)
     nodes, mtbf, repair, per_node, price = (float(found[name]) for name in needed)
     mean = nodes_in_repair(nodes, mtbf, repair)
     last = spares_poisson(mean, confidence) if most is None else whole("most", most)

@@ -8,8 +8,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from factorykit.errors import MissingQuantity, ScenarioError
-from factorykit.model.engine.chain import chain, leaves
-from factorykit.model.engine.evaluate import checked, evaluate
+from factorykit.model.engine.chain import ask
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import checked
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -139,11 +140,10 @@ def _number(value: float | str | None) -> float | None:
 def _given(scenario: Mapping[str, Any], outputs: Sequence[str]) -> Values:
     """Return what a scenario gives and the outputs need, rival models by their names."""
     values, rivals = checked(scenario)
-    steps = chain(values, outputs, rivals)
-    used = {*leaves(steps), *outputs}
-    computed = {step.quantity for step in steps}
+    chain = ask(values, outputs, rivals, values)
+    used = {*chain.leaves, *outputs}
     kept = {name: value for name, value in values.items() if name in used or isinstance(value, str)}
-    return kept | {name: rival for name, rival in rivals.items() if name in computed}
+    return kept | {name: rival for name, rival in rivals.items() if name in chain.computed}
 
 
 def _check_order(order: Sequence[str], differing: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.agreement import agree
-from factorykit.model.engine.evaluate import checked
+from factorykit.model.engine.read import checked
 from factorykit.quantities import quantity, unknown_quantity, vocabulary
 
 

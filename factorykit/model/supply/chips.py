@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from factorykit import datasets
-from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.errors import UnknownName
 from factorykit.formulas.step.rates import exponentials_per_s
+from factorykit.formulas.terms import Lookup, term
 from factorykit.quantities import neutral
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CEILING_16BIT: Final = 0.85
 """Ceiling of matrix products over the peak where nobody measured the chip; the measured ones span 0.51 to 0.97."""
@@ -26,22 +25,29 @@ FEW_BITS: Final = MappingProxyType(
     {"fp8": "peak_fp8_flop_per_s", "mxfp8": "peak_fp8_flop_per_s", "nvfp4": "peak_fp4_flop_per_s"}
 )
 """Column with the peak of each precision below 16 bits."""
-BROUGHT: Final = (
-    "peak_flop_per_s",
-    "peak_16bit_flop_per_s",
-    "gemm_ceiling",
-    "gemm_ceiling_16bit",
-    "accelerator_memory_bytes",
-    "memory_bytes_per_s",
-    "scale_up_bytes_per_s",
-    "scale_up_domain",
-    "scale_out_bytes_per_s",
-    "chip_year",
-    "design_j_per_flop",
-    "exponentials_per_s",
-    "evidence_families",
-)
-"""Quantities that an accelerator brings."""
+SIXTEEN_BITS: Final = ("bf16", "fp16")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cell:
+    """One quantity of every chip: called with words, the value; called with terms, the look-up as a term."""
+
+    quantity: str
+    words: tuple[str, ...]
+    values: Mapping[str, float] = field(repr=False)
+
+    def __call__(self, *words: Any) -> Any:
+        """Return the cell that the words name, or the look-up over terms."""
+        if all(isinstance(word, str) for word in words):
+            return self.values[" ".join(words)]
+        return Lookup(f"accelerators.{self.quantity}", tuple(map(term, words)), self.values)
+
+    def says(self, values: Mapping[str, Any]) -> bool:
+        """Return whether the tables hold a value for the words among ``values``; for words not yet known, some do."""
+        known = [values.get(word) for word in self.words]
+        if all(isinstance(word, str) for word in known):
+            return " ".join(map(str, known)) in self.values
+        return known[0] is None or any(key.partition(" ")[0] == known[0] for key in self.values)
 
 
 @cache
@@ -86,96 +92,105 @@ def _first_launch(chip: Mapping[str, Any]) -> float:
     return float(launch[:4]) + (float(launch[5:7] or "07") - 1.0) / 12.0
 
 
-def specification(accelerator: str, precision: str = "bf16") -> dict[str, float]:
-    """Return the quantities that an accelerator brings at a precision.
+def _peak(chip: Mapping[str, Any], precision: str) -> float | None:
+    sixteen = chip["peak_16bit_flop_per_s"]
+    return chip[FEW_BITS[precision]] if sixteen and precision in FEW_BITS else sixteen
 
-    Raises
-    ------
-    UnknownName
-        If no accelerator has that name; nearest one offered.
-    ScenarioError
-        If the tables hold no peak for the precision, or no memory or link.
 
-    >>> round(specification("h100_sxm", "fp8")["gemm_ceiling"], 3)
-    0.709
-    """
-    row = chips().get(accelerator) or chips()[datasets.accelerator_in(accelerator)]
-    sixteen = row["peak_16bit_flop_per_s"]
-    peak = row[FEW_BITS[precision]] if precision in FEW_BITS else sixteen
+def _ceiling(chip: Mapping[str, Any], precision: str) -> float | None:
+    sixteen, peak = chip["peak_16bit_flop_per_s"], _peak(chip, precision)
     if not sixteen or not peak:
-        raise ScenarioError(f"{row['name']}: the tables hold no dense peak in {precision}; give peak_flop_per_s")
-    ceiling_16bit = row["ceiling_bf16"] / sixteen if row.get("ceiling_bf16") else CEILING_16BIT
-    eight = row["ceiling_fp8"] / row["peak_fp8_flop_per_s"] if row.get("ceiling_fp8") else CEILING_8BIT
-    if not row.get("ceiling_fp8") and row.get("ceiling_bf16"):
-        eight = min(eight, ceiling_16bit)
-    unstated = UNLIMITED_J_PER_FLOP if row["kind"] == "TPU" else neutral()["design_j_per_flop"]
-    values = {
-        "peak_flop_per_s": peak,
-        "peak_16bit_flop_per_s": sixteen,
-        "gemm_ceiling": eight if precision in FEW_BITS else ceiling_16bit,
-        "gemm_ceiling_16bit": ceiling_16bit,
-        "accelerator_memory_bytes": row["accelerator_memory_bytes"],
-        "memory_bytes_per_s": row["memory_bytes_per_s"],
-        "scale_up_bytes_per_s": row["scale_up_bytes_per_s"] or row.get("fallback"),
-        "scale_up_domain": row["scale_up_domain"] or 8.0,
-        "scale_out_bytes_per_s": row.get("scale_out_bytes_per_s"),
-        "chip_year": _first_launch(row),
-        "design_j_per_flop": row["tdp_w"] / sixteen if row["tdp_w"] else unstated,
-        "exponentials_per_s": row["exponentials_per_s"] or exponentials_per_s(sixteen),
-        "evidence_families": float(len(evidence().get(row["accelerator"], ()))),
+        return None
+    measured = chip["ceiling_bf16"] / sixteen if chip.get("ceiling_bf16") else None
+    if precision not in FEW_BITS:
+        return measured or CEILING_16BIT
+    if chip.get("ceiling_fp8"):
+        return chip["ceiling_fp8"] / chip["peak_fp8_flop_per_s"]
+    return min(CEILING_8BIT, measured) if measured else CEILING_8BIT
+
+
+def _design_j_per_flop(chip: Mapping[str, Any], _: str) -> float | None:
+    if chip["tdp_w"] and chip["peak_16bit_flop_per_s"]:
+        return chip["tdp_w"] / chip["peak_16bit_flop_per_s"]
+    return UNLIMITED_J_PER_FLOP if chip["kind"] == "TPU" else float(neutral()["design_j_per_flop"])
+
+
+def _exponentials_per_s(chip: Mapping[str, Any], _: str) -> float | None:
+    sixteen = chip["peak_16bit_flop_per_s"]
+    return chip["exponentials_per_s"] or (exponentials_per_s(sixteen) if sixteen else None)
+
+
+BY_PRECISION: Final = ("peak_flop_per_s", "gemm_ceiling")
+"""Quantities of a chip that depend on the number format."""
+BROUGHT: Final[Mapping[str, Callable[[Mapping[str, Any], str], float | None]]] = MappingProxyType(
+    {
+        "peak_flop_per_s": _peak,
+        "peak_16bit_flop_per_s": lambda chip, _: chip["peak_16bit_flop_per_s"],
+        "gemm_ceiling": _ceiling,
+        "gemm_ceiling_16bit": lambda chip, _: _ceiling(chip, "bf16"),
+        "accelerator_memory_bytes": lambda chip, _: chip["accelerator_memory_bytes"],
+        "memory_bytes_per_s": lambda chip, _: chip["memory_bytes_per_s"],
+        "scale_up_bytes_per_s": lambda chip, _: chip["scale_up_bytes_per_s"] or chip.get("fallback"),
+        "scale_up_domain": lambda chip, _: chip["scale_up_domain"] or 8.0,
+        "scale_out_bytes_per_s": lambda chip, _: chip.get("scale_out_bytes_per_s"),
+        "chip_year": lambda chip, _: _first_launch(chip),
+        "design_j_per_flop": _design_j_per_flop,
+        "exponentials_per_s": _exponentials_per_s,
+        "evidence_families": lambda chip, _: float(len(evidence().get(chip["accelerator"], ()))),
     }
-    empty = [name for name, value in values.items() if value is None]
-    if empty:
-        raise ScenarioError(f"{row['name']}: the tables do not say {', '.join(empty)}; give {' and '.join(empty)}")
-    return values
-
-
-def supplied(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values and what the accelerator named among them brings; a given value is kept.
-
-    >>> supplied({"accelerator": "h100_sxm", "scale_up_domain": 256.0})["scale_up_domain"]
-    256.0
-    """
-    precision = str(values.get("precision", "bf16"))
-    return {**specification(str(values["accelerator"]), precision), "precision": precision, **values}
+)
+"""What the name of a chip brings, and how it is read from the chip's row; None where the tables do not say."""
+TOLD_IN: Final = MappingProxyType(
+    {
+        "gemm_ceiling": "ceilings",
+        "gemm_ceiling_16bit": "ceilings",
+        "scale_out_bytes_per_s": "links",
+        "exponentials_per_s": "generations",
+    }
+)
+"""Table that a quantity of a chip is read from, where it is not ``accelerators``."""
 
 
 @cache
-def _every() -> pl.DataFrame:
-    import polars as pl
+def cell(name: str) -> Cell:
+    """Return what the tables say of one quantity for every chip, and precision where it matters.
 
-    rows = []
-    for accelerator in chips():
-        for precision in ("bf16", "fp16", *FEW_BITS):
-            try:
-                rows.append(
-                    {"accelerator": accelerator, "precision": precision, **specification(accelerator, precision)}
-                )
-            except ScenarioError:
-                continue
-    return pl.DataFrame(rows)
-
-
-def joined(frame: Any) -> Any:
-    """Return a frame or lazy frame wider by what its column ``accelerator`` brings; columns it has are kept.
-
-    Without a column ``precision`` runs are in bf16. What the tables do not say is null.
-
-    Raises
-    ------
-    UnknownName
-        If a frame that is not lazy names an accelerator that no table has.
+    >>> cell("accelerator_memory_bytes")("h100_sxm")
+    80000000000.0
+    >>> round(cell("gemm_ceiling")("h100_sxm", "fp8"), 3)
+    0.709
     """
-    import polars as pl
+    words = ("accelerator", "precision") if name in BY_PRECISION else ("accelerator",)
+    formats = (*SIXTEEN_BITS, *FEW_BITS) if name in BY_PRECISION else ("",)
+    found = {
+        f"{key} {precision}".strip(): value
+        for key, chip in chips().items()
+        for precision in formats
+        if (value := BROUGHT[name](chip, precision)) is not None
+    }
+    return Cell(name, words, MappingProxyType(found))
 
-    have = frame.collect_schema()
-    if isinstance(frame, pl.DataFrame):
-        strangers = frame.filter(~pl.col("accelerator").is_in(list(chips())))["accelerator"]
-        if len(strangers):
-            raise UnknownName(unknown("accelerator", strangers[0], chips()))
-    table = _every().lazy() if isinstance(frame, pl.LazyFrame) else _every()
-    if "precision" not in have:
-        frame = frame.with_columns(pl.lit("bf16").alias("precision"))
-    kept = [name for name in table.collect_schema() if name in ("accelerator", "precision") or name not in have]
-    brought: Any = table.select(kept)
-    return frame.join(brought, on=["accelerator", "precision"], how="left", maintain_order="left")
+
+def told(name: str, accelerator: str) -> str:
+    """Return who says a quantity of a chip: source and locator of the row it is read from.
+
+    >>> told("accelerator_memory_bytes", "h100_sxm")[:7]
+    'h100_ds'
+    """
+    table = TOLD_IN.get(name, "accelerators")
+    rows = datasets.table(table).filter(accelerator=accelerator).select("source", "locator").collect()
+    if rows.is_empty():
+        return "rule of the model for chips that nobody measured" if table != "links" else ""
+    source, locator = rows.row(0)
+    return f"{source}, {locator}" if locator else source
+
+
+def brought(accelerator: str, precision: str = "bf16") -> dict[str, float]:
+    """Return what the tables say of a chip at a precision; what they do not say is left out.
+
+    >>> "scale_out_bytes_per_s" in brought("h100_sxm")
+    True
+    """
+    words = {"accelerator": accelerator, "precision": precision}
+    said = {name: cell(name) for name in BROUGHT}
+    return {name: it(*(words[word] for word in it.words)) for name, it in said.items() if it.says(words)}

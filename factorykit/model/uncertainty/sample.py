@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from factorykit.borders import need, whole
 from factorykit.errors import ScenarioError
-from factorykit.model.engine.evaluate import Outputs, checked, evaluate
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import Outputs, checked, chosen
 from factorykit.model.uncertainty.distributions import FURTHEST, Distribution, check
-from factorykit.model.uncertainty.sweep import axes_of
+from factorykit.model.uncertainty.sweep import axes_of, column_of
 from factorykit.quantities import is_number
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ def sample(
     seed: int = 0,
     *,
     method: Literal["sobol", "latin"] = "sobol",
-    grid: Mapping[str, Sequence[float]] | None = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
     using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.DataFrame:
     """Draw uncertain inputs and evaluate every draw.
 
@@ -50,6 +52,8 @@ def sample(
         Values of one or more quantities at which all draws are repeated, for a band along an axis.
     using
         Which model stands for a quantity that has rivals.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -78,10 +82,10 @@ def sample(
     drawn = pl.DataFrame({name: column(points[:, i], d) for i, (name, d) in enumerate(distributions.items())})
     axes = axes_of(grid) if grid else {}
     for name, values in axes.items():
-        drawn = pl.DataFrame({name: values}).join(drawn, how="cross", maintain_order="left_right")
+        drawn = pl.DataFrame({name: column_of(name, values)}).join(drawn, how="cross", maintain_order="left_right")
     values, rivals = checked(base, without=distributions | axes)
     fixed = drawn.with_columns(pl.lit(value).alias(name) for name, value in values.items())
-    wider = evaluate(fixed, outputs, using=rivals | dict(using or {}))
+    wider = evaluate(fixed, outputs, using=rivals | chosen(using), assume=assume)
     draw = pl.int_range(pl.len(), dtype=pl.Int64) % n
     kept = [*drawn.columns, *(name for name in wider.columns if name not in fixed.columns)]
     asked = [outputs] if isinstance(outputs, str) else list(outputs or ())
@@ -196,6 +200,7 @@ def sensitivity(
     *,
     swing: tuple[float, float] = (0.05, 0.95),
     using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.DataFrame:
     """Say which uncertain inputs drive an output.
 
@@ -204,7 +209,7 @@ def sensitivity(
 
     Parameters
     ----------
-    base, distributions, using
+    base, distributions, using, assume
         As in :func:`sample`. The inputs are independent of each other.
     outputs
         One quantity or several.
@@ -236,11 +241,11 @@ def sensitivity(
     distributions = check(distributions)
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
     values, rivals = checked(base, without=distributions)
-    rivals |= dict(using or {})
+    rivals |= chosen(using)
 
     def computed(columns: Mapping[str, Any]) -> Any:
         frame = pl.DataFrame(dict(columns)).with_columns(pl.lit(value).alias(name) for name, value in values.items())
-        return evaluate(frame, names, using=rivals).select(names).to_numpy().T
+        return evaluate(frame, names, using=rivals, assume=assume).select(names).to_numpy().T
 
     first, total = indices(computed, distributions, n, seed)
     bars = _bars(computed, distributions, swing)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from factorykit.borders import need
 from factorykit.errors import FactorykitError, ScenarioError
-from factorykit.model.engine.evaluate import Outputs, checked, evaluate
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import Outputs, checked, chosen, value
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -21,31 +22,34 @@ ROWS_IN_MEMORY = 50_000_000
 @overload
 def sweep(
     base: Mapping[str, Any],
-    grid: Mapping[str, Sequence[float]],
+    grid: Mapping[str, Sequence[Any]],
     outputs: Outputs = None,
     out: None = None,
     engine: Literal["local", "ray"] = "local",
     *,
     using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.DataFrame: ...
 @overload
 def sweep(
     base: Mapping[str, Any],
-    grid: Mapping[str, Sequence[float]],
+    grid: Mapping[str, Sequence[Any]],
     outputs: Outputs,
     out: str | Path,
     engine: Literal["local", "ray"] = "local",
     *,
     using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.LazyFrame: ...
 def sweep(
     base: Mapping[str, Any],
-    grid: Mapping[str, Sequence[float]],
+    grid: Mapping[str, Sequence[Any]],
     outputs: Outputs = None,
     out: str | Path | None = None,
     engine: Literal["local", "ray"] = "local",
     *,
     using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Evaluate every combination of the values in ``grid``.
 
@@ -54,7 +58,7 @@ def sweep(
     base
         Quantities with one value, as in :func:`factorykit.evaluate`; the grid takes the place of a value.
     grid
-        Values by quantity; the last quantity changes fastest.
+        Values by quantity, words such as accelerators among them; the last quantity changes fastest.
     outputs
         Quantities asked for; by default everything that the inputs allow.
     out
@@ -64,6 +68,8 @@ def sweep(
         ``"local"``: polars on this machine. ``"ray"``: Ray Data, on the cluster that Ray is connected to.
     using
         Which model stands for a quantity that has rivals.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -87,11 +93,11 @@ def sweep(
         raise ScenarioError(f"engine = {engine!r} is not known; use 'local' or 'ray'")
     axes = axes_of(grid)
     values, rivals = checked(base, without=axes)
-    rivals |= dict(using or {})
-    _evaluated(_corners(axes), values, outputs, rivals)
+    rivals |= chosen(using)
+    _evaluated(_ends(axes), values, outputs, rivals, assume)
     if engine == "ray":
-        return _on_ray(values, axes, outputs, out, rivals)
-    lazy = _evaluated(_rows(axes), values, outputs, rivals)
+        return _on_ray(values, axes, outputs, out, rivals, assume)
+    lazy = _evaluated(_rows(axes), values, outputs, rivals, assume)
     if out is None:
         _refuse_many(axes)
         return lazy.collect(engine="streaming")
@@ -121,12 +127,19 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]
     axes = {}
     for name, values in grid.items():
         row = quantity(name)
-        if row.is_text or isinstance(values, str) or not isinstance(values, Iterable):
-            raise ScenarioError(f"grid: {name} = {values!r} is no series of numbers; give a list")
-        axes[name] = [row.check(value) for value in values]
+        if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+            raise ScenarioError(f"grid: {name} = {values!r} is no series of values; give a list, [{values!r}]")
+        axes[name] = [value(row, given) for given in values]
         if not axes[name]:
             raise ScenarioError(f"grid: {name} has no values; give at least one")
     return axes
+
+
+def column_of(name: str, values: Sequence[Any]) -> pl.Series:
+    """Return the values of a quantity as a column: words as text, all else as doubles."""
+    import polars as pl
+
+    return pl.Series(values, dtype=pl.String if quantity(name).is_text else pl.Float64)
 
 
 def combinations(axes: Mapping[str, Sequence[Any]]) -> int:
@@ -150,26 +163,36 @@ def _refuse_many(axes: Mapping[str, Sequence[Any]]) -> None:
 def _rows(axes: Mapping[str, Sequence[Any]]) -> pl.LazyFrame:
     import polars as pl
 
-    first, *others = [pl.LazyFrame({name: pl.Series(values, dtype=pl.Float64)}) for name, values in axes.items()]
+    first, *others = [pl.LazyFrame({name: column_of(name, values)}) for name, values in axes.items()]
     for axis in others:
         first = first.join(axis, how="cross", maintain_order="left_right")
     return first
 
 
-def _corners(axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """Return the first and the last combination: evaluated eagerly, they show what is missing or contradicts."""
+def _ends(axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """Return a few combinations that hold every word and the ends of every series of numbers.
+
+    Evaluated eagerly, they show what is missing or contradicts.
+    """
     import polars as pl
 
-    return pl.DataFrame({name: [values[0], values[-1]] for name, values in axes.items()})
+    seen = {name: values if quantity(name).is_text else [values[0], values[-1]] for name, values in axes.items()}
+    rows = max(map(len, seen.values()))
+    return pl.DataFrame(
+        {name: column_of(name, [values[i % len(values)] for i in range(rows)]) for name, values in seen.items()}
+    )
 
 
-def _evaluated(rows: Any, values: Mapping[str, Any], outputs: Outputs, using: Mapping[str, str]) -> Any:
+def _evaluated(rows: Any, values: Mapping[str, Any], outputs: Outputs, using: Mapping[str, str], assume: bool) -> Any:
     """Return ``rows`` with the outputs and without the base, lazy or not as they came."""
     import polars as pl
 
     axes = rows.collect_schema().names()
     wider = evaluate(
-        rows.with_columns(pl.lit(value).alias(name) for name, value in values.items()), outputs, using=using
+        rows.with_columns(pl.lit(value).alias(name) for name, value in values.items()),
+        outputs,
+        using=using,
+        assume=assume,
     )
     asked = [outputs] if isinstance(outputs, str) else list(outputs or ())
     new = [name for name in wider.collect_schema().names() if name not in values and name not in axes]
@@ -182,6 +205,7 @@ def _on_ray(
     outputs: Outputs,
     out: str | Path | None,
     using: Mapping[str, str],
+    assume: bool,
 ) -> pl.LazyFrame:
     """Count the combinations, and let each batch of numbers become rows where it is evaluated."""
     import polars as pl
@@ -194,7 +218,7 @@ def _on_ray(
 
     def batch(numbers: Any) -> Any:
         index = pl.from_arrow(numbers)
-        return _evaluated(_decoded(index, axes), values, outputs, using).to_arrow()  # type: ignore[arg-type]
+        return _evaluated(_decoded(index, axes), values, outputs, using, assume).to_arrow()  # type: ignore[arg-type]
 
     ray_data.range(combinations(axes)).map_batches(batch, batch_format="pyarrow").write_parquet(str(out))
     return pl.scan_parquet(Path(out) / "*.parquet")
@@ -208,5 +232,5 @@ def _decoded(index: pl.DataFrame, axes: Mapping[str, Sequence[Any]]) -> pl.DataF
     for name, values in axes.items():
         stride //= len(values)
         digit = index["id"] // stride % len(values)
-        columns[name] = pl.Series(values, dtype=pl.Float64).gather(digit)
+        columns[name] = column_of(name, values).gather(digit)
     return pl.DataFrame(columns)

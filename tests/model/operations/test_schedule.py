@@ -8,12 +8,14 @@ import factorykit as fk
 from factorykit.model.operations.schedule import Plant, Policy
 
 CALM = Plant(
-    accelerators=64, nodes_per_pod=4, node_failures_per_node_day=0.0, checkpoint_write_s=0.0, spread_penalty=0.0
+    accelerators=64, nodes_per_pod=4, node_failures_per_node_day=0.0, checkpoint_write_s=0.0, pod_spread_penalty=0.0
 )
 
 
-BROKEN = CALM.replace(node_failures_per_node_day=1.0, repair_median_s=1e7, repair_mean_s=1e7)
-NEVER = CALM.replace(node_failures_per_node_day=50.0, checkpoint_interval_s=86400.0, repair_median_s=1, repair_mean_s=1)
+BROKEN = CALM.replace(node_failures_per_node_day=1.0, node_repair_median_s=1e7, node_repair_sigma=0.0)
+NEVER = CALM.replace(
+    node_failures_per_node_day=50.0, checkpoint_interval_s=86400.0, node_repair_median_s=1, node_repair_sigma=0.0
+)
 
 
 def jobs(*rows):
@@ -102,7 +104,9 @@ def test_a_failure_costs_the_work_since_the_last_checkpoint():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_lost_or_handed_out_twice(seed):
-    plant = Plant(accelerators=2048, node_failures_per_node_day=0.02, repair_median_s=3600, repair_mean_s=7200)
+    plant = Plant(
+        accelerators=2048, node_failures_per_node_day=0.02, node_repair_median_s=3600, node_repair_sigma=1.177
+    )
     queue = fk.workload("kalos", 2000, 1.1, 2048, seed)
     found = fk.schedule(queue, plant, seed=seed)
     assert found.jobs["end_s"].is_finite().all()
@@ -153,10 +157,27 @@ def test_what_nobody_uses_is_paid_as_well():
 
 def test_a_scenario_says_what_it_knows_of_the_cluster():
     run = fk.preset("deepseek_v3")
-    plant = Plant.of(run, spread_penalty=0.0)
+    plant = Plant.of(run, pod_spread_penalty=0.0)
     assert (plant.accelerators, plant.rental_usd_per_accelerator_h) == (2048, 2.0)
     assert plant.restart_s == run["restart_s"]
-    assert plant.spread_penalty == 0.0
+    assert plant.pod_spread_penalty == 0.0
+
+
+def test_a_plant_fails_and_saves_as_its_scenario_does():
+    run = fk.preset("llama_3_1_405b")
+    plant, found = Plant.of(run), fk.evaluate(run, ("failures_per_day", "checkpoint_interval_s", "checkpoint_write_s"))
+    assert plant.node_failures_per_node_day * plant.nodes == pytest.approx(found["failures_per_day"], rel=1e-12)
+    assert plant.checkpoint_interval_s == found["checkpoint_interval_s"]
+    assert plant.checkpoint_write_s == found["checkpoint_write_s"]
+    calm = Plant.of(run.replace(accelerator_mtbf_s=1e9))
+    assert calm.node_failures_per_node_day / plant.node_failures_per_node_day == pytest.approx(
+        run["accelerator_mtbf_s"] / 1e9, rel=1e-12
+    )
+
+
+def test_the_old_names_of_a_plant_work_and_say_so():
+    with pytest.warns(fk.FactorykitWarning, match="repair_median_s is called node_repair_median_s"):
+        assert Plant(repair_median_s=60.0).node_repair_median_s == 60.0
 
 
 @pytest.mark.parametrize(
@@ -171,7 +192,7 @@ def test_a_scenario_says_what_it_knows_of_the_cluster():
         (lambda: fk.schedule(jobs((0, 1, 1, 0)), 64), "plant = 64; give a fk.Plant"),
         (lambda: fk.schedule(jobs((0, 1, 1, 0)), CALM, seed=0.5), "seed = 0.5 is no whole number"),
         (lambda: Plant(accelerators=12), "no whole number of nodes"),
-        (lambda: Plant(repair_median_s=10.0, repair_mean_s=1.0), "repair_median_s"),
+        (lambda: Plant(node_repair_median_s=0.0), "node_repair_median_s"),
         (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), NEVER), "failed 1000 times without an end"),
         (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), BROKEN), "waits for more than a year"),
     ],

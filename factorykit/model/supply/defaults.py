@@ -1,0 +1,128 @@
+"""Values that nobody gave, from the table of defaults: each with who says so and how it follows the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from factorykit import datasets
+from factorykit.errors import DatasetError
+from factorykit.model.supply.chips import Cell, chips
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A row of the table of defaults."""
+
+    quantity: str
+    value: float
+    basis: str
+    source: str
+    locator: str
+    note: str
+    grows_with: str
+    part_of: str
+
+    @property
+    def why(self) -> str:
+        """Where the value comes from, in a line."""
+        said = f"{self.basis}: {self.source}, {self.locator}" if self.locator else f"{self.basis}: {self.source}"
+        return f"{said}; {self.note}" if self.note else said
+
+
+@cache
+def defaults() -> Mapping[str, Default]:
+    """Return the table of defaults by quantity; empty where the tables are not built yet."""
+    try:
+        rows = datasets.table("defaults").collect().iter_rows(named=True)
+    except DatasetError:
+        return MappingProxyType({})
+    names = ("source", "locator", "note", "grows_with", "part_of")
+    return MappingProxyType(
+        {
+            row["quantity"]: Default(
+                row["quantity"], row["value"], row["basis"], **{name: row[name] or "" for name in names}
+            )
+            for row in rows
+        }
+    )
+
+
+@cache
+def of_chip(name: str) -> Cell | None:
+    """Return what the tables let assume of a quantity for every chip, or None where chips do not matter.
+
+    >>> of_chip("accelerator_peak_power_w")("b200")
+    1000.0
+    """
+    return Cell(name, ("accelerator",), BY_CHIP[name][0]()) if name in BY_CHIP else None
+
+
+def why_of_chip(name: str) -> str:
+    """Return how a value that follows the chip is found."""
+    return BY_CHIP[name][1]
+
+
+def _design_power() -> dict[str, float]:
+    return {key: chip["tdp_w"] for key, chip in chips().items() if chip["tdp_w"]}
+
+
+def _load_power() -> dict[str, float]:
+    typical = defaults()["accelerator_power_w"].value / defaults()["accelerator_peak_power_w"].value
+    return {key: typical * watts for key, watts in _design_power().items()}
+
+
+def _idle_power() -> dict[str, float]:
+    idle = defaults()["accelerator_idle_power_w"].value / defaults()["accelerator_peak_power_w"].value
+    return {key: idle * watts for key, watts in _design_power().items()}
+
+
+def _rental() -> dict[str, float]:
+    import polars as pl
+
+    price = "rental_usd_per_accelerator_h"
+    offers = datasets.table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
+    each = offers.group_by("accelerator", "provider").agg(pl.col(price).min())
+    return dict(each.group_by("accelerator").agg(pl.col(price).median()).collect().iter_rows())
+
+
+def _purchase() -> dict[str, float]:
+    import polars as pl
+
+    sold = datasets.table("chip_prices").filter(
+        pl.col("accelerator").is_not_null() & pl.col("accelerator_usd").is_not_null()
+    )
+    return dict(sold.group_by("accelerator").agg(pl.col("accelerator_usd").last()).collect().iter_rows())
+
+
+BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingProxyType(
+    {
+        "accelerator_peak_power_w": (_design_power, "design power of the chip, table accelerators"),
+        "accelerator_power_w": (_load_power, "650 of 700 W of the chip's design power, as seed_000, L317, has an H100"),
+        "accelerator_idle_power_w": (_idle_power, "a seventh of the chip's design power, as an idle H100 draws"),
+        "rental_usd_per_accelerator_h": (
+            _rental,
+            "median over providers of the cheapest offer on demand, table rental_offers",
+        ),
+        "accelerator_usd": (_purchase, "price at release, table chip_prices"),
+    }
+)
+"""Quantities that follow the chip where nobody gives them: how they are read, and that in words."""
+
+
+def suits(name: str, given: Collection[str]) -> bool:
+    """Return whether a default may stand beside what is given.
+
+    The widths of one model are no part of another, of which somebody gives the parameters or a width.
+
+    >>> suits("layers", {"tokens"}), suits("layers", {"parameters"})
+    (True, False)
+    """
+    row = defaults().get(name)
+    if row is None:
+        return False
+    whole = row.part_of.split()
+    kin = {other.quantity for other in defaults().values() if other.part_of == row.part_of} if whole else set()
+    return kin.union(whole).isdisjoint(given)
