@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from factorykit import usual
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model.engine import rules
