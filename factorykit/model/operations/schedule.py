@@ -95,13 +95,14 @@ class Plant:
         Failures of the job that the scenario tells by accelerator or by cluster are those of its nodes.
         """
         values, rivals = checked(inputs)
-        if "node_failures_per_node_day" not in values | rivals:
-            rivals["node_failures_per_node_day"] = "node_failures_per_node_day_of_job"
         said: dict[str, Any] = {}
         for name in (one.name for one in fields(cls) if one.name not in changes):
             with suppress(MissingQuantity):
-                others = {n: rival for n, rival in rivals.items() if n not in values}
-                said[name] = evaluate(values, name, using=others)[name]
+                said[name] = evaluate(values, name, using=rivals)[name]
+        if "node_failures_per_node_day" not in changes:
+            with suppress(MissingQuantity):
+                rate = "node_failures_per_node_day_of_job"
+                said["node_failures_per_node_day"] = evaluate(values, rate, using=rivals)[rate]
         return cls(**said | changes)
 
     def replace(self, **changes: Any) -> Plant:

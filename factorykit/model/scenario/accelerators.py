@@ -39,7 +39,7 @@ def accelerator(name: str, like: str | None = None, **quantities: Any) -> Scenar
     --------
     >>> mine = accelerator("mine", like="h100_sxm", peak_flop_per_s="2 PFLOP/s", accelerator_memory_bytes="192 GB")
     >>> mine.label, mine.accelerator_memory_bytes
-    ('mine, like NVIDIA H100 SXM5', 192000000000.0)
+    ('mine, like NVIDIA H100 SXM5 80GB', 192000000000.0)
     >>> from factorykit.model.engine.evaluate import evaluate
     >>> evaluate({**mine, "accelerators": 1000.0}, "cluster_peak_flop_per_s")
     {'cluster_peak_flop_per_s': 2e+18}
