@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import factorykit as fk
-from factorykit.formulas import arguments, catalogue
+from factorykit.formulas import arguments, catalogue, topic
 from factorykit.quantities import vocabulary
 
 PACKAGE = Path(fk.__file__).parent
@@ -128,3 +129,13 @@ def test_a_meaning_beyond_the_core_stands_alone(shared: Path) -> None:
             code = [word for word in re.findall(r"\w+", row.meaning) if "_" in word]
             assert not code, f"{row.name}: its meaning speaks in names of other quantities: {code}"
             assert not row.meaning.startswith("the same"), f"{row.name}: its meaning needs the row before it"
+
+
+def test_every_topic_and_subject_stands_in_the_sidebar_of_the_site() -> None:
+    described = (PACKAGE.parent / "_quarto.yml").read_text(encoding="utf-8")
+    named = re.findall(r"^ +- report/((?:methods|data)-[\w-]+)\.qmd$", described, re.MULTILINE)
+    topics = [f"methods-{re.sub('[._]', '-', topic(formula))}" for formula in catalogue().values()]
+    subjects = json.loads((PACKAGE.parent / "data" / "datapackage.json").read_text(encoding="utf-8"))["subjects"]
+    wanted = [*dict.fromkeys(topics), *(f"data-{subject['name']}" for subject in subjects)]
+    assert set(wanted) - set(named) == set(), "name these pages under sidebar in _quarto.yml"
+    assert set(named) - set(wanted) == set(), "these pages are no more; take them out of _quarto.yml"
