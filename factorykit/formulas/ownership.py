@@ -393,22 +393,24 @@ def rental_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_
 
 
 def break_even_utilization(
-    ownership_usd_per_year: Numeric, accelerators: Numeric, rental_usd_per_accelerator_h: Numeric
+    utilization: Numeric, ownership_present_usd: Numeric, rental_present_usd: Numeric
 ) -> Numeric:
-    r"""Utilization above which owning costs less than renting by the hour.
+    r"""Utilization above which building saves over the horizon.
 
-    .. math:: u_* = \frac{A}{8760\, n\, p}
+    .. math:: u_* = \frac{u\, V_o}{V_r}
 
     Notes
     -----
-    At today's price for the whole life of the hardware; above 1 owning never pays. Falling prices raise it.
+    Rent is paid for hours in use, so that its present value is in proportion to utilization and that of owning does not
+    depend on it: here the saving is zero, at the fall of prices, the discount and the horizon of both. Above 1 building
+    never pays.
 
     Examples
     --------
-    >>> round(break_even_utilization(2.42e8, 16384.0, 2.5), 3)
-    0.674
+    >>> round(break_even_utilization(0.85, 8.0e8, 1.0e9), 3)
+    0.68
     """
-    return ownership_usd_per_year / (accelerators * HOURS_PER_YEAR * rental_usd_per_accelerator_h)
+    return utilization * ownership_present_usd / rental_present_usd
 
 
 def rental_present_usd(

@@ -72,7 +72,7 @@ def test_prices_follow_from_the_published_prices():
         pl.col("usd_per_gpu_hour").cast(pl.Float64)
     )
     ends = ("low", "quarter", "median", "three_quarters", "high")
-    for row in data.table("prices").collect().to_dicts():
+    for row in data.table("prices").filter(source="rental_prices").collect().to_dicts():
         names, kind, _ = row["locator"].split("; ")
         offers = published.filter(pl.col("gpu").is_in(names.split(", ")), pl.col("kind") == kind)
         each = offers.group_by("provider").agg(pl.col("usd_per_gpu_hour").median())["usd_per_gpu_hour"]
@@ -118,7 +118,7 @@ def test_prices_of_chips_are_those_published():
     columns = {"bf16_fp16_tensor_tflops": "peak_16bit_flop_per_s", "fp32_tflops": "peak_32bit_flop_per_s"}
     published = {row["name"]: row for row in read("public/epoch_ml_hardware.csv") if row["release_price_usd"]}
     published = {name: row for name, row in published.items() if any(row[column] for column in columns)}
-    ours = {row["name"]: row for row in data.table("chip_prices").collect().to_dicts()}
+    ours = {row["name"]: row for row in data.table("chip_prices").filter(source="epoch_hardware").collect().to_dicts()}
     assert ours.keys() == published.keys()
     for name, row in published.items():
         assert ours[name]["accelerator_usd"] == float(row["release_price_usd"])
@@ -144,11 +144,21 @@ def test_offers_of_providers_follow_from_the_published_prices():
         pl.col("usd_per_gpu_hour").cast(pl.Float64)
     )
     wanted = prices.group_by("provider", "gpu", "kind").agg(pl.col("usd_per_gpu_hour").median())
-    ours = {(r["provider"], r["rental_id"], r["kind"]): r for r in data.table("rental_offers").collect().to_dicts()}
+    offers = data.table("rental_offers").filter(source="rental_prices").collect().to_dicts()
+    ours = {(r["provider"], r["rental_id"], r["kind"]): r for r in offers}
     assert len(ours) == wanted.height
     for provider, gpu, kind, median in wanted.iter_rows():
         row = ours[provider, gpu, kind.replace("on-demand", "on demand")]
         assert row["rental_usd_per_accelerator_h"] == pytest.approx(median, rel=1e-5)
+
+
+def test_every_chip_with_an_offer_has_a_price_and_custom_chips_have_one():
+    priced = set(data.table("prices").filter(kind="on demand").collect()["accelerator"])
+    offered = set(data.table("rental_offers").filter(kind="on demand").collect()["accelerator"])
+    assert priced == offered
+    assert {"tpu_v5e", "tpu_v5p", "tpu_v6e", "tpu_v7", "trainium1", "trainium2", "b200", "gb200", "mi325x"} <= priced
+    assert {"rtx_pro_6000", "a10", "l4", "t4"} <= priced
+    assert {"gaudi2", "gaudi3"} <= set(data.table("chip_prices").collect()["accelerator"])
 
 
 def test_prices_of_egress_belong_to_providers_that_rent():

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import factorykit as fk
@@ -47,11 +47,13 @@ def test_parts_of_ownership_sum_to_the_whole():
     assert year["ownership_usd_per_year"] == pytest.approx(math.fsum(year[flow] for flow in flows), rel=1e-12)
 
 
-def test_at_the_break_even_utilization_owning_costs_the_rent():
-    even = fk.evaluate(owned(), "break_even_utilization")["break_even_utilization"]
-    found = fk.evaluate(owned(utilization=min(even, 1.0)), ["ownership_usd_per_year", "rental_usd_per_year"])
-    expected = found["ownership_usd_per_year"] * min(1.0, 1.0 / even)
-    assert found["rental_usd_per_year"] == pytest.approx(expected, rel=1e-12)
+@given(st.floats(0.05, 1.0), rates, rates, st.floats(0.5, 10.0))
+def test_at_the_break_even_utilization_building_saves_nothing(utilization, discount, decline, horizon):
+    given = {"rental_decline_per_year": decline, "discount_rate": discount, "horizon_years": horizon}
+    even = fk.evaluate(owned(utilization=utilization, **given), "break_even_utilization")["break_even_utilization"]
+    assume(even <= 1.0)
+    found = fk.evaluate(owned(utilization=even, **given), ["build_saving_usd", "ownership_present_usd"])
+    assert abs(found["build_saving_usd"]) < 1e-9 * found["ownership_present_usd"]
 
 
 @given(rates, rates, st.floats(0.5, 10.0))

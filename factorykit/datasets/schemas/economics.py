@@ -44,7 +44,7 @@ class Prices(Sourced):
     """Rental prices.
 
     A row is the distribution of list prices of one chip in one kind of offer: one price per provider, the median of its
-    days. Nominal US dollars of 2026.
+    days, or the list price of its maker's own cloud. Nominal US dollars, of the time in `as_of`.
     """
 
     price = key("chip and kind of offer", unique=True, entity=True)
@@ -165,7 +165,8 @@ class Grids(Sourced):
 class RentalOffers(Sourced):
     """Rental offers by provider.
 
-    A row is what one provider asks for one chip in one kind of offer: the median of its list prices over seven weeks.
+    A row is what one provider asks for one chip in one kind of offer: the median of its list prices over seven weeks,
+    or the list price on its own page.
     Nominal US dollars. How many chips it has, and how often it takes them away, providers do not publish. GPU rental
     price data by gpurentalprices.com (https://gpurentalprices.com), licensed under CC BY 4.0, summarised here.
     """

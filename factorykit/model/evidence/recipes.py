@@ -6,7 +6,7 @@ A recipe is read, never run: its text is parsed and only the forms below are eva
 ``24576``, ``405e9``, ``+ - * / **``           arithmetic
 ``SECONDS_PER_DAY``                            a constant of :mod:`factorykit.constants`
 ``accelerators.h100_sxm.tdp_w``                a table cell by key and column; of several statements the preferred one
-``clusters["meta_24k@llama3_paper"].nodes``    the cell of one statement
+``cluster_statements["meta_24k@llama3_paper"].nodes``    the cell of one statement
 ``presets.deepseek_v3.tokens``                 one quantity of a preset
 ``facts.tianhe_1a_rmax``                       the value of a fact
 ``claims.c000_002``                            what another claim states; ``.stated_low`` and ``.stated_high`` its range

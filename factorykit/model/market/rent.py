@@ -32,10 +32,11 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
         price of egress. ``spot_goodput="spot_tiered_goodput"`` counts with near and far checkpoints.
     offers
         One row per offer: ``provider``, ``rental_usd_per_accelerator_h``, and where known ``kind``,
-        ``offered_accelerators`` (null: enough), ``spot_reclaim_mtbf_s`` (null: never taken away),
-        ``egress_usd_per_byte`` (null: nothing to pay; the price where the data lie now). Any other quantity takes the
-        place of the run's own. By default what the table lists on demand for the chip ``accelerator`` of the run, H100
-        SXM where it names none: the cheapest form of each provider.
+        ``offered_accelerators`` (null: not said, and never counted as enough), ``spot_reclaim_mtbf_s`` (null: never
+        taken away), ``egress_usd_per_byte`` (null: nothing to pay; the price where the data lie now). Any other
+        quantity takes the place of the run's own. By default what the table lists on demand for the chip
+        ``accelerator`` of the run, H100 SXM where it names none: the cheapest form of each provider. None of them says
+        how many chips it has.
     whole
         A synchronous run needs all accelerators at one provider. If false, the work is many small jobs, and they go to
         the offers with the cheapest progress first, until all accelerators are found.
@@ -43,10 +44,11 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     Returns
     -------
     DataFrame
-        One row per offer: ``provider``, ``kind``, ``rental_usd_per_accelerator_h``, ``taken`` (accelerators it gives),
-        ``spot_goodput``, ``egress_cost_usd``, ``offer_cost_usd`` (of what it takes), ``over_cheapest`` (cost of a unit
-        of work over the cheapest that takes any, less one), ``reason`` where it takes none. Offers that take none are
-        last.
+        One row per offer: ``provider``, ``kind``, ``rental_usd_per_accelerator_h``, ``taken`` (accelerators it gives;
+        null where it does not say how many it has), ``spot_goodput``, ``egress_cost_usd``, ``offer_cost_usd`` (of what
+        it takes; of the whole run where it does not say), ``over_cheapest`` (cost of a unit of work over the cheapest
+        that takes any, or over the cheapest of all if none says so, less one), ``reason`` where it takes none. Offers
+        that take none come after those that do, and those that do not say are last.
 
     Raises
     ------
@@ -59,8 +61,9 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     >>> run = {"accelerators": 1024.0, "training_s": 1e6, "accelerator_mtbf_s": 1.8e8, "checkpoint_write_s": 60.0}
     >>> run |= {"restart_s": 600.0, "downtime_s": 0.0, "transfer_bytes": 1e13}
     >>> offers = pl.DataFrame({"provider": ["a", "b"], "rental_usd_per_accelerator_h": [2.0, 3.0]})
-    >>> rent(run, offers.with_columns(offered_accelerators=pl.Series([512.0, None])))["provider"].to_list()
-    ['b', 'a']
+    >>> found = rent(run, offers.with_columns(offered_accelerators=pl.Series([2048.0, None])))
+    >>> found.select("provider", "taken").rows()
+    [('a', 1024.0), ('b', None)]
     """
     import polars as pl
 
@@ -74,13 +77,16 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     asked = rows.with_columns(*given, pl.col(PRICE).alias("spot_usd_per_accelerator_h"))
     priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals)
     placed = _whole(priced, wanted) if whole else _spread(priced, wanted)
-    takes = pl.col("taken") > 0.0
-    least = pl.col("unit_usd").filter(takes).min()
-    hours_usd = (pl.col("offer_cost_usd") - pl.col("egress_cost_usd")) * pl.col("taken") / wanted
+    unsaid = pl.col("taken").is_null()
+    takes = (pl.col("taken") > 0.0).fill_null(value=False)
+    least = pl.coalesce(pl.col("unit_usd").filter(takes).min(), pl.col("unit_usd").min())
+    share = pl.col("taken").fill_null(wanted) / wanted
+    hours_usd = (pl.col("offer_cost_usd") - pl.col("egress_cost_usd")) * share
+    silent = pl.lit("not said how many accelerators it has")
     return placed.with_columns(
-        offer_cost_usd=pl.when(takes).then(hours_usd + pl.col("egress_cost_usd")),
+        offer_cost_usd=pl.when(takes | unsaid).then(hours_usd + pl.col("egress_cost_usd")),
         over_cheapest=(pl.col("unit_usd") - least) / least,
-        reason=pl.when(~takes).then("reason"),
+        reason=pl.when(unsaid).then(silent).when(~takes).then("reason"),
     ).select(*TEXTS, PRICE, "taken", *OUTPUTS, "over_cheapest", "reason")
 
 
@@ -91,10 +97,10 @@ def _whole(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
     has = pl.col("offered_accelerators").cast(pl.Int64)
     rows = priced.with_columns(
         unit_usd="offer_cost_usd",
-        taken=pl.col("offer_fits") * wanted,
+        taken=pl.when(pl.col("says")).then(pl.col("offer_fits") * wanted),
         reason=pl.format("has {} accelerators, the run needs {}", has, pl.lit(int(wanted))),
     )
-    return rows.sort(-pl.col("offer_fits"), "unit_usd", maintain_order=True)
+    return rows.sort(-pl.col("taken"), "unit_usd", nulls_last=True, maintain_order=True)
 
 
 def _spread(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
@@ -102,14 +108,20 @@ def _spread(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
     import polars as pl
 
     has = pl.col("offered_accelerators")
-    there = float(priced["offered_accelerators"].sum())
+    said = priced.filter("says")
+    there = float(said["offered_accelerators"].sum())
     if there < wanted:
-        raise ScenarioError(f"the offers have {there:g} accelerators together, the work needs {wanted:g}; add offers")
+        raise ScenarioError(
+            f"the offers that say how many they have, have {there:g} accelerators together, the work needs {wanted:g}; "
+            "add offers or offered_accelerators"
+        )
     rows = priced.with_columns(unit_usd=pl.col(PRICE) / pl.col("spot_goodput"), reason=pl.lit("cheaper offers suffice"))
-    found_before = has.cum_sum() - has
-    return rows.sort("unit_usd", maintain_order=True).with_columns(
-        taken=pl.min_horizontal((wanted - found_before).clip(0.0), has)
+    known = pl.when(pl.col("says")).then(has).otherwise(0.0)
+    found_before = known.cum_sum() - known
+    filled = rows.sort("unit_usd", maintain_order=True).with_columns(
+        taken=pl.when(pl.col("says")).then(pl.min_horizontal((wanted - found_before).clip(0.0), has))
     )
+    return filled.sort(~pl.col("says"), maintain_order=True)
 
 
 def _listed(accelerator: str) -> pl.DataFrame:
@@ -122,7 +134,10 @@ def _listed(accelerator: str) -> pl.DataFrame:
 
 
 def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
-    """Return the offers with what they leave unsaid: enough accelerators, never taken away, nothing to pay to move."""
+    """Return the offers with what they leave unsaid: never taken away, nothing to pay to move.
+
+    ``says`` tells which of them say how many accelerators they have; the others are priced as if they had enough.
+    """
     import polars as pl
 
     if not isinstance(offers, pl.DataFrame):
@@ -142,4 +157,5 @@ def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
         if not dtype.is_numeric() and dtype != pl.Null:
             raise ScenarioError(f"column {name} is {dtype}, not numeric; cast it to Float64")
     filled = (pl.col(name).cast(pl.Float64).fill_null(value) for name, value in unsaid.items())
-    return rows.select(*TEXTS, *known).with_columns(filled)
+    says = pl.col("offered_accelerators").is_not_null()
+    return rows.select(*TEXTS, *known, says=says).with_columns(filled)

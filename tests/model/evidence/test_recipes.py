@@ -26,7 +26,7 @@ def test_a_preset_gives_what_is_not_said() -> None:
 
 def test_cells_are_found_by_key_by_statement_and_in_presets() -> None:
     assert cook("accelerators.h100_sxm.tdp_w").value == 700
-    assert cook('clusters["meta_llama3_16k@llama3_paper"].accelerators').value == 16384
+    assert cook('cluster_statements["meta_llama3_16k@llama3_paper"].accelerators').value == 16384
     assert cook("clusters.meta_llama3_16k.accelerators").value == 16384
     assert cook("presets.deepseek_v3.tokens").value == 14.8e12
     assert cook("claims.c000_002 / claims.c000_007").value == 3072
@@ -39,7 +39,7 @@ def test_parts_say_what_was_used_and_who_says_it() -> None:
 
 
 def test_words_and_dates_of_cells_become_numbers() -> None:
-    fabric = 'clusters["xai_colossus@dcd_colossus"].scale_out_stated'
+    fabric = 'cluster_statements["xai_colossus@dcd_colossus"].scale_out_stated'
     assert cook(f'says({fabric}, "ethernet") - says({fabric}, "InfiniBand")').value == 1
     assert cook("year(accelerators.mi325x.launch)").value == pytest.approx(2024.79, abs=0.01)
 

@@ -15,7 +15,7 @@ def offers(**columns):
 
 
 def test_the_cheapest_that_has_the_chips_comes_first():
-    found = fk.rent(RUN, offers(offered_accelerators=[None, 2048.0, 512.0]))
+    found = fk.rent(RUN, offers(offered_accelerators=[4096.0, 2048.0, 512.0]))
     assert found["provider"].to_list() == ["cheap", "dear", "small"]
     assert found["over_cheapest"][:2].to_list() == pytest.approx([0.0, 0.5])
     assert found["reason"].to_list() == [None, None, "has 512 accelerators, the run needs 1024"]
@@ -23,11 +23,21 @@ def test_the_cheapest_that_has_the_chips_comes_first():
 
 
 def test_small_jobs_fill_the_cheapest_first():
-    found = fk.rent(RUN, offers(offered_accelerators=[None, 300.0, 512.0]), whole=False)
+    found = fk.rent(RUN, offers(offered_accelerators=[1024.0, 300.0, 512.0]), whole=False)
     assert dict(found.select("provider", "taken").iter_rows()) == {"small": 512.0, "cheap": 300.0, "dear": 212.0}
     alone = fk.rent(RUN, offers().filter(provider="dear"))["offer_cost_usd"].item()
     mixed = (512 * 1.0 + 300 * 2.0 + 212 * 3.0) / (1024 * 3.0)
     assert found["offer_cost_usd"].sum() == pytest.approx(alone * mixed, rel=1e-12)
+
+
+def test_an_offer_that_does_not_say_how_many_it_has_is_last_and_never_enough():
+    found = fk.rent(RUN, offers(offered_accelerators=[4096.0, None, 512.0]))
+    assert found["provider"].to_list() == ["dear", "small", "cheap"]
+    assert found["taken"].to_list() == [1024.0, 0.0, None]
+    assert found["reason"].to_list()[2] == "not said how many accelerators it has"
+    assert found["offer_cost_usd"][2] < found["offer_cost_usd"][0]
+    with pytest.raises(fk.FactorykitError, match="have 0 accelerators together"):
+        fk.rent(RUN, offers(), whole=False)
 
 
 def test_an_offer_that_is_taken_away_pays_for_it():
@@ -50,6 +60,7 @@ def test_an_offers_own_quantity_takes_the_place_of_the_runs():
 def test_prices_of_providers_span_a_factor_of_six():
     """gpurentalprices.com, July and August 2026: H100 SXM on demand from 1.99 to 12.29 USD."""
     listed = fk.rent(RUN)
+    assert listed["taken"].null_count() == listed.height
     assert (listed[PRICE].min(), listed[PRICE].max()) == (1.99, 12.29)
     assert listed.height == listed["provider"].n_unique() > 15
 
@@ -72,7 +83,7 @@ def test_tiers_of_checkpoints_can_stand_for_one():
             lambda: fk.rent(RUN, offers().with_columns(egress_usd_per_byte=pl.lit("free"))),
             "egress_usd_per_byte is String",
         ),
-        (lambda: fk.rent(RUN | {"accelerator": "tpu_v4"}), "no provider of the table"),
+        (lambda: fk.rent(RUN | {"accelerator": "tpu_v3"}), "no provider of the table"),
         (lambda: fk.rent({name: value for name, value in RUN.items() if name != "accelerators"}), "no accelerators"),
         (lambda: fk.rent(RUN, offers(training_s=[1e6, -1.0, 1e6])), "training_s"),
         (lambda: fk.rent(RUN, offers(offered_accelerators=[-1.0, 8.0, 8.0])), "offered_accelerators"),
