@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from factorykit.model.reliability import statistics as reliability
     from factorykit.model.scenario.accelerators import accelerator
     from factorykit.model.scenario.compare import attribute, compare
+    from factorykit.model.scenario.models import architecture
     from factorykit.model.scenario.presets import preset, presets
     from factorykit.model.scenario.scenario import Scenario
     from factorykit.model.uncertainty.distributions import (
@@ -70,6 +71,7 @@ _HOME = {
     "Tier": "model.operations.simulate",
     "Triangular": "model.uncertainty.distributions",
     "Uniform": "model.uncertainty.distributions",
+    "architecture": "model.scenario.models",
     "assumed": "model.engine.assumed",
     "attribute": "model.scenario.compare",
     "accelerator": "model.scenario.accelerators",
@@ -133,6 +135,7 @@ __all__ = [
     "Triangular",
     "Uniform",
     "accelerator",
+    "architecture",
     "assumed",
     "attribute",
     "audit",

@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--verdict", help="agrees, rounding, disagrees, 'unit error', superseded or 'not checkable'")
     audit.add_argument("--claim", metavar="CLAIM", help="one claim, its recipe unfolded")
     search = _json(_verb(verbs, "search", _search, "list layouts of a model over a cluster, best first"))
-    search.add_argument("model", help="a row of the architectures table, or the path of a config.json")
+    search.add_argument("model", help="a known model, such as llama3_70b, or the path of a config.json")
     search.add_argument(
         "cluster", help="accelerators=512,accelerator=h100_sxm; a preset and its chip: meta_24k,accelerator=h100_sxm"
     )

@@ -18,6 +18,7 @@ KINDS: Final = {
     "organisation": ("organisations", "organisation", "name"),
     "cluster": ("clusters", "cluster", "name"),
     "model": ("runs", "run", "model"),
+    "architecture": ("architectures", "architecture", "name"),
 }
 """The table that holds the things of each kind, its column of keys and its column of names."""
 OPTIONAL: Final = (
@@ -38,7 +39,7 @@ def identify(kind: str, name: str) -> str:
     Parameters
     ----------
     kind : str
-        ``"accelerator"``, ``"organisation"``, ``"cluster"`` or ``"model"``.
+        ``"accelerator"``, ``"organisation"``, ``"cluster"``, ``"model"`` (a training run) or ``"architecture"``.
     name : str
         A key, or a name as somebody writes it; the table ``aliases`` holds those that are known.
 

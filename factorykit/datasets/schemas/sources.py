@@ -96,7 +96,7 @@ class Aliases(Sourced):
 
     kind = dy.String(
         primary_key=True,
-        regex="^(accelerator|organisation|cluster|model)$",
+        regex="^(accelerator|organisation|cluster|model|architecture)$",
         description="what sort of thing",
     )
     alias = dy.String(
@@ -106,4 +106,4 @@ class Aliases(Sourced):
         description="name as somebody writes it; one name may stand for things of several sorts",
         metadata={"entity": True},
     )
-    key = key("key of the accelerators, organisations or clusters table; for a model, of the runs table")
+    key = key("key of the accelerators, organisations, clusters or architectures table; for a model, of the runs table")

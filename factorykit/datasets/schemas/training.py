@@ -242,7 +242,8 @@ def _within_bounds() -> pl.Expr:
 class Architectures(Sourced):
     """Architectures.
 
-    A row is the shape of one model as its public configuration file states it.
+    A row is the shape of one model as its public configuration file or its paper states it, zero where it has
+    nothing of the kind; prediction layers are left out.
     """
 
     architecture = key("name of the model in all tables", unique=True, entity=True)
@@ -268,6 +269,18 @@ class Architectures(Sourced):
     shared_experts = measured("shared_experts")
     expert_ffn_size = measured("expert_ffn_size")
     mtp_layers = measured("mtp_layers")
+    gated_attention = measured("gated_attention")
+    index_heads = measured("index_heads")
+    index_head_size = measured("index_head_size")
+    linear_attention_layers = measured("linear_attention_layers")
+    linear_key_heads = measured("linear_key_heads")
+    linear_key_size = measured("linear_key_size")
+    linear_value_heads = measured("linear_value_heads")
+    linear_value_size = measured("linear_value_size")
+    convolution_width = measured("convolution_width")
+    linear_gates = measured("linear_gates")
+    step_rank = measured("step_rank")
+    state_element_flop = measured("state_element_flop")
 
 
 class ConfigDefaults(Sourced):

@@ -33,7 +33,9 @@ def evaluate_frame(
         raise ScenarioError("the frame has no rows; nothing can be evaluated")
     schema = frame.collect_schema()
     chain = resolved(schema, outputs, using, assume=assume)
-    given, inputs = chain.question.given, [name for name in schema if name in chain.leaves]
+    given = chain.question.given
+    ruled = rules.LOOKED_AT.intersection(given) if rules.concern(chain.computed) else frozenset()
+    inputs = [name for name in schema if name in {*chain.leaves, *ruled}]
     for name in inputs:
         if quantity(name).is_text and schema[name] != pl.String:
             raise ScenarioError(f"column {name} is {schema[name]}, not text; cast it to String")

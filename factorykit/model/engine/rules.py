@@ -163,6 +163,10 @@ RULES: Final = (
 )
 
 
+LOOKED_AT: Final = frozenset(name for rule in RULES for name in rule.arguments)
+"""Every quantity that a rule looks at: given, it counts whether or not a formula needs it."""
+
+
 def concern(computed: Collection[str]) -> bool:
     """Return whether a chain that computes these quantities divides a layout."""
     return any(name in computed for name in DIVIDED)

@@ -99,7 +99,7 @@ def family(group: str) -> str:
 
 @cache
 def _architectures() -> Mapping[tuple[float, float, float], Mapping[str, Any]]:
-    rows = datasets.table("architectures").collect().iter_rows(named=True)
+    rows = datasets.table("architectures").reverse().collect().iter_rows(named=True)  # the first of a shape counts
     return {(row["hidden_size"], row["attention_heads"], row["vocabulary_size"]): row for row in rows}
 
 

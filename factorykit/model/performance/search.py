@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit import datasets
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.model.engine import rules
 from factorykit.model.engine.chain import Step, ask
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.read import checked, value
 from factorykit.model.engine.run import columns, fold
-from factorykit.quantities import quantity, vocabulary
+from factorykit.model.scenario.models import architecture
+from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,7 @@ def search(
     Parameters
     ----------
     model
-        Name of a row of the ``architectures`` table, or a mapping of the quantities of an architecture with
+        Name of a model that :func:`factorykit.architecture` knows, or a mapping of the quantities of one with
         ``sequence_length`` (4,096 tokens for a name, unless the cluster says otherwise).
     cluster
         A mapping with ``accelerators``, ``accelerator`` and, if it is not bf16, ``precision``: that of a preset names
@@ -155,7 +155,7 @@ def _scalars(
         raise ScenarioError(
             f"cluster {cluster!r} is no mapping; give {{'accelerators': 512, 'accelerator': 'h100_sxm'}}"
         )
-    shape = _architecture(model) if isinstance(model, str) else dict(model)
+    shape = {"sequence_length": 4096.0, **architecture(model)} if isinstance(model, str) else dict(model)
     values, using = checked({**shape, **cluster, "global_batch_size": global_batch_size})
     values.setdefault("precision", "bf16")
     if "accelerator" not in values and "gemm_ceiling" not in values:
@@ -166,16 +166,6 @@ def _scalars(
         if values.get(name, 1.0) != math.floor(values.get(name, 1.0)):  # type: ignore[arg-type]
             raise ScenarioError(f"{name} = {values[name]!r} is not whole")
     return values, using
-
-
-def _architecture(name: str) -> dict[str, Any]:
-    rows = datasets.table("architectures").collect()
-    found = rows.filter(architecture=name)
-    if found.is_empty():
-        raise UnknownName(unknown("architecture", name, rows["architecture"]))
-    row = found.row(0, named=True)
-    shape = {key: value for key, value in row.items() if key in vocabulary() and value is not None}
-    return {"sequence_length": 4096.0, **shape}
 
 
 def _divisors(number: float) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ def test_cost_follows_from_the_step_time():
 @pytest.mark.parametrize(
     ("model", "cluster", "more", "error"),
     [
-        ("gpt3", A100, {}, UnknownName),
+        ("gpt9", A100, {}, UnknownName),
         ("gpt3_175b", "meta_24k", {}, ScenarioError),
         ("gpt3_175b", A100 | {"accelerator": "a1000"}, {}, UnknownName),
         ("mixtral_8x7b", A100 | {"experts_per_token": 9}, {}, ScenarioError),
