@@ -21,21 +21,21 @@ def rows() -> Iterator[Row]:
     files = sorted((folder / "sources").glob("*.csv"))
     with tempfile.TemporaryDirectory() as out:
         yield pair(
-            "build and check all tables (target: below 5 s)",
+            "build and check all tables",
             lambda: fk.build(Path(out), sources=folder / "sources"),
             "polars reads the same CSV files",
             lambda: [pl.read_csv(file, infer_schema=False) for file in files],
-            "",
+            at_most_s=5.0,
             runs=3,
         )
     bare = duckdb.connect()
     for name in ("runs", "accelerators"):
         bare.execute(f"create view {name} as from '{folder / name}.parquet'")
     yield pair(
-        "a second query (target: below 50 ms)",
+        "a second query",
         lambda: fk.sql(QUERY),
-        "DuckDB alone",
-        lambda: bare.sql(QUERY).pl(),
-        "",
-        21,
+        "DuckDB alone, to NumPy",
+        lambda: bare.sql(QUERY).fetchnumpy(),
+        at_most_s=0.05,
+        runs=21,
     )

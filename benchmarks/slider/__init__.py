@@ -16,10 +16,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from benchmarks import Row
+from benchmarks import Missing, Row
 from benchmarks.slider.lab import browser, chromium, jupyterlab, run_all, write
 
-MOVES = 22
+MOVES = 60
 MANY = 240
 
 SIGNALS = """import factorykit as fk
@@ -136,8 +136,7 @@ ANEW = """async (moves) => {
 def rows() -> Iterator[Row]:
     """Yield one row a comparison; what no ratio can say is printed below it."""
     if not chromium():
-        print("no Chromium on PATH: the sliders were not measured")
-        return
+        raise Missing("no Chromium on PATH (apt install chromium)")
     with tempfile.TemporaryDirectory() as name, browser() as running:
         folder = Path(name)
         yield from _page(running, folder)
@@ -167,9 +166,9 @@ def _page(running: Any, folder: Path) -> Iterator[Row]:
         page.evaluate(PAGE, MOVES)
         times, anew = page.evaluate(PAGE, MOVES), page.evaluate(ANEW, MOVES)
         page.close()
-    yield Row("page: slider to picture, 600 rows", "draw the chart anew", *_medians(times, anew), "<= 10 ms median")
+    yield Row("page: slider to picture, 600 rows", "draw the chart anew", *_medians(times, anew), at_most_s=0.01)
+    yield Row("page: first chart, from a local server", "", statistics.median(first) / 1e3, None, at_most_s=1.0)
     print(f"    p90 {_p90(times):.1f} ms; script {len(script.encode()) / 1e3:.0f} kB, at most 1,000")
-    print(f"    first chart after {statistics.median(first):.0f} ms from a local server, at most 1,000")
 
 
 def _lab(running: Any, folder: Path) -> Iterator[Row]:
@@ -193,10 +192,12 @@ def _lab(running: Any, folder: Path) -> Iterator[Row]:
         session = page.context.new_cdp_session(page)
         heap = {way: _heap(page, session, n, sent) for n, way in enumerate(WAYS) if way in ("signals", "frame")}
         page.close()
-    for way, target in (("signals", "<= 40 ms median, p90 <= 60"), ("frame", "<= 40 ms median, p90 <= 60")):
+    for way in ("signals", "frame"):
+        what, ours = f"JupyterLab: slider to picture, {way}", found[way]
         for rival in ("JupyterChart", "Output"):
-            ours, theirs = found[way], found[rival]
-            yield Row(f"JupyterLab: slider to picture, {way}", rival, *_medians(ours["times"], theirs["times"]), target)
+            theirs = found[rival]["times"]
+            yield Row(what, rival, *_medians(ours["times"], theirs), at_most_ratio=1.0, at_most_s=0.04)
+        yield Row(f"{what}, p90", "", _p90(ours["times"]) / 1e3, None, at_most_s=0.06)
         before, after = heap[way]
         print(f"    {_said(ours)}; heap {before:.0f} MB, after {MANY} moves {after:.0f} MB")
     for rival in ("JupyterChart", "Output"):
@@ -209,7 +210,10 @@ def _moved(page: Any, n: int, sent: dict[str, int], moves: int) -> dict[str, Any
     cell.scroll_into_view_if_needed()
     handle = cell.locator("input[type=range], .noUi-handle").first
     handle.focus()
-    page.wait_for_timeout(500)
+    before = -1
+    while sent["bytes"] != before:  # frames of what ran before must not be counted
+        before = sent["bytes"]
+        page.wait_for_timeout(2000)
     page.evaluate(WATCH, n)
     sent["bytes"] = 0
     for move in range(moves):
@@ -232,8 +236,8 @@ def _heap(page: Any, session: Any, n: int, sent: dict[str, int]) -> tuple[float,
     return before, used()
 
 
-def _medians(ours: list[float], theirs: list[float]) -> tuple[float, float]:
-    return statistics.median(ours) / 1e3, statistics.median(theirs) / 1e3 if theirs else float("nan")
+def _medians(ours: list[float], theirs: list[float]) -> tuple[float, float | None]:
+    return statistics.median(ours) / 1e3, statistics.median(theirs) / 1e3 if theirs else None
 
 
 def _p90(times: list[float]) -> float:
