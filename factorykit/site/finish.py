@@ -3,102 +3,161 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import cast
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.site.sources import Project
 
-OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\bsrc=[\"'](?:https?:)?//[^>]*>\s*</script>\s*", re.IGNORECASE)
-REQUIRE_SHIM = re.compile(r"<script\b[^>]*>\s*(?:window\.)?define\(['\"]jquery['\"].*?</script>\s*", re.DOTALL)
-FRAME = re.compile(
-    r"<div>\s*<style>.*?</style>\s*(?:<small>(?P<shape>[^<]*)</small>)?"
-    r"<table\b[^>]*\bclass=\"[^\"]*\bdataframe\b[^>]*>(?P<table>.*?)</table>\s*</div>",
-    re.DOTALL,
-)
-PLAIN_TABLE = re.compile(r"<table class=\"[^\"]*\bfk-frame\b[^\"]*\">.*?</table>", re.DOTALL)
-BARE_FRAME = re.compile(r"(?P<shape>)<table\b[^>]*\bclass=\"[^\"]*\bdataframe\b[^>]*>(?P<table>.*?)</table>", re.DOTALL)
-WIDE_TABLE = re.compile(
-    r"(?<!<div class=\"fk-scroll\">)<table class=\"caption-top(?![^\"]*\bfk-frame\b)[^\"]*\">.*?</table>", re.DOTALL
-)
-NAVIGATION = re.compile(r'<a class="nav-link(?: active)?" href="([^"]*)"(?: aria-current="page")?>')
-CAPTION = re.compile(r"(<figcaption[^>]*>\s*)((?:Figure|Table)(?:&nbsp;|\xa0)\d+:)")
-EQUATION = re.compile(
-    r"<span id=\"(eq-[^\"]+)\">(<math\b(?:(?!</math>).)*?)<mspace width=\"2(?:\.0)?em\"\s*(?:/>|></mspace>)"
-    r"<mo[^>]*>\(</mo><mn>(\d+)</mn><mo[^>]*>\)</mo>((?:(?!</math>).)*</math>)</span>",
-    re.DOTALL,
-)
-BIBLIOGRAPHY = '<section class="quarto-appendix-contents" role="doc-bibliography" id="quarto-bibliography">'
+OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+REQUIRE_SHIM = re.compile(r"\s*(?:window\.)?define\(['\"]jquery['\"]")
+CAPTION = re.compile(r"\s*((?:Figure|Table)\xa0\d+:)")
+SIGN = re.compile(r"\((\d+)\)")
+TEX_SIGN = re.compile(r"\s*\\qquad\(\d+\)\s*$")
+SHAPE = re.compile(r"\((\d+), (\d+)\)")
 NUMBER = re.compile(r"[-+]?[\d_,]*\.?\d+(?:e[-+]?\d+)?|nan|inf|-inf|null", re.IGNORECASE)
+FUSE = "  threshold: 0.1,\n"
 
 
 def finish(project: Project, out: Path) -> None:
     """Go over every page of the rendered folder, and put the notebooks beside their pages."""
     notebooks = {page.href: page for page in project.pages if page.is_notebook}
+    formulas: dict[str, list[str]] = {}
     for file in sorted(out.rglob("*.html")):
-        text = before = file.read_text(encoding="utf-8")
-        text = REQUIRE_SHIM.sub("", OUTSIDE_SCRIPT.sub("", text))
-        if 'class="fk-frame"' not in text:
-            text = PLAIN_TABLE.sub(r'<div class="fk-frame"><div class="fk-scroll">\g<0></div></div>', text)
-        text = NAVIGATION.sub(lambda found, here=file: _here(found, here), text)
-        text = _numbered(WIDE_TABLE.sub(r'<div class="fk-scroll">\g<0></div>', text))
-        text = BARE_FRAME.sub(_frame, FRAME.sub(_frame, text))
-        page = notebooks.get(file.relative_to(out).as_posix())
-        if page and 'class="fk-origin"' not in text:
-            shutil.copyfile(project.root / page.source, out / page.source)
-            text = _with_source(text, page.source.name)
-        if text != before:
-            file.write_text(text, encoding="utf-8")
+        href = file.relative_to(out).as_posix()
+        page = LexborHTMLParser(file.read_text(encoding="utf-8"))
+        before = page.html
+        formulas[href] = [math.text() for math in page.css("math")]
+        _keep_to_the_site(page)
+        _mark_the_page(page, file)
+        _number(page)
+        _frames(page)
+        _scroll(page)
+        notebook = notebooks.get(href)
+        if notebook and not page.css_first("p.fk-origin"):
+            shutil.copyfile(project.root / notebook.source, out / notebook.source)
+            _name_the_source(page, notebook.source.name)
+        if page.html != before:
+            file.write_text(str(page.html), encoding="utf-8")
+    _search(out, formulas)
 
 
-def _numbered(text: str) -> str:
-    """Return a page of Quarto with the numbers of figures and equations, and the contents, as the project has them."""
-    text = CAPTION.sub(r'\1<span class="fk-number">\2</span>', text)
-    text = EQUATION.sub(_equation, text)
-    contents = text.find('<nav id="TOC"')
-    if contents >= 0 and BIBLIOGRAPHY in text and 'href="#quarto-bibliography"' not in text:
-        end = text.rindex("</ul>", 0, text.index("</nav>", contents))
-        place = "#quarto-bibliography"
-        entry = f'<li><a href="{place}" class="nav-link" data-scroll-target="{place}">References</a></li>'
-        text = f"{text[:end]}{entry}\n{text[end:]}"
-    return text
+def _made(markup: str) -> LexborNode:
+    return cast("LexborNode", cast("LexborNode", LexborHTMLParser(markup).body).child)
 
 
-def _here(found: re.Match[str], file: Path) -> str:
-    """Return a link of the navigation at the top, marked where it leads to its own page; Quarto marks the first one."""
-    leads = (file.parent / found[1]).resolve() == file.resolve()
-    marks = (" active", ' aria-current="page"') if leads else ("", "")
-    return f'<a class="nav-link{marks[0]}" href="{found[1]}"{marks[1]}>'
+def _keep_to_the_site(page: LexborHTMLParser) -> None:
+    """Take out scripts of other hosts, what only they need, and where on this machine a notebook lies."""
+    for script in page.css("script"):
+        if OUTSIDE.match(script.attributes.get("src") or "") or REQUIRE_SHIM.match(script.text()):
+            script.decompose()
+    for node in page.css("[data-notebook]"):
+        del node.attrs["data-notebook"]
 
 
-def _equation(found: re.Match[str]) -> str:
-    """Return an equation whose number stands at the right, where Quarto sets it as a part of the formula."""
-    rest = re.sub(r"\s*\\qquad\(\d+\)(?=</annotation>)", "", found[4])
-    return f'<span id="{found[1]}" class="fk-equation">{found[2]}{rest}<span class="fk-eqno">({found[3]})</span></span>'
+def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:
+    """Mark the link of the navigation that leads to its own page; Quarto marks the first one."""
+    for link in page.css("a.nav-link[href]:not([data-scroll-target])"):
+        leads = (file.parent / str(link.attributes["href"])).resolve() == file.resolve()
+        link.attrs["class"] = "nav-link active" if leads else "nav-link"
+        if leads:
+            link.attrs["aria-current"] = "page"
+        elif "aria-current" in link.attributes:
+            del link.attrs["aria-current"]
 
 
-def _with_source(text: str, name: str) -> str:
-    link = f'<a href="{name}" download>{name}</a>'
-    note = f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>'
-    place = text.find('<nav class="arrows"')
-    place = place if place >= 0 else text.rfind("</main>")
-    return text[:place] + note + "\n" + text[place:] if place >= 0 else text
+# Numbers of figures and equations, and the contents, of pages by Quarto
 
 
-def _frame(found: re.Match[str]) -> str:
-    """Return a polars frame as a table in the page's own style: numbers to the right, words without quotation marks."""
-    head, _, body = found["table"].partition("</thead>")
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", head, re.DOTALL)
-    names = re.findall(r"<th[^>]*>(.*?)</th>", rows[0], re.DOTALL) if rows else []
-    types = re.findall(r"<td[^>]*>(.*?)</td>", rows[1], re.DOTALL) if len(rows) > 1 else []
-    cells = [
-        re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
-        for row in re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)
-    ]
+def _number(page: LexborHTMLParser) -> None:
+    for caption in page.css("figcaption"):
+        first = next(caption.iter(include_text=True), None)
+        found = CAPTION.match(first.text()) if first is not None and first.is_text_node else None
+        if first is not None and found:
+            first.insert_before(_made(f'<span class="fk-number">{found[1]}</span>'))
+            first.replace_with(first.text()[found.end() :])
+    for equation in page.css('span[id^="eq-"]:not(.fk-equation)'):
+        _equation(equation)
+    contents = page.css_first("nav#TOC ul")
+    place = "#quarto-bibliography"
+    if contents and page.css_first(f"section{place}") and not contents.css_first(f'a[href="{place}"]'):
+        link = f'<a href="{place}" class="nav-link" data-scroll-target="{place}">References</a>'
+        contents.insert_child(_made(f"<li>{link}</li>"))
+
+
+def _equation(equation: LexborNode) -> None:
+    r"""Set the number of an equation at the right, where pandoc sets it as a part of the formula, behind ``\qquad``."""
+    for space in equation.css('mspace[width="2em"], mspace[width="2.0em"]'):
+        group = next(_following(space), None)
+        parts = [group] if group is not None and group.tag == "mrow" else [*islice(_following(space), 3)]
+        sign = SIGN.fullmatch("".join(part.text(strip=True) for part in parts))
+        if not sign:
+            continue
+        for node in (space, *parts):
+            node.decompose()
+        for tex in equation.css("annotation"):
+            shown = TEX_SIGN.sub("", tex.text())
+            for child in [*tex.iter(include_text=True)]:
+                child.decompose()
+            tex.insert_child(shown)
+        equation.attrs["class"] = "fk-equation"
+        equation.insert_child(_made(f'<span class="fk-eqno">({sign[1]})</span>'))
+
+
+def _following(node: LexborNode) -> Iterator[LexborNode]:
+    while node.next is not None:
+        node = node.next
+        if node.is_element_node:
+            yield node
+
+
+# Tables
+
+
+def _scroll(page: LexborHTMLParser) -> None:
+    """Give tables that may be wider than a phone a box that scrolls."""
+    for table in page.css("table.fk-frame"):
+        if not _within(table, "fk-frame"):
+            table.replace_with(_made(f'<div class="fk-frame"><div class="fk-scroll">{table.html}</div></div>'))
+    for table in page.css("table.caption-top:not(.fk-frame)"):
+        if not _within(table, "fk-scroll"):
+            table.replace_with(_made(f'<div class="fk-scroll">{table.html}</div>'))
+
+
+def _within(node: LexborNode, name: str) -> bool:
+    parent = node.parent
+    while parent is not None and not parent.is_document_node:
+        if name in (parent.attributes.get("class") or "").split():
+            return True
+        parent = parent.parent
+    return False
+
+
+def _frames(page: LexborHTMLParser) -> None:
+    """Set polars frames as tables in the page's own style: numbers to the right, words without quotation marks."""
+    for table in page.css("table.dataframe"):
+        box = table.parent
+        note = box.css_first("small") if box is not None else None
+        made = _made(_frame(table, note.text() if note is not None else ""))
+        whole = box is not None and box.tag == "div" and box.css_first("style") is not None
+        (box if box is not None and whole else table).replace_with(made)
+
+
+def _frame(table: LexborNode, shape: str) -> str:
+    head = table.css("thead tr")
+    names = [cell.inner_html or "" for cell in head[0].css("th")] if head else []
+    types = [cell.text() for cell in head[1].css("td")] if len(head) > 1 else []
+    rows = [[cell.inner_html or "" for cell in row.css("td")] for row in table.css("tbody tr")]
     right = [
-        re.match(r"[iuf]\d|decimal", types[place])
+        bool(re.match(r"[iuf]\d|decimal", types[place]))
         if place < len(types)
-        else all(NUMBER.fullmatch(row[place]) for row in cells if place < len(row))
+        else all(NUMBER.fullmatch(row[place]) for row in rows if place < len(row))
         for place in range(len(names))
     ]
 
@@ -106,17 +165,46 @@ def _frame(found: re.Match[str]) -> str:
         classes = ["fk-right"] if place < len(right) and right[place] else []
         if tag == "td" and text == "null":
             text, classes = "–", [*classes, "fk-null"]
-        plain = re.fullmatch(r"&quot;(.*)&quot;", text, re.DOTALL)
+        plain = re.fullmatch(r'"(.*)"', text, re.DOTALL)
         scope = ' scope="col"' if tag == "th" else ""
         named = f' class="{" ".join(classes)}"' if classes else ""
         return f"<{tag}{named}{scope}>{plain[1] if plain and tag == 'td' else text}</{tag}>"
 
     header = "".join(cell("th", place, name) for place, name in enumerate(names))
-    lines = "\n".join(f"<tr>{''.join(cell('td', place, text) for place, text in enumerate(row))}</tr>" for row in cells)
-    shape = re.search(r"\((\d+), (\d+)\)", html.unescape(found["shape"] or ""))
-    shortened = shape and int(shape[1]) > len(cells)
-    note = f"<small>{int(shape[1]):,} rows, {len(cells) - 1} shown</small>" if shape and shortened else ""
+    lines = "\n".join(f"<tr>{''.join(cell('td', place, text) for place, text in enumerate(row))}</tr>" for row in rows)
+    found = SHAPE.search(shape)
+    shortened = found and int(found[1]) > len(rows)
+    note = f"<small>{int(found[1]):,} rows, {len(rows) - 1} shown</small>" if found and shortened else ""
     return (
         f'<div class="fk-frame"><div class="fk-scroll"><table class="fk-table"><thead><tr>{header}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>{note}</div>"
     )
+
+
+def _name_the_source(page: LexborHTMLParser, name: str) -> None:
+    link = f'<a href="{name}" download>{name}</a>'
+    note = _made(f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>')
+    arrows, main = page.css_first("nav.arrows"), page.css_first("main")
+    if arrows:
+        arrows.insert_before(note)
+    elif main:
+        main.insert_child(note)
+
+
+# Search of Quarto
+
+
+def _search(out: Path, formulas: dict[str, list[str]]) -> None:
+    """Let every word of a query count by itself, and leave formulas, twice in the text, out of what is searched."""
+    script, index = out / "site_libs" / "quarto-search" / "quarto-search.js", out / "search.json"
+    if script.is_file():
+        text = script.read_text(encoding="utf-8")
+        if "useExtendedSearch" not in text:
+            script.write_text(text.replace(FUSE, f"{FUSE}  useExtendedSearch: true,\n"), encoding="utf-8")
+    if not index.is_file():
+        return
+    rows = json.loads(index.read_text(encoding="utf-8"))
+    for row in rows:
+        for formula in sorted(formulas.get(row["href"].partition("#")[0], ()), key=len, reverse=True):
+            row["text"] = row["text"].replace(html.escape(formula, quote=False), "")
+    index.write_text(json.dumps(rows, indent=2, ensure_ascii=False), encoding="utf-8")

@@ -220,23 +220,26 @@ def test_a_polars_frame_becomes_a_plain_table(made: Made):
     assert '<td>a&lt;b</td><td class="fk-right">1.5</td>' in page
     assert '<td class="fk-null">–</td>' in page
     assert "<style>" not in page
-    assert '<a href="01-made.ipynb" download>' in page
+    assert '<a href="01-made.ipynb" download="">' in page
     assert (made.root / "_site/notebooks/01-made.ipynb").is_file()
 
 
 # Quarto's pages
 
 
-def test_numbers_tables_and_navigation_of_a_quarto_page_are_set_as_elsewhere(made: Made):
+@pytest.mark.parametrize("grouped", ["{}", "<mrow>{}</mrow>"], ids=["pandoc 3.8", "pandoc 3.6"])
+def test_numbers_tables_and_navigation_of_a_quarto_page_are_set_as_elsewhere(made: Made, grouped: str):
     file = made.root / "_site/report/page.html"
     file.parent.mkdir(parents=True)
-    marks = '<nav id="TOC"><ul><li><a href="#a">A</a></li></ul></nav>' + finish.BIBLIOGRAPHY
+    marks = '<nav id="TOC"><ul><li><a href="#a">A</a><ul><li><a href="#b">B</a></li></ul></li></ul></nav>'
+    marks += '<section class="quarto-appendix-contents" role="doc-bibliography" id="quarto-bibliography"></section>'
     links = '<a class="nav-link active" href="../a.html" aria-current="page">A</a>'
     links += '<a class="nav-link" href="page.html">B</a>'
-    table = '<table class="caption-top table"><tr><td>1</td></tr></table>'
+    table = '<table class="caption-top table"><tbody><tr><td>1</td></tr></tbody></table>'
     sign = '<mo stretchy="false" form="prefix">(</mo><mn>7</mn><mo stretchy="false" form="postfix">)</mo>'
     equation = (
-        f'<span id="eq-a"><math display="block"><semantics><mrow><mi>a</mi><mspace width="2.0em"></mspace>{sign}</mrow>'
+        '<span id="eq-a"><math display="block"><semantics><mrow><mi>a</mi><mspace width="2.0em"></mspace>'
+        f"{grouped.format(sign)}</mrow>"
         r'<annotation encoding="application/x-tex"> a  \qquad(7)</annotation></semantics></math></span>'
     )
     caption = '<figcaption class="x">\nFigure&nbsp;1: What it is.\n</figcaption>'
@@ -251,6 +254,24 @@ def test_numbers_tables_and_navigation_of_a_quarto_page_are_set_as_elsewhere(mad
         assert '</math><span class="fk-eqno">(7)</span></span>' in page
         assert "qquad" not in page
         assert page.count('<span class="fk-number">Figure&nbsp;1:</span> What') == 1
+        assert 'B</a></li></ul></li><li><a href="#quarto-bibliography" class="nav-link"' in page
+
+
+def test_no_page_says_where_on_this_machine_a_notebook_lies(made: Made):
+    made.raw('<div data-notebook="/home/me/project/notebooks/01-made.ipynb" class="cell">Text</div>')
+    finish.finish(load_project(made.root), made.root / "_site")
+    assert '<div class="cell">Text</div>' in (made.root / "_site/report/page.html").read_text()
+
+
+def test_quartos_search_counts_words_and_holds_no_formula(made: Made):
+    made.raw("<p>with <math><mi>a</mi><annotation> a &lt; 1</annotation></math> high.</p>")
+    said = {"href": "report/page.html#x", "text": "with a a &lt; 1 high."}
+    index = made.write("_site/search.json", json.dumps([said]))
+    script = made.write("_site/site_libs/quarto-search/quarto-search.js", "const k = {\n  threshold: 0.1,\n};\n")
+    for _ in range(2):
+        finish.finish(load_project(made.root), made.root / "_site")
+        assert json.loads(index.read_text())[0]["text"] == "with  high."
+        assert script.read_text().count("useExtendedSearch: true") == 1
 
 
 # Serving
