@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.formulas.terms import as_text
 from factorykit.model.engine.agreement import agree
@@ -14,6 +14,9 @@ from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
+
+FILLED: Final = "default of model type"
+"""How the source of a value begins that a configuration file left out."""
 
 
 def assumed(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] | None = None) -> pl.DataFrame:
@@ -31,9 +34,10 @@ def assumed(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] | 
     Returns
     -------
     DataFrame
-        One row per quantity that nobody gave, in the order in which they are needed: ``quantity``, ``value`` (null for
-        a word, and where it differs between rows of a frame), ``word``, ``unit``, ``basis`` (neutral, stated, computed,
-        chosen, or of the chip), ``formula`` where the value follows others, ``source``.
+        One row per quantity that nobody gave, what a configuration file left out before the others, in the order in
+        which they are needed: ``quantity``, ``value`` (null for a word, and where it differs between rows of a frame),
+        ``word``, ``unit``, ``basis`` (neutral, stated, computed, chosen, or of the chip), ``formula`` where the value
+        follows others, ``source``.
 
     Raises
     ------
@@ -54,14 +58,23 @@ def assumed(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] | 
         agree(values, rivals)
         chain = ask(values, named(outputs), rivals, values, assume=True)
         results = compute(chain.steps, values)
+        filled = _filled(inputs, values, chain.leaves)
     else:
         from factorykit.model.engine.frames import resolved
 
         chain = resolved(inputs.collect_schema(), named(outputs), chosen(using), assume=True)
         results = compute([step for step in chain.steps if not step.arguments], {})
+        filled = []
     rows = [_told(step, results) for step in chain.steps if step.origin in (ASSUMED, NEUTRAL)]
     texts = dict.fromkeys(("word", "unit", "basis", "formula", "source"), pl.String)
-    return pl.DataFrame(rows, {"quantity": pl.String, "value": pl.Float64} | texts, orient="row")
+    return pl.DataFrame(filled + rows, {"quantity": pl.String, "value": pl.Float64} | texts, orient="row")
+
+
+def _filled(inputs: Mapping[str, Any], values: Mapping[str, Any], needed: Collection[str]) -> list[tuple[Any, ...]]:
+    """Return what a configuration file left out and its reader filled in, where the question needs it."""
+    sources = getattr(inputs, "sources", {})
+    said = {name: sources[name] for name in values if name in needed and sources.get(name, "").startswith(FILLED)}
+    return [(name, values[name], None, quantity(name).unit, "stated", "", source) for name, source in said.items()]
 
 
 def _told(step: Step, results: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from factorykit import datasets
 from factorykit.errors import FactorykitWarning, ScenarioError
+from factorykit.model.engine.assumed import FILLED
 from factorykit.model.engine.rules import check
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.quantities import quantity
@@ -145,7 +146,8 @@ def read_hf_config(path: str | Path) -> Scenario:
     -------
     Scenario
         Quantities of the vocabulary, ready for :func:`factorykit.evaluate` and :func:`factorykit.search`. Its
-        ``sources`` say ``config.json`` with the field, or ``default of model type … in transformers …``.
+        ``sources`` say ``config.json`` with the field, or ``default of model type … in transformers …``;
+        :func:`factorykit.assumed` lists the latter.
 
     Raises
     ------
@@ -282,7 +284,7 @@ class _Fields:
         assumed = [name for name, stated in self._now.items() if not stated]
         stated = [name for name, stated in self._now.items() if stated]
         self._now = {}
-        default = f"default of model type {self.kind} in {LIBRARY}: {', '.join(assumed)}" if assumed else ""
+        default = f"{FILLED} {self.kind} in {LIBRARY}: {', '.join(assumed)}" if assumed else ""
         return "; ".join(filter(None, (default, f"config.json: {', '.join(stated)}" if stated else "")))
 
     def refuse_strangers(self) -> None:

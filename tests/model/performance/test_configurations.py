@@ -209,6 +209,9 @@ def test_a_missing_activation_is_the_default_of_the_model_type_and_named(tmp_pat
     assert model.sources["layers"] == "config.json: num_hidden_layers"
     assert [name for name, said in model.sources.items() if said.startswith("default")] == ["gated_ffn"]
     assert fk.evaluate(model, "parameters")["parameters"] / 1e9 == pytest.approx(353, abs=0.5)
+    listed = fk.assumed(model, "parameters").row(0, named=True)
+    assert (listed["quantity"], listed["value"], listed["source"]) == ("gated_ffn", 1.0, model.sources["gated_ffn"])
+    assert "gated_ffn" not in fk.assumed(model, "embedding_parameters")["quantity"]
 
 
 @pytest.mark.parametrize("field", ["hidden_act", "tie_word_embeddings", "vocab_size", "intermediate_size"])
