@@ -35,11 +35,11 @@ GRID = {
 
 
 def rows() -> Iterator[Row]:
-    drawn = fk.sample(RUN, DOUBT, 1_000_000, CHAIN).select(list(DOUBT))
+    drawn = fk.sample(RUN, DOUBT, CHAIN, 1_000_000).select(list(DOUBT))
     drawn = drawn.with_columns(pl.lit(value).alias(name) for name, value in RUN.items() if name not in DOUBT)
     yield pair(
         "1 million draws, whole chain",
-        lambda: fk.sample(RUN, DOUBT, 1_000_000, CHAIN),
+        lambda: fk.sample(RUN, DOUBT, CHAIN, 1_000_000),
         "evaluate on the same rows",
         lambda: fk.evaluate(drawn, CHAIN),
         at_most_s=2.0,

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from factorykit.model.uncertainty.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.uncertainty.sweep import sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Cause": "model.operations.simulate",

@@ -22,7 +22,7 @@ def pictures():
     told = {"title": "Question?", "source": "Table"}
     found = fk.sensitivity(RUN, DOUBT, "wall_days", 64)
     yield "tornado", charts.uncertainty.tornado(found, "wall_days", **told)
-    drawn = fk.sample(RUN, DOUBT, 64, "wall_days", grid={"accelerators": [8192.0, 16384.0]})
+    drawn = fk.sample(RUN, DOUBT, "wall_days", 64, grid={"accelerators": [8192.0, 16384.0]})
     yield "exceedance", charts.uncertainty.exceedance(fk.exceedance(drawn, "wall_days"), "wall_days", **told)
     bands = fk.bands(drawn, "wall_days", by="accelerators")
     yield "band", charts.uncertainty.band(bands, "wall_days", "accelerators", **told)

@@ -30,7 +30,7 @@ from factorykit.datasets.schemas.fields import Derived, Sourced, Stated, Table, 
 
 SUBJECTS: Final = (sources, equipment, training, performance, failures, economics, operations, audit)
 """Modules that define tables, in the order in which the tables are listed."""
-VERSION: Final = "0.1.0"
+VERSION: Final = "0.2.0"
 """Version of the data package: raised with every release that changes a value or a column."""
 RELEASED: Final = "2026-11-21"
 """Day of that version."""

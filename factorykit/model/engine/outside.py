@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from factorykit.borders import renamed
 from factorykit.errors import ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model.engine.evaluate import evaluate
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 
 
-def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None = None, assume: bool = False) -> Frame:
+@renamed(frame="inputs")
+def outside(inputs: Frame, outputs: Outputs, *, using: Mapping[str, str] | None = None, assume: bool = False) -> Frame:
     """Say for each row which formulas on the way to the outputs leave their stated range.
 
     Parameters
     ----------
-    frame
-        As for :func:`factorykit.evaluate`.
+    inputs
+        A frame, as for :func:`factorykit.evaluate`.
     outputs
         One name or several.
     using
@@ -51,13 +53,13 @@ def outside(frame: Frame, outputs: Outputs, *, using: Mapping[str, str] | None =
     """
     import polars as pl
 
-    if not isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
-        raise ScenarioError(f"frame is {type(frame).__name__}; give a polars DataFrame or LazyFrame")
-    schema = frame.collect_schema()
+    if not isinstance(inputs, (pl.DataFrame, pl.LazyFrame)):
+        raise ScenarioError(f"inputs are {type(inputs).__name__}; give a polars DataFrame or LazyFrame")
+    schema = inputs.collect_schema()
     steps = resolved(schema, named(outputs) or (), chosen(using), assume=assume).steps
     stated = {step.quantity: found for step in steps if (found := validity(step.quantity))}
     needed = sorted({name for found in stated.values() for name in found.arguments})
-    known = evaluate(frame, needed, using=using, assume=assume) if needed else frame
+    known = evaluate(inputs, needed, using=using, assume=assume) if needed else inputs
     said = [
         pl.when(found.condition(*map(pl.col, found.arguments)).not_()).then(pl.lit(f"{name} is good for {found.words}"))
         for name, found in stated.items()

@@ -8,9 +8,10 @@ from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
+from factorykit.borders import renamed
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked
+from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.rules import judged
 from factorykit.quantities import quantity
 
@@ -59,12 +60,19 @@ class Row:
     reason: str | None = None
 
 
-def check_recipe(plan: Mapping[str, Any], practices: Collection[str] = ()) -> pl.DataFrame:
+@renamed(plan="inputs")
+def check_recipe(
+    inputs: Mapping[str, Any],
+    practices: Collection[str] = (),
+    *,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
+) -> pl.DataFrame:
     """Say which steps of the frontier recipe a planned run meets, misses or breaks.
 
     Parameters
     ----------
-    plan
+    inputs
         Quantities of the run, as in :func:`factorykit.evaluate`: ``accelerators``, the layout (``tensor_parallel``,
         ``pipeline_parallel``, ``context_parallel``, ``data_parallel`` or a batch, ``zero_stage``, ``recompute``,
         ``schedule``), ``mfu``, ``checkpoint_interval_s`` and what the best interval needs. With an architecture, an
@@ -72,6 +80,10 @@ def check_recipe(plan: Mapping[str, Any], practices: Collection[str] = ()) -> pl
         what the plan says of them.
     practices
         Steps without a number that are in place, from ``PRACTICES``.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -92,11 +104,11 @@ def check_recipe(plan: Mapping[str, Any], practices: Collection[str] = ()) -> pl
     """
     import polars as pl
 
-    values, rivals = checked(plan)
+    values, rivals = checked(inputs)
     for name in practices:
         if name not in PRACTICES:
             raise UnknownName(unknown("practice", name, PRACTICES))
-    known = _Known(values, rivals)
+    known = _Known(values, rivals | chosen(using), assume)
     rows = [
         _parallelism(known),
         _memory(known),
@@ -118,12 +130,13 @@ class _Known:
 
     values: Mapping[str, Any]
     rivals: Mapping[str, str]
+    assume: bool
 
     def of(self, *names: str, without: tuple[str, ...] = ()) -> dict[str, float] | None:
         """Return quantities that the plan gives or that follow from it, or None where one does not."""
         given = {name: value for name, value in self.values.items() if name not in without}
         try:
-            return evaluate(given, names, using=dict(self.rivals))
+            return evaluate(given, names, using=self.rivals, assume=self.assume)
         except (MissingQuantity, ScenarioError):
             return None
 

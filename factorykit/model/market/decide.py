@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
+from factorykit.borders import renamed
 from factorykit.errors import MissingQuantity, UnknownName, unknown
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked
+from factorykit.model.engine.read import checked, chosen
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -37,18 +38,30 @@ class Decision:
     budget_share: float
 
 
-def decide(scenario: Mapping[str, Any], conditions: Collection[str] = ()) -> Decision:
+@renamed(scenario="inputs")
+def decide(
+    inputs: Mapping[str, Any],
+    conditions: Collection[str] = (),
+    *,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
+) -> Decision:
     """Ask the published rules whether to build or to rent.
 
     Parameters
     ----------
-    scenario
+    inputs
         Quantities of the run and the cluster. Rules compare ``parameters``, ``accelerators`` and ``budget_usd``, the
         money set aside, whatever the run costs. Where the rent of the run is known too, the answer says whether the
         budget pays it.
     conditions
         Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of several years),
         ``b4`` (data sovereignty), ``c2`` (research phase), ``c3`` (variable need), ``p1`` to ``p4``.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`: the money is known then.
+        Rules are asked of what the inputs say alone, never of a default.
 
     Returns
     -------
@@ -69,7 +82,8 @@ def decide(scenario: Mapping[str, Any], conditions: Collection[str] = ()) -> Dec
     """
     import polars as pl
 
-    values, rivals = checked(scenario)
+    values, rivals = checked(inputs)
+    rivals |= chosen(using)
     table = datasets.table("rules").filter(pl.col("decision").is_in(DECISIONS)).collect()
     worded = table.filter(pl.col("quantity").is_null())["rule"].to_list()
     for name in conditions:
@@ -89,18 +103,18 @@ def decide(scenario: Mapping[str, Any], conditions: Collection[str] = ()) -> Dec
             gaps.setdefault(name, []).append(row["threshold"])
     schema = {"rule": pl.String, "branch": pl.String, "condition": pl.String, "value": pl.Float64, "holds": pl.Boolean}
     rules = pl.DataFrame(rows, schema, orient="row")
-    saving, share = (_value(name, values, rivals) for name in ("build_saving_usd", "budget_share"))
+    saving, share = (_value(name, values, rivals, assume=assume) for name in ("build_saving_usd", "budget_share"))
     answer, because = _judged(rules, gaps, values, rivals)
     if share is not None and share > 1.0:
         because += f"; the budget does not pay the rent, which is {share:.3g} times as high"
     return Decision(answer, because, rules, *(math.nan if number is None else number for number in (saving, share)))
 
 
-def _value(name: str, values: Mapping[str, Any], rivals: Mapping[str, str]) -> float | None:
+def _value(name: str, values: Mapping[str, Any], rivals: Mapping[str, str], *, assume: bool = False) -> float | None:
     if name in values:
         return float(values[name])
     try:
-        return evaluate(values, name, using=rivals)[name]
+        return evaluate(values, name, using=rivals, assume=assume)[name]
     except MissingQuantity:
         return None
 

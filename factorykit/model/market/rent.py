@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
+from factorykit.borders import renamed
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked
+from factorykit.model.engine.read import checked, chosen
 from factorykit.quantities import vocabulary
 
 if TYPE_CHECKING:
@@ -21,12 +22,20 @@ OUTPUTS: Final = ("spot_goodput", "egress_cost_usd", "offer_cost_usd")
 TEXTS: Final = ("provider", "kind")
 
 
-def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: bool = True) -> pl.DataFrame:
+@renamed(run="inputs")
+def rent(
+    inputs: Mapping[str, Any],
+    offers: pl.DataFrame | None = None,
+    *,
+    whole: bool = True,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
+) -> pl.DataFrame:
     """Price a run at every offer, cheapest first.
 
     Parameters
     ----------
-    run
+    inputs
         Quantities of the run: ``accelerators``, what leads to ``training_s``, ``accelerator_mtbf_s``,
         ``checkpoint_write_s``, ``restart_s``, ``downtime_s``, and what leads to ``transfer_bytes`` where an offer has a
         price of egress. ``spot_goodput="spot_tiered_goodput"`` counts with near and far checkpoints.
@@ -40,6 +49,10 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     whole
         A synchronous run needs all accelerators at one provider. If false, the work is many small jobs, and they go to
         the offers with the cheapest progress first, until all accelerators are found.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -67,7 +80,8 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     """
     import polars as pl
 
-    values, rivals = checked(run)
+    values, rivals = checked(inputs)
+    rivals |= chosen(using)
     if "accelerators" not in values:
         raise ScenarioError("the run has no accelerators; give how many it needs")
     wanted = float(values["accelerators"])
@@ -75,7 +89,7 @@ def rent(run: Mapping[str, Any], offers: pl.DataFrame | None = None, *, whole: b
     rows = _completed(offers, wanted)
     given = (pl.lit(value).alias(name) for name, value in values.items() if name not in rows.columns)
     asked = rows.with_columns(*given, pl.col(PRICE).alias("spot_usd_per_accelerator_h"))
-    priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals)
+    priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals, assume=assume)
     placed = _whole(priced, wanted) if whole else _spread(priced, wanted)
     unsaid = pl.col("taken").is_null()
     takes = (pl.col("taken") > 0.0).fill_null(value=False)

@@ -187,7 +187,7 @@ class Plan:
 
 
 def plan(
-    scenario: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     *,
     causes: Sequence[Cause] = (),
     tiers: Sequence[Tier] = (),
@@ -196,18 +196,22 @@ def plan(
     restart_failure_probability: float = 0.0,
     protected_restart: bool = False,
     maintenance: Maintenance | None = None,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> Plan:
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
-    if not isinstance(scenario, Mapping):
-        raise ScenarioError(f"scenario is {type(scenario).__name__}; give a Scenario or a mapping of quantities")
     for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
         if strangers := [one for one in given if not isinstance(one, kind)]:
             raise ScenarioError(f"{name} hold {strangers[0]!r}; each is a fk.{kind.__name__}")
     if maintenance is not None and not isinstance(maintenance, Maintenance):
         raise ScenarioError(f"maintenance = {maintenance!r}; give fk.Maintenance(every_s, duration_s)")
-    values = evaluate(scenario, [name for name in NEEDED if not (tiers and name == "checkpoint_write_s")])
+    if not isinstance(inputs, Mapping):
+        raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
+    needed = [name for name in NEEDED if not (tiers and name == "checkpoint_write_s")]
+    values = evaluate(inputs, needed, using=using, assume=assume)
     try:
-        usd_per_s = evaluate(scenario, "cluster_usd_per_h")["cluster_usd_per_h"] / SECONDS_PER_HOUR
+        price = evaluate(inputs, "cluster_usd_per_h", using=using, assume=assume)
+        usd_per_s = price["cluster_usd_per_h"] / SECONDS_PER_HOUR
     except MissingQuantity:
         usd_per_s = None
     for name, value in values.items():

@@ -21,7 +21,7 @@ from factorykit.borders import renamed, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked
+from factorykit.model.engine.read import checked, chosen
 from factorykit.model.operations.placement import Nodes
 from factorykit.model.supply.defaults import defaults
 from factorykit.quantities import quantity
@@ -89,16 +89,21 @@ class Plant:
             )
 
     @classmethod
-    def of(cls, inputs: Mapping[str, Any], **changes: Any) -> Plant:
+    @renamed(scenario="inputs")
+    def of(
+        cls, inputs: Mapping[str, Any], *, using: Mapping[str, str] | None = None, assume: bool = False, **changes: Any
+    ) -> Plant:
         """Return the plant of a scenario: what it says or lets compute, the rest by default or as given.
 
-        Failures of the job that the scenario tells by accelerator or by cluster are those of its nodes.
+        Failures of the job that the scenario tells by accelerator or by cluster are those of its nodes. ``using`` and
+        ``assume`` are those of :func:`factorykit.evaluate`.
         """
         values, rivals = checked(inputs)
+        rivals |= chosen(using)
         said: dict[str, Any] = {}
         for name in (one.name for one in fields(cls) if one.name not in changes):
             with suppress(MissingQuantity):
-                said[name] = evaluate(values, name, using=rivals)[name]
+                said[name] = evaluate(values, name, using=rivals, assume=assume)[name]
         if "node_failures_per_node_day" not in changes:
             with suppress(MissingQuantity):
                 rate = "node_failures_per_node_day_of_job"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import need, whole
+from factorykit.borders import need, renamed, whole
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.model.operations.run_plan import Cause, Maintenance, Tier, plan
 from factorykit.model.uncertainty.distributions import Distribution
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from factorykit.model.operations.draws import Way
 
 
+@renamed(scenario="inputs")
 def simulate(
-    scenario: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     runs: int = 10_000,
     seed: int = 0,
     *,
@@ -35,14 +36,16 @@ def simulate(
     restart_failure_probability: float = 0.0,
     protected_restart: bool = False,
     maintenance: Maintenance | None = None,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.DataFrame:
     """Simulate whole runs with failures.
 
     Parameters
     ----------
-    scenario
-        Gives or leads to ``training_s``, ``checkpoint_interval_s``, ``checkpoint_write_s``, ``cluster_mtbf_s``,
-        ``restart_s`` and ``downtime_s``; with ``cluster_usd_per_h`` runs have a cost.
+    inputs
+        Quantities that give or lead to ``training_s``, ``checkpoint_interval_s``, ``checkpoint_write_s``,
+        ``cluster_mtbf_s``, ``restart_s`` and ``downtime_s``; with ``cluster_usd_per_h`` runs have a cost.
     runs
         Rows.
     seed
@@ -61,6 +64,10 @@ def simulate(
         Whether no failure can strike a restart.
     maintenance
         Planned stops.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -73,7 +80,7 @@ def simulate(
     Raises
     ------
     MissingQuantity, ScenarioError
-        If the scenario does not lead to what is needed, or a number is out of range.
+        If the inputs do not lead to what is needed, or a number is out of range.
 
     Warns
     -----
@@ -101,7 +108,7 @@ def simulate(
     import polars as pl
 
     planned = plan(
-        scenario,
+        inputs,
         causes=causes,
         tiers=tiers,
         gap_s=gap_s,
@@ -109,13 +116,15 @@ def simulate(
         restart_failure_probability=restart_failure_probability,
         protected_restart=protected_restart,
         maintenance=maintenance,
+        using=using,
+        assume=assume,
     )
     count = whole("runs", runs)
     if count < 1:
         raise ScenarioError("runs = 0; give at least one")
     drawn = _draws().draw(planned, count, whole("seed", seed))
     if drawn.endless:
-        warnings.warn(f"wall_s is infinite{drawn.endless}", FactorykitWarning, stacklevel=2)
+        warnings.warn(f"wall_s is infinite{drawn.endless}", FactorykitWarning, stacklevel=3)
     usd_per_s = pl.lit(planned.usd_per_s, pl.Float64)
     frame = pl.DataFrame({"run": range(1, count + 1)}, {"run": pl.Float64}).with_columns(
         wall_s=drawn.columns["wall_s"],
@@ -135,12 +144,28 @@ def simulate(
     )
 
 
-def timeline(scenario: Mapping[str, Any], seed: int = 0, **conditions: Any) -> pl.DataFrame:
+@renamed(scenario="inputs")
+def timeline(
+    inputs: Mapping[str, Any],
+    seed: int = 0,
+    *,
+    causes: Sequence[Cause] = (),
+    tiers: Sequence[Tier] = (),
+    gap_s: Distribution | None = None,
+    spare_nodes: int | None = None,
+    restart_failure_probability: float = 0.0,
+    protected_restart: bool = False,
+    maintenance: Maintenance | None = None,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
+) -> pl.DataFrame:
     """Simulate one run and tell what it did when.
 
     Parameters
     ----------
-    scenario, seed, **conditions
+    inputs, seed, using, assume
+        As in :func:`simulate`.
+    causes, tiers, gap_s, spare_nodes, restart_failure_probability, protected_restart, maintenance
         As in :func:`simulate`.
 
     Returns
@@ -157,7 +182,18 @@ def timeline(scenario: Mapping[str, Any], seed: int = 0, **conditions: Any) -> p
     """
     import polars as pl
 
-    planned = plan(scenario, **conditions)
+    planned = plan(
+        inputs,
+        causes=causes,
+        tiers=tiers,
+        gap_s=gap_s,
+        spare_nodes=spare_nodes,
+        restart_failure_probability=restart_failure_probability,
+        protected_restart=protected_restart,
+        maintenance=maintenance,
+        using=using,
+        assume=assume,
+    )
     if reason := planned.endless():
         raise ScenarioError(f"the run would not end: {reason}")
     stretches = [row for way in _draws().follow(planned, whole("seed", seed)) for row in _stretches(way)]

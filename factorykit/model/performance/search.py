@@ -11,7 +11,7 @@ from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unkno
 from factorykit.model.engine import rules
 from factorykit.model.engine.chain import Step, ask
 from factorykit.model.engine.evaluate import answered
-from factorykit.model.engine.read import checked, value
+from factorykit.model.engine.read import checked, chosen, value
 from factorykit.model.engine.run import columns, fold
 from factorykit.model.scenario.models import architecture
 from factorykit.quantities import quantity
@@ -57,6 +57,8 @@ def search(
     objective: str = "step_s",
     choices: Mapping[str, Iterable[Any]] | None = None,
     keep_excluded: bool = False,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.LazyFrame:
     """List every layout of a model over a cluster that works and fits, best first.
 
@@ -78,6 +80,10 @@ def search(
         Values to try for parts of a layout instead of the usual ones: ``{"zero_stage": [1], "recompute": ["full"]}``.
     keep_excluded
         Whether to keep the layouts that a rule excludes, after the others, with the rule in ``excluded_by``.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -100,11 +106,11 @@ def search(
     """
     import polars as pl
 
-    fixed, using = _scalars(model, cluster, global_batch_size)
+    fixed, given = _scalars(model, cluster, global_batch_size)
     tried = _tried(fixed, choices or {})
-    rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | using
+    rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
     wanted = tuple(dict.fromkeys((*OUTPUTS, quantity(objective).name)))
-    chain = ask({*fixed, *tried}, wanted, rivals, fixed)
+    chain = ask({*fixed, *tried}, wanted, rivals, fixed, assume=assume)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)
     first, then = _parted(left, {name for rule in rules.RULES for name in rule.arguments})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked
+from factorykit.model.engine.read import checked, chosen
 from factorykit.quantities import quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -22,7 +22,13 @@ MOST_INPUTS = 16
 Values = dict[str, float | str]
 
 
-def compare(scenarios: Mapping[str, Mapping[str, Any]], outputs: str | Iterable[str]) -> pl.DataFrame:
+def compare(
+    scenarios: Mapping[str, Mapping[str, Any]],
+    outputs: str | Iterable[str],
+    *,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
+) -> pl.DataFrame:
     """Put scenarios side by side: the inputs in which they differ, then the outputs.
 
     Parameters
@@ -31,6 +37,10 @@ def compare(scenarios: Mapping[str, Mapping[str, Any]], outputs: str | Iterable[
         Two or more, by name.
     outputs
         Quantities asked for in each.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -56,8 +66,8 @@ def compare(scenarios: Mapping[str, Mapping[str, Any]], outputs: str | Iterable[
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
     if len(scenarios) < 2:
         raise ScenarioError(f"{len(scenarios)} scenario; give two or more, by name")
-    given = {label: _given(scenario, names) for label, scenario in scenarios.items()}
-    results = {label: evaluate(scenario, names) for label, scenario in scenarios.items()}
+    given = {label: _given(scenario, names, using, assume=assume) for label, scenario in scenarios.items()}
+    results = {label: evaluate(scenario, names, using=using, assume=assume) for label, scenario in scenarios.items()}
     present = {name for values in given.values() for name in values}
     inputs = [name for name in vocabulary() if name in present and len({v.get(name) for v in given.values()}) > 1]
     columns: dict[str, Any] = {
@@ -74,7 +84,13 @@ def compare(scenarios: Mapping[str, Mapping[str, Any]], outputs: str | Iterable[
 
 
 def attribute(
-    start: Mapping[str, Any], end: Mapping[str, Any], output: str, order: Sequence[str] | None = None
+    start: Mapping[str, Any],
+    end: Mapping[str, Any],
+    output: str,
+    order: Sequence[str] | None = None,
+    *,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> pl.DataFrame:
     """Share the difference of an output between two scenarios among the inputs that differ.
 
@@ -87,6 +103,10 @@ def attribute(
     order
         Inputs in the order in which they change, each seen after those before it; it names all that differ. By default
         Shapley's rule: the mean over all orders, which depends on none.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -111,18 +131,18 @@ def attribute(
     """
     import polars as pl
 
-    first, last = _given(start, (output,)), _given(end, (output,))
+    first, last = (_given(each, (output,), using, assume=assume) for each in (start, end))
     differing = [name for name in {**first, **last} if first.get(name) != last.get(name)]
     if order is None:
-        effects = _shapley(first, last, differing, output)
+        effects = _shapley(first, last, differing, output, assume=assume)
         order = sorted(differing, key=lambda name: -abs(effects[name]))
     else:
         _check_order(order, differing)
         subsets = [frozenset(order[:i]) for i in range(len(order) + 1)]
-        values = _mixtures(first, last, subsets, output)
+        values = _mixtures(first, last, subsets, output, assume=assume)
         steps = zip(order, subsets, subsets[1:], strict=False)
         effects = {name: values[after] - values[before] for name, before, after in steps}
-    level = float(evaluate(start, output)[output])
+    level = float(evaluate(start, output, using=using, assume=assume)[output])
     rows = []
     for name in order:
         rows.append(
@@ -137,10 +157,13 @@ def _number(value: float | str | None) -> float | None:
     return None if isinstance(value, str) else value
 
 
-def _given(scenario: Mapping[str, Any], outputs: Sequence[str]) -> Values:
+def _given(
+    scenario: Mapping[str, Any], outputs: Sequence[str], using: Mapping[str, str] | None, *, assume: bool
+) -> Values:
     """Return what a scenario gives and the outputs need, rival models by their names."""
     values, rivals = checked(scenario)
-    chain = ask(values, outputs, rivals, values)
+    rivals |= chosen(using)
+    chain = ask(values, outputs, rivals, values, assume=assume)
     used = {*chain.leaves, *outputs}
     kept = {name: value for name, value in values.items() if name in used or isinstance(value, str)}
     return kept | {name: rival for name, rival in rivals.items() if name in chain.computed}
@@ -153,13 +176,13 @@ def _check_order(order: Sequence[str], differing: Sequence[str]) -> None:
         )
 
 
-def _shapley(first: Values, last: Values, names: Sequence[str], output: str) -> dict[str, float]:
+def _shapley(first: Values, last: Values, names: Sequence[str], output: str, *, assume: bool) -> dict[str, float]:
     if len(names) > MOST_INPUTS:
         raise ScenarioError(
             f"{len(names)} inputs differ; Shapley's rule is computed for {MOST_INPUTS} at most, so give an order"
         )
     subsets = [frozenset(chosen) for size in range(len(names) + 1) for chosen in combinations(names, size)]
-    values = _mixtures(first, last, subsets, output)
+    values = _mixtures(first, last, subsets, output, assume=assume)
     effects = {}
     for name in names:
         without = [subset for subset in subsets if name not in subset]
@@ -171,7 +194,7 @@ def _shapley(first: Values, last: Values, names: Sequence[str], output: str) -> 
 
 
 def _mixtures(
-    first: Values, last: Values, subsets: Sequence[frozenset[str]], output: str
+    first: Values, last: Values, subsets: Sequence[frozenset[str]], output: str, *, assume: bool
 ) -> dict[frozenset[str], float]:
     """Return the output of each mixture: ``last`` for the quantities of the subset, ``first`` for the others.
 
@@ -195,7 +218,7 @@ def _mixtures(
         frame = pl.DataFrame([numbers for _, numbers in members])
         fixed = frame.with_columns(pl.lit(word).alias(name) for name, word in words if quantity(name).is_text)
         try:
-            column = evaluate(fixed, output, using=rivals)[output]
+            column = evaluate(fixed, output, using=rivals, assume=assume)[output]
         except (MissingQuantity, ScenarioError) as error:
             changed = ", ".join(sorted(members[0][0])) or "nothing"
             raise ScenarioError(f"with only {changed} changed, {output} cannot be evaluated: {error}") from None

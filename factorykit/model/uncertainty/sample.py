@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from factorykit.borders import need, whole
-from factorykit.errors import ScenarioError
+from factorykit.borders import Called, need, renamed, whole
+from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import Outputs, checked, chosen
 from factorykit.model.uncertainty.distributions import FURTHEST, Distribution, check
@@ -20,11 +22,28 @@ SOBOL_BITS = 30
 """Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
 
 
+def _draws_last(function: Called) -> Called:
+    """Take the number of draws before the outputs, as in 0.1, for one more minor version."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) > 2 and is_number(arguments[2]):
+            said = "sample: outputs come before n, as in sensitivity; the old order goes with 0.3"
+            warnings.warn(said, FactorykitWarning, stacklevel=3)
+            old = dict(zip(("n", "outputs", "seed"), arguments[2:], strict=False))
+            return function(*arguments[:2], **old, **options)
+        return function(*arguments, **options)
+
+    return called  # type: ignore[return-value]
+
+
+@renamed(base="inputs")
+@_draws_last
 def sample(
-    base: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     distributions: Mapping[str, Distribution],
-    n: int = 1024,
     outputs: Outputs = None,
+    n: int = 1024,
     seed: int = 0,
     *,
     method: Literal["sobol", "latin"] = "sobol",
@@ -36,14 +55,14 @@ def sample(
 
     Parameters
     ----------
-    base
+    inputs
         Quantities that are known, as in :func:`factorykit.evaluate`; a distribution takes the place of a value.
     distributions
         What is known about the others, by quantity; see :mod:`factorykit.model.uncertainty.distributions`.
-    n
-        Draws. Sobol points are best at powers of two.
     outputs
         Quantities asked for; by default everything that the inputs allow.
+    n
+        Draws. Sobol points are best at powers of two.
     seed
         The same seed gives the same rows.
     method
@@ -69,7 +88,7 @@ def sample(
     --------
     >>> from factorykit.model.uncertainty.distributions import Uniform
     >>> run = {"active_parameters": 405e9, "tokens": 15.6e12, "cluster_peak_flop_per_s": 16384 * 989e12}
-    >>> days = sample(run, {"mfu": Uniform(0.35, 0.45)}, 256, "training_days")
+    >>> days = sample(run, {"mfu": Uniform(0.35, 0.45)}, "training_days", n=256)
     >>> [round(value) for value in bands(days, "training_days").row(0)[1:]]
     [61, 68, 76]
     """
@@ -83,7 +102,7 @@ def sample(
     axes = axes_of(grid) if grid else {}
     for name, values in axes.items():
         drawn = pl.DataFrame({name: column_of(name, values)}).join(drawn, how="cross", maintain_order="left_right")
-    values, rivals = checked(base, without=distributions | axes)
+    values, rivals = checked(inputs, without=distributions | axes)
     fixed = drawn.with_columns(pl.lit(value).alias(name) for name, value in values.items())
     wider = evaluate(fixed, outputs, using=rivals | chosen(using), assume=assume)
     draw = pl.int_range(pl.len(), dtype=pl.Int64) % n
@@ -191,8 +210,9 @@ def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
             raise ScenarioError(f"the frame has no column {name!r}; there are {', '.join(frame.columns)}")
 
 
+@renamed(base="inputs")
 def sensitivity(
-    base: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     distributions: Mapping[str, Distribution],
     outputs: str | Iterable[str],
     n: int = 4096,
@@ -209,8 +229,8 @@ def sensitivity(
 
     Parameters
     ----------
-    base, distributions, using, assume
-        As in :func:`sample`. The inputs are independent of each other.
+    inputs, distributions, using, assume
+        As in :func:`sample`. The uncertain inputs are independent of each other.
     outputs
         One quantity or several.
     n
@@ -233,14 +253,14 @@ def sensitivity(
     >>> known = {"accelerators": 16384.0, "rental_usd_per_accelerator_h": 2.0}
     >>> doubt = {"active_parameters": LogNormal(100e9, 400e9), "mfu": Uniform(0.3, 0.5)}
     >>> run = known | {"tokens": 15e12, "peak_flop_per_s": 989e12, "goodput": 0.9}
-    >>> sensitivity(run, doubt, "rental_cost_usd", 256)["input"].to_list()
+    >>> sensitivity(run, doubt, "rental_cost_usd", n=256)["input"].to_list()
     ['active_parameters', 'mfu']
     """
     import polars as pl
 
     distributions = check(distributions)
     names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    values, rivals = checked(base, without=distributions)
+    values, rivals = checked(inputs, without=distributions)
     rivals |= chosen(using)
 
     def computed(columns: Mapping[str, Any]) -> Any:

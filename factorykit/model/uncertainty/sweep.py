@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from factorykit.borders import need
+from factorykit.borders import need, renamed
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import Outputs, checked, chosen, value
@@ -21,7 +21,7 @@ ROWS_IN_MEMORY = 50_000_000
 
 @overload
 def sweep(
-    base: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     grid: Mapping[str, Sequence[Any]],
     outputs: Outputs = None,
     out: None = None,
@@ -32,7 +32,7 @@ def sweep(
 ) -> pl.DataFrame: ...
 @overload
 def sweep(
-    base: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     grid: Mapping[str, Sequence[Any]],
     outputs: Outputs,
     out: str | Path,
@@ -41,8 +41,9 @@ def sweep(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.LazyFrame: ...
+@renamed(base="inputs")
 def sweep(
-    base: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     grid: Mapping[str, Sequence[Any]],
     outputs: Outputs = None,
     out: str | Path | None = None,
@@ -55,7 +56,7 @@ def sweep(
 
     Parameters
     ----------
-    base
+    inputs
         Quantities with one value, as in :func:`factorykit.evaluate`; the grid takes the place of a value.
     grid
         Values by quantity, words such as accelerators among them; the last quantity changes fastest.
@@ -92,7 +93,7 @@ def sweep(
     if engine not in ("local", "ray"):
         raise ScenarioError(f"engine = {engine!r} is not known; use 'local' or 'ray'")
     axes = axes_of(grid)
-    values, rivals = checked(base, without=axes)
+    values, rivals = checked(inputs, without=axes)
     rivals |= chosen(using)
     _evaluated(_ends(axes), values, outputs, rivals, assume)
     if engine == "ray":

@@ -71,7 +71,7 @@ def _drawn(inputs: Mapping[str, Any], output: str) -> Any:
     value = float(inputs["accelerators"])
     rest = {name: value for name, value in inputs.items() if name != "accelerators"}
     spread = fk.Uniform(value * (1 - 1e-12), value * (1 + 1e-12))
-    return fk.sample(rest, {"accelerators": spread}, 2, output)[output][0]
+    return fk.sample(rest, {"accelerators": spread}, output, 2)[output][0]
 
 
 def _live(inputs: Mapping[str, Any], output: str) -> Any:

@@ -39,7 +39,7 @@ def test_indices_of_a_product_of_lognormals_meet_their_closed_form():
 
 def test_quantiles_of_a_product_of_lognormals_meet_their_closed_form():
     doubt = {"active_parameters": fk.LogNormal(2e11, 8e11), "tokens": fk.LogNormal(1e13, 2e13)}
-    drawn = fk.sample({}, doubt, 2**14, "training_flop")
+    drawn = fk.sample({}, doubt, "training_flop", 2**14)
     sigma = math.hypot(*(d.sigma for d in doubt.values()))
     middle = 6 * math.sqrt(2e11 * 8e11) * math.sqrt(1e13 * 2e13)
     expected = [middle * math.exp(z * sigma) for z in (-1.6448536, 0.0, 1.6448536)]
@@ -47,19 +47,19 @@ def test_quantiles_of_a_product_of_lognormals_meet_their_closed_form():
 
 
 def test_a_draw_is_a_row_that_evaluate_gives_too():
-    drawn = fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_days")
+    drawn = fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_days", 8)
     for draw, mfu, days in drawn.rows():
         assert days == pytest.approx(fk.evaluate(RUN | {"mfu": mfu}, "training_days")["training_days"]), draw
 
 
 def test_the_seed_decides_the_rows():
     doubt = {"mfu": fk.Uniform(0.3, 0.5)}
-    assert fk.sample(RUN, doubt, 100, "training_s", seed=3).equals(fk.sample(RUN, doubt, 100, "training_s", seed=3))
-    assert not fk.sample(RUN, doubt, 100, "training_s", seed=3).equals(fk.sample(RUN, doubt, 100, "training_s", seed=4))
+    assert fk.sample(RUN, doubt, "training_s", 100, seed=3).equals(fk.sample(RUN, doubt, "training_s", 100, seed=3))
+    assert not fk.sample(RUN, doubt, "training_s", 100, seed=3).equals(fk.sample(RUN, doubt, "training_s", 100, seed=4))
 
 
 def test_a_grid_repeats_the_same_draws_at_every_point():
-    drawn = fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 16, "training_s", grid={"accelerators": [8192, 16384]})
+    drawn = fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 16, grid={"accelerators": [8192, 16384]})
     few, many = drawn.partition_by("accelerators")
     assert few["mfu"].equals(many["mfu"])
     np.testing.assert_allclose(few["training_s"], 2 * many["training_s"])
@@ -78,7 +78,7 @@ def test_a_grid_repeats_the_same_draws_at_every_point():
     ],
 )
 def test_draws_follow_their_quantile_function(method, distribution):
-    drawn = fk.sample({}, {"water_l_per_kwh": distribution}, 4096, "water_l_per_kwh", method=method)
+    drawn = fk.sample({}, {"water_l_per_kwh": distribution}, "water_l_per_kwh", 4096, method=method)
     for share in (0.1, 0.5, 0.9):
         assert drawn["water_l_per_kwh"].quantile(share, "linear") == pytest.approx(distribution.ppf(share), rel=5e-3)
 
@@ -86,7 +86,7 @@ def test_draws_follow_their_quantile_function(method, distribution):
 def test_scipy_distributions_serve_as_well():
     from scipy import stats
 
-    drawn = fk.sample(RUN, {"mfu": stats.beta(20, 30)}, 1024, "mfu")
+    drawn = fk.sample(RUN, {"mfu": stats.beta(20, 30)}, "mfu", 1024)
     assert drawn["mfu"].mean() == pytest.approx(0.4, rel=1e-3)
 
 
@@ -96,7 +96,7 @@ def test_the_lognormal_holds_the_stated_mass():
 
 
 def test_no_draw_reaches_zero_or_one():
-    drawn = fk.sample({}, {"pue": fk.Uniform(1.0, 2.0)}, 2**12, "pue")["pue"]
+    drawn = fk.sample({}, {"pue": fk.Uniform(1.0, 2.0)}, "pue", 2**12)["pue"]
     assert drawn.min() >= 1.0 + FURTHEST
     assert drawn.max() <= 2.0 - FURTHEST
 
@@ -108,7 +108,7 @@ def test_an_output_that_does_not_vary_has_no_indices():
 
 
 def test_exceedance_falls_from_one_to_zero():
-    curve = fk.exceedance(fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 512, "training_days"), "training_days", 50)
+    curve = fk.exceedance(fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_days", 512), "training_days", 50)
     assert curve.height == 50
     assert curve["exceedance"].is_sorted(descending=True)
     assert curve["exceedance"][-1] == 0.0
@@ -126,7 +126,7 @@ def test_exceedance_falls_from_one_to_zero():
 )
 def test_bad_distributions_are_refused(doubt, message):
     with pytest.raises(fk.FactorykitError, match=message):
-        fk.sample(RUN, doubt, 16, "training_s")
+        fk.sample(RUN, doubt, "training_s", 16)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_impossible_distributions_are_refused(make, message):
 @pytest.mark.parametrize("n", [0, 1.5, True])
 def test_a_number_of_draws_is_a_whole_number(n):
     with pytest.raises(fk.FactorykitError, match=r"n = (0; give at least one|.* is no whole number)"):
-        fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, n, "training_s")
+        fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", n)
 
 
 def test_bands_name_a_missing_column():
@@ -165,13 +165,13 @@ def test_bands_name_a_missing_column():
         (lambda rows: fk.bands(rows, "mfu", ["5 %"]), "share = '5 %' is outside"),
         (lambda rows: fk.bands(rows.lazy(), "mfu"), "the sample is LazyFrame"),
         (lambda rows: fk.exceedance(rows, "mfu", 2.5), "points = 2.5 is no whole number"),
-        (lambda _: fk.sample(5, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_s"), "inputs are int"),
-        (lambda _: fk.sample(RUN, [fk.Uniform(0.3, 0.5)], 8, "training_s"), "distributions are list"),
+        (lambda _: fk.sample(5, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8), "inputs are int"),
+        (lambda _: fk.sample(RUN, [fk.Uniform(0.3, 0.5)], "training_s", 8), "distributions are list"),
         (
-            lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_s", grid={"tokens": 1e12}),
+            lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, grid={"tokens": 1e12}),
             "grid: tokens = 1000000000000.0 is no series",
         ),
-        (lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, 8, "training_s", seed=-1), "seed = -1"),
+        (lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, seed=-1), "seed = -1"),
         (lambda _: fk.sensitivity(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, swing=(None, 1.0)), "swing = "),
     ],
 )
@@ -182,4 +182,4 @@ def test_impossible_summaries_of_a_sample_are_refused(call, message):
 
 def test_as_many_draws_as_a_float_says():
     mfu = {"mfu": fk.Uniform(0.3, 0.5)}
-    assert fk.sample(RUN, mfu, 1e2, "training_s").equals(fk.sample(RUN, mfu, np.int64(100), "training_s"))
+    assert fk.sample(RUN, mfu, "training_s", 1e2).equals(fk.sample(RUN, mfu, "training_s", np.int64(100)))

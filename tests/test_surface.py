@@ -1,0 +1,121 @@
+"""The public surface: names, signatures, old names, and what a type checker and an editor see of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import factorykit as fk
+
+RUN = {"accelerators": 64.0, "mfu": 0.4, "tokens": 1e10, "active_parameters": 7e10, "peak_flop_per_s": 989e12}
+FAILING = RUN | {
+    "accelerator_mtbf_s": 1.8e8,
+    "checkpoint_write_s": 60.0,
+    "restart_s": 600.0,
+    "downtime_s": 0.0,
+    "checkpoint_interval_s": 1800.0,
+}
+ON_INPUTS: dict[str, Callable[..., Any]] = {
+    name: getattr(fk, name)
+    for name in (
+        *("evaluate", "explain", "assumed", "outside", "sweep", "sample", "sensitivity"),
+        *("simulate", "timeline", "rent", "decide", "check_recipe"),
+    )
+} | {"Plant.of": fk.Plant.of}
+JUDGED = [*(set(ON_INPUTS) - {"assumed"}), "compare", "attribute", "search"]
+
+
+@pytest.mark.parametrize("verb", ON_INPUTS)
+def test_the_first_argument_of_every_verb_is_inputs(verb: str) -> None:
+    assert next(iter(inspect.signature(ON_INPUTS[verb]).parameters)) == "inputs"
+
+
+@pytest.mark.parametrize("verb", sorted(JUDGED))
+def test_every_verb_takes_rivals_and_defaults_by_keyword(verb: str) -> None:
+    parameters = inspect.signature(ON_INPUTS.get(verb) or getattr(fk, verb)).parameters
+    kinds = [(parameters[name].kind, parameters[name].default) for name in ("using", "assume")]
+    assert kinds == [(inspect.Parameter.KEYWORD_ONLY, None), (inspect.Parameter.KEYWORD_ONLY, False)]
+
+
+@pytest.mark.parametrize("verb", ["sample", "sensitivity"])
+def test_what_draws_has_one_order(verb: str) -> None:
+    names = list(inspect.signature(ON_INPUTS[verb]).parameters)
+    assert names[:5] == ["inputs", "distributions", "outputs", "n", "seed"]
+
+
+def _mfu() -> dict[str, Any]:
+    return {"mfu": fk.Uniform(0.3, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("old", "call"),
+    [
+        ("base", lambda **run: fk.sweep(grid={"mfu": [0.3]}, outputs="training_s", **run)),
+        ("base", lambda **run: fk.sample(distributions=_mfu(), outputs="training_s", n=8, **run)),
+        ("base", lambda **run: fk.sensitivity(distributions=_mfu(), outputs="training_s", n=8, **run)),
+        ("scenario", lambda **run: fk.simulate(runs=10, **run)),
+        ("scenario", lambda **run: fk.timeline(**run)),
+        ("scenario", lambda **run: vars(fk.Plant.of(**run))),
+        ("scenario", lambda **run: fk.decide(**run).answer),
+        ("plan", lambda **run: fk.check_recipe(**run)),
+        ("run", lambda **run: fk.rent(**{key: value | {"transfer_bytes": 1e12} for key, value in run.items()})),
+    ],
+)
+def test_an_old_name_of_the_scenario_works_with_a_warning(old: str, call: Callable[..., Any]) -> None:
+    found = call(inputs=FAILING)
+    with pytest.warns(fk.FactorykitWarning, match=rf"{old} is called inputs; the old name goes with 0\.3"):
+        again = call(**{old: FAILING})
+    assert found.equals(again) if hasattr(found, "equals") else found == again
+
+
+def test_draws_before_outputs_are_understood_with_a_warning() -> None:
+    with pytest.warns(fk.FactorykitWarning, match="sample: outputs come before n"):
+        old = fk.sample(RUN, _mfu(), 8, "training_s", 3)  # type: ignore[arg-type]
+    assert old.equals(fk.sample(RUN, _mfu(), "training_s", n=8, seed=3))
+    with pytest.warns(fk.FactorykitWarning, match="sample: outputs come before n"):
+        old = fk.sample(RUN, _mfu(), 8, outputs="training_s")  # type: ignore[call-overload]
+    assert old.equals(fk.sample(RUN, _mfu(), "training_s", n=8))
+
+
+def test_a_condition_that_timeline_does_not_know_is_answered_by_timeline() -> None:
+    with pytest.raises(TypeError, match=r"^timeline\(\) got an unexpected keyword argument 'cause'"):
+        fk.timeline(FAILING, cause=())  # type: ignore[call-arg]
+
+
+SAID = {"accelerators": 2048.0, "accelerator": "h100_sxm", "parameters": 70e9, "tokens": 15e12}
+
+
+def test_defaults_are_the_same_for_every_verb() -> None:
+    wanted = fk.evaluate(SAID, "training_s", assume=True)["training_s"]
+    assert fk.compare({"a": SAID, "b": SAID}, "training_s", assume=True)["a"].item() == wanted
+    double = SAID | {"tokens": 30e12}
+    assert fk.attribute(SAID, double, "training_s", assume=True)["effect"].sum() == pytest.approx(wanted)
+    drawn = fk.simulate(SAID, runs=4, assume=True)
+    assert (drawn["goodput"] * drawn["wall_s"]).to_list() == pytest.approx([wanted] * 4)
+    assert fk.timeline(SAID, assume=True)["progress_s"].max() >= wanted
+    assert fk.Plant.of(SAID, assume=True).restart_s == fk.evaluate(SAID, "restart_s", assume=True)["restart_s"]
+
+
+def test_defaults_price_a_run_at_every_offer_and_say_what_building_saves() -> None:
+    with pytest.raises(fk.FactorykitError, match="give"):
+        fk.rent(SAID)
+    assert fk.rent(SAID, assume=True)["offer_cost_usd"].is_not_nan().all()
+    told, silent = fk.decide(SAID, assume=True), fk.decide(SAID)
+    saving = fk.evaluate(SAID, "build_saving_usd", assume=True)["build_saving_usd"]
+    assert (told.saving_usd, told.answer) == (saving, silent.answer)
+    assert silent.saving_usd != silent.saving_usd
+
+
+def test_a_rival_counts_for_every_verb() -> None:
+    daly = {"checkpoint_interval_s": "checkpoint_interval_daly_s"}
+    run = {name: value for name, value in FAILING.items() if name not in daly}
+    wanted = fk.evaluate(run, "checkpoint_interval_s", using=daly)["checkpoint_interval_s"]
+    assert wanted != fk.evaluate(run, "checkpoint_interval_s")["checkpoint_interval_s"]
+    assert fk.compare({"a": run, "b": run}, "checkpoint_interval_s", using=daly)["a"].item() == wanted
+    assert fk.Plant.of(run, using=daly).checkpoint_interval_s == wanted
+    assert fk.simulate(run, 50, 1, using=daly).equals(fk.simulate(run | {"checkpoint_interval_s": wanted}, 50, 1))
+    verdict = fk.check_recipe(run | {"accelerators": 512.0}, using=daly).filter(step="pipeline bubble")["verdict"]
+    assert verdict.item() == "not said"
