@@ -21,7 +21,7 @@ from factorykit.charts.control import Control, control
 from factorykit.charts.embed import outputs, summary_lines
 from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
-from factorykit.errors import MissingQuantity, UnknownName, unknown
+from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.formulas.terms import Symbol, as_vega, vega_literal
 from factorykit.model.engine import rules
 from factorykit.model.engine.assumed import who_says
@@ -106,6 +106,10 @@ class Live:
     description: str = ""
     height: int = 300
 
+    def __post_init__(self) -> None:
+        for name in (self.x, *self.outputs, *self.sliders, *self.readouts):
+            quantity(name)
+
     @property
     def shown(self) -> tuple[str, ...]:
         """Quantities whose present value is printed."""
@@ -120,9 +124,12 @@ class Live:
     def parameters(self) -> dict[str, float | str]:
         """Every input of the chart and its value at the start, in the order of the vocabulary."""
         asked = (*self.outputs, *self.shown, *self._asked)
-        needed = {*self.sliders, self.x}
-        for case in (*self.curves, *self.points):
-            needed |= self._inputs_of(case, asked)
+        used = set().union(*(self._inputs_of(case, asked) for case in (*self.curves, *self.points)))
+        if idle := [name for name in self.sliders if name not in used | {self.x}]:
+            raise ScenarioError(
+                f"{self.title}: the slider {idle[0]} moves none of {', '.join(self.outputs)}; leave it away"
+            )
+        needed = {*used, *self.sliders, self.x}
         values = {name: self._found(name, self.base) for name in vocabulary() if name in needed}
         for name, value in values.items():
             if value is None:
@@ -208,11 +215,12 @@ class Live:
         """Return what the first curve shows at the present setting, as a scenario: inputs, words and rival models."""
         case = self.curves[0]
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
-        rivals = {n: r for n, r in self._using(case).items() if n in self._chain(case, names).computed}
+        chain, inputs = self._chain(case, names), self._inputs(case, self.values(changes), names)
+        results = compute(chain.steps, inputs)
+        follow = {step.quantity: results[step.quantity] for step in chain.steps if step.origin == ASSUMED}
+        rivals = {n: r for n, r in self._using(case).items() if n in chain.computed}
         sources = dict(getattr(self.base, "sources", {}))
-        return Scenario.sourced(
-            self.title, self._inputs(case, self.values(changes), names) | rivals, self.assumed | sources
-        )
+        return Scenario.sourced(self.title, follow | inputs | rivals, self.assumed | sources)
 
     def preset(self, label: str) -> dict[str, float | str]:
         """Return all inputs as the preset called ``label`` has them.
@@ -297,7 +305,10 @@ class Live:
             "grid": {"field": self.x, "values": self.grid},
             "config": config(),
             "parameters": self.parameters,
-            "bounds": {name: quantity(name).bounds for name in self.parameters},
+            "bounds": {
+                name: sorted(self._words[name]) if quantity(name).is_text else quantity(name).bounds
+                for name in self.parameters
+            },
             "controls": [control.payload for control in self.controls],
             "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
             "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import ipywidgets
+import polars as pl
 
 from factorykit.charts.embed import outputs
-from factorykit.charts.live import Live
+from factorykit.charts.live import Case, Live
+from factorykit.model.engine.answer import Answer
+from factorykit.model.scenario.scenario import Scenario
 from factorykit.widgets.controls import preset_choice, reset_button, sliders
 from factorykit.widgets.live_chart import LiveChart
 
@@ -51,6 +54,24 @@ class Explorer:
         """Every input as it stands, sliders and fixed ones, in the order of the vocabulary."""
         moved = {name: float(slider.value) for name, slider in self.sliders.items()}
         return {name: {**self._fixed, **moved}[name] for name in self.live.parameters}
+
+    @property
+    def scenario(self) -> Scenario:
+        """What the screen shows, as a scenario: every input, word and rival model of the first curve, with sources."""
+        return self.live.scenario(self.values)
+
+    @property
+    def now(self) -> Answer:
+        """The printed quantities at the present setting: what ``evaluate(explorer.scenario, …)`` says."""
+        return Answer(self.live.now(self.values))
+
+    def at(self, case: Case | None = None, **quantities: Any) -> Answer:
+        """Return the printed quantities as ``case`` has them, or with these inputs changed; nothing moves."""
+        return Answer(self.live.now(self.live.values({**self.values, **quantities}), case))
+
+    def rows(self) -> pl.DataFrame:
+        """Return what the curves show at the present setting, one row per point of the axis."""
+        return self.live.rows(self.values)
 
     def set(self, **quantities: Any) -> Explorer:
         """Move sliders, or change what is held fixed; the chart follows.

@@ -41,12 +41,13 @@ STEPS = {
         "pipeline_parallel": 4.0,
     }
 }
+CHIPS = {**STEPS, "Other chip": STEPS["Dense"] | {"accelerator": "mi300x", "precision": "fp8"}}
 MAKERS: dict[str, Callable[[Any], Live]] = {
     "checkpoint": checkpoint.goodput_by_interval,
     "interval": checkpoint.interval_by_accelerators,
     "run": cost.time_and_cost,
     "cluster": compute.rate_and_power,
-    "step": lambda _: performance.utilization_and_memory(STEPS),
+    "step": lambda _: performance.utilization_and_memory(CHIPS),
 }
 
 

@@ -45,9 +45,9 @@ def close(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-300)
 
 
-def positions(live: Live) -> list[dict[str, float]]:
-    """The start, and every slider at a third and at two thirds of its range."""
-    moved = [{}]
+def positions(live: Live) -> list[dict[str, Any]]:
+    """The start, every preset, and every slider at a third and at two thirds of its range."""
+    moved: list[dict[str, Any]] = [{}, *map(live.preset, live.presets)]
     for made in live.controls:
         for part in (1 / 3, 2 / 3):
             low, high = made.minimum, made.maximum

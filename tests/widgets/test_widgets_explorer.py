@@ -13,6 +13,7 @@ pytest.importorskip("anywidget", reason="the notebook extra is not installed; no
 
 import altair as alt
 
+import factorykit as fk
 from factorykit.charts import checkpoint, compute, cost
 from factorykit.charts.control import control
 from factorykit.errors import FactorykitError, ScenarioError, UnknownName, UnknownQuantity
@@ -146,3 +147,12 @@ def test_importing_factorykit_loads_no_widget() -> None:
     code = "import factorykit, sys; assert not {'altair', 'anywidget', 'ipywidgets', 'vl_convert'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert importlib.import_module("factorykit").widgets.explore is explore
+
+
+def test_an_explorer_says_what_its_screen_shows_whatever_was_moved(explorer: Explorer) -> None:
+    explorer.set(accelerators=1024, accelerator_mtbf_s=5e7)
+    shown = {name: explorer.now[name] for name in explorer.live.shown}
+    assert fk.evaluate(explorer.scenario, list(shown)) == pytest.approx(shown, rel=1e-12)
+    assert explorer.scenario["accelerators"] == 1024.0
+    assert explorer.at(accelerators=2048)["cluster_mtbf_s"] == pytest.approx(explorer.now["cluster_mtbf_s"] / 2)
+    assert explorer.values["accelerators"] == 1024.0

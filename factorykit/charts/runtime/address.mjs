@@ -11,12 +11,12 @@ function parts(hash) {
   return pairs.filter(([key, rest]) => key && rest?.includes("="));
 }
 
-// The values an address holds for a chart, or null where it says nothing of it. What is no number comes as NaN.
+// The values an address holds for a chart, or null where it says nothing of it. What is no number stays a word.
 export function recalled(hash, key) {
   const part = parts(hash).find(([name]) => name === key);
   if (!part) return null;
   const said = [...new URLSearchParams(part[1])].filter(([, text]) => text.trim() !== "");
-  return Object.fromEntries(said.map(([name, text]) => [name, Number(text)]));
+  return Object.fromEntries(said.map(([name, text]) => [name, Number.isNaN(Number(text)) ? text : Number(text)]));
 }
 
 // The address with the values of one chart in place of what it held for it.

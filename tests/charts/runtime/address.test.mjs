@@ -17,8 +17,8 @@ test("an address that says nothing of a chart recalls nothing", () => {
   for (const hash of ["", "#", "#sources", "#other:mfu=1", "#run:", "#%E0%A4%A"]) assert.equal(recalled(hash, "run"), null);
 });
 
-test("what is no number comes as none, and empty values are left away", () => {
-  assert.deepEqual(recalled("#run:mfu=high&tokens=&pue=1.1", "run"), { mfu: Number.NaN, pue: 1.1 });
+test("what is no number stays a word, and empty values are left away", () => {
+  assert.deepEqual(recalled("#run:mfu=high&tokens=&pue=1.1", "run"), { mfu: "high", pue: 1.1 });
 });
 
 test("an address with escaped signs is read", () => {

@@ -29,3 +29,11 @@ test("others are refused one by one, in words", () => {
   ]);
   assert.deepEqual(admitted({ mfu: Number.NaN, accelerators: 8 }, inputs), { taken: { accelerators: 8 }, refused: ["Utilization is no number"] });
 });
+
+test("an input of words takes those it knows", () => {
+  const inputs = { accelerator: { label: "Accelerator", bounds: ["b200", "h100_sxm"] } };
+  assert.deepEqual(admitted({ accelerator: "b200" }, inputs), { taken: { accelerator: "b200" }, refused: [] });
+  const { taken, refused } = admitted({ accelerator: "<svg>" }, inputs);
+  assert.deepEqual(taken, {});
+  assert.match(refused[0], /Accelerator is one of b200, h100_sxm/);
+});

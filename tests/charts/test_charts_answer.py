@@ -1,0 +1,58 @@
+"""Live charts answer as the engine does: for every ready-made chart, preset and chip the same number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("altair", reason="the notebook extra is not installed; no chart was drawn")
+
+from made_charts import STEPS
+
+import factorykit as fk
+from factorykit.charts import checkpoint, compute, cost, energy, operations, performance, reliability
+from factorykit.charts.live import Live
+
+TOPICS = (checkpoint, compute, cost, energy, operations, reliability)
+READY: dict[str, Callable[[Any], Live]] = {
+    f"{topic.__name__.rpartition('.')[2]}.{name}": make
+    for topic in TOPICS
+    for name, make in vars(topic).items()
+    if callable(make) and getattr(make, "__annotations__", {}).get("return") == "Live" and name != "bring_up"
+}
+RUNS = {name: dict(fk.preset(name)) for name in ("llama_3_1_405b", "deepseek_v3", "meta_24k", "gb200_nvl72")}
+
+
+@pytest.mark.parametrize("name", READY)
+def test_what_a_chart_prints_is_what_its_scenario_evaluates_to(name: str) -> None:
+    for preset in ({}, *({label: run} for label, run in RUNS.items())):
+        live = READY[name](preset)
+        changes = live.preset(next(iter(preset))) if preset else {}
+        shown = {quantity: live.now(changes)[quantity] for quantity in live.shown}
+        assert fk.evaluate(live.scenario(changes), list(shown)) == pytest.approx(shown, rel=1e-9)
+
+
+@pytest.mark.parametrize("chip", ["h100_sxm", "b200", "a100_sxm_80gb", "mi300x", "tpu_v5p"])
+def test_a_preset_of_another_chip_brings_that_chip(chip: str) -> None:
+    run = next(iter(STEPS.values())) | {"accelerator": chip}
+    live = performance.utilization_and_memory(STEPS | {"Other": run})
+    shown = live.now(live.preset("Other"))
+    expected = fk.evaluate(run | {"recompute": "none"}, ("step_s", "predicted_mfu"))
+    assert {name: shown[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_misspelt_slider_is_answered_like_any_name() -> None:
+    with pytest.raises(fk.FactorykitError, match="nearest is 'nodes'"):
+        _ = Live(title="x", base=RUNS["meta_24k"], x="accelerators", outputs=("nodes",), sliders=("nodez",)).payload
+
+
+def test_a_readout_follows_the_model_of_its_curve() -> None:
+    case = fk.charts.Case("layouts", using={"training_s": "training_stepped_s"})
+    base = next(iter(STEPS.values())) | {"tokens": 1e12}
+    live = Live(
+        title="x", base=base, x="accelerators", outputs=("training_days",), sliders=("accelerators",), curves=(case,)
+    )
+    expected = fk.evaluate(base, "training_days", using=case.using)
+    assert live.now()["training_days"] == pytest.approx(expected["training_days"], rel=1e-12)
