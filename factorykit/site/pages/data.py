@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from factorykit.errors import SiteError
-from factorykit.site.pages.markdown import callout, code, dashed, escaped, front, heading, link, linked, table
+from factorykit.site.pages.markdown import (
+    Marked,
+    callout,
+    code,
+    dashed,
+    escaped,
+    front,
+    heading,
+    link,
+    linked,
+    table,
+)
+from factorykit.site.things import PAGES
 
 
 def data_pages(data: Path, downloads: Path) -> dict[str, str]:
@@ -35,6 +47,7 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
     overview = [
         head,
         escaped(package.get("description", "")),
+        _things(package),
         "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them: "
         f"columns, units, keys, sources, licences and hashes.{also if croissant.is_file() else ''} "
         f"Version {escaped(package.get('version', ''))}.",
@@ -57,8 +70,20 @@ def _contents(resources: Sequence[dict[str, Any]]) -> str:
         name, said = each["name"], " ".join(str(each.get("description", "")).split())
         first = re.split(r"(?<=\.) ", said, maxsplit=1)[0].removeprefix("A row is ")
         place = link(each.get("title") or name, f"data-{dashed(each['subject'])}", f"table-{dashed(name)}")
-        rows.append((place, each.get("rows", ""), first))
+        rows.append((place, _browser(str(each.get("rows", "")), name), first))
     return table([("Table", "-" * 26), ("Rows", "-" * 6 + ":"), ("A row is", "-" * 60)], rows) if rows else ""
+
+
+def _things(package: dict[str, Any]) -> str:
+    """Return the sentence that leads to the things with a page each."""
+    titles = {each["name"]: each["title"] for each in package["resources"] if each["name"] in PAGES}
+    links = ", ".join(_browser(title, name) for name, title in titles.items())
+    return f"A page for each row, with its statements, its history and what names it: {links}." if links else ""
+
+
+def _browser(text: str, name: str) -> Marked:
+    """Return text that leads to the rows of a table, on the page that `factorykit.site.things` writes."""
+    return Marked(f"[{escaped(text)}](../tables/{name}.html)")
 
 
 def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
@@ -79,6 +104,7 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
         f"[{kind} ({_size(downloads / f'{name}.{end}')})](downloads/{name}.{end})"
         for kind, end in (("Parquet", "parquet"), ("CSV", "csv"), ("JSON", "json"))
     )
+    links = f"{_browser('Rows to sort and filter', name)} {links}"
     rows = [
         (code(field["name"]), field.get("unit") or "", field.get("type", ""), field.get("description", ""))
         for field in resource.get("schema", {}).get("fields", ())

@@ -99,8 +99,8 @@
     addEventListener("scroll", function () { if (!waiting) { waiting = true; requestAnimationFrame(mark); } }, { passive: true });
   }
 
-  /* Search: every word has to occur; titles and headings weigh more than text. The index is a script, so that
-     it also loads where pages are opened as files. */
+  /* Search: find.js says which places answer a query. The index is a script, so that it also loads where pages are
+     opened as files. */
   var dialog = one("dialog.search"), input = one("input", dialog), list = one("#found"), status = one(".found-count");
   var chosen = -1, loading = null;
   function load() {
@@ -108,29 +108,12 @@
       var script = document.createElement("script");
       script.src = root + "site_libs/search.js";
       script.onload = function () {
-        done(window.siteSearch.map(function (row) {
-          return { href: row[0], page: row[1], head: row[2], text: row[3], low: [row[1], row[2], row[3]].map(function (part) { return part.toLowerCase(); }) };
-        }));
+        done(window.siteSearch);
       };
       script.onerror = fail;
       document.head.appendChild(script);
     });
     return loading;
-  }
-  function score(row, words) {
-    var total = 0;
-    for (var i = 0; i < words.length; i++) {
-      var best = 0;
-      for (var part = 0; part < 3; part++) {
-        var at = row.low[part].indexOf(words[i]);
-        if (at < 0) continue;
-        var start = at === 0 || !/[a-z0-9]/.test(row.low[part][at - 1]);
-        best = Math.max(best, [6, 8, 1][part] * (start ? 2 : 1));
-      }
-      if (!best) return 0;
-      total += best;
-    }
-    return total + (row.head ? 0 : 1);
   }
   function marked(element, text, words) {
     var pattern = new RegExp("(" + words.map(function (word) { return word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"); }).join("|") + ")", "ig");
@@ -142,24 +125,23 @@
     return element;
   }
   function show(rows) {
-    var words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    var words = window.siteFind.words(input.value);
     list.textContent = "";
     chosen = -1;
     input.removeAttribute("aria-activedescendant");
-    var found = words.length ? rows.map(function (row) { return [score(row, words), row]; }).filter(function (pair) { return pair[0]; })
-      .sort(function (a, b) { return b[0] - a[0]; }).slice(0, 20) : [];
+    var found = words.length ? window.siteFind.rank(rows, input.value, 20) : [];
     input.setAttribute("aria-expanded", String(found.length > 0));
     status.textContent = !words.length ? "" : found.length ? found.length + (found.length === 1 ? " place" : " places") : "Nothing found";
     found.forEach(function (pair, place) {
       var row = pair[1], item = document.createElement("li"), link = document.createElement("a");
       item.setAttribute("role", "option");
       item.id = "found-" + place;
-      link.href = root + row.href;
+      link.href = root + row[0];
       link.tabIndex = -1;
       var name = document.createElement("strong"), text = document.createElement("span");
-      marked(name, row.head ? row.page + " › " + row.head : row.page, words);
-      var at = row.low[2].indexOf(words[0]);
-      marked(text, (at > 60 ? "… " : "") + row.text.slice(Math.max(0, at - 60), Math.max(0, at - 60) + 170), words);
+      marked(name, row[2] ? row[1] + " › " + row[2] : row[1], words);
+      var at = row[3].toLowerCase().indexOf(words[0]);
+      marked(text, (at > 60 ? "… " : "") + row[3].slice(Math.max(0, at - 60), Math.max(0, at - 60) + 170), words);
       link.appendChild(name);
       link.appendChild(text);
       item.appendChild(link);

@@ -1,0 +1,138 @@
+/* The rows of one table: filter, sort, choose columns, take away what is shown. Works from files. */
+(function () {
+  "use strict";
+  var table = window.fkTable, fields = table.fields;
+  var one = function (id) { return document.getElementById(id); };
+  var low = table.rows.map(function (row) { return row.join("\u0001").toLowerCase(); });
+  var PAGE = 100;
+  var state = { q: "", sort: -1, down: false, shown: PAGE, hidden: {} };
+  var beside = { source: 1, locator: 1, as_of: 1, note: 1, statement: 1, preferred: 1, address: 1 };
+  fields.forEach(function (field, place) {
+    var filled = table.rows.some(function (row) { return row[place] !== null; });
+    state.hidden[place] = !filled || (place > 11 && !(field.name === "source" || field.name === "as_of"));
+  });
+
+  function read() {
+    new URLSearchParams(location.hash.slice(1) || location.search.slice(1)).forEach(function (value, name) {
+      if (name === "q") state.q = value.toLowerCase();
+      if (name === "sort") {
+        state.down = value[0] === "-";
+        state.sort = fields.findIndex(function (field) { return field.name === value.replace(/^-/, ""); });
+      }
+    });
+    one("q").value = state.q;
+  }
+  function keep() {
+    var said = new URLSearchParams();
+    if (state.q) said.set("q", state.q);
+    if (state.sort >= 0) said.set("sort", (state.down ? "-" : "") + fields[state.sort].name);
+    history.replaceState(null, "", said.toString() ? "#" + said : location.pathname + location.search);
+  }
+  function rows() {
+    var words = state.q.split(/\s+/).filter(Boolean);
+    var found = [];
+    low.forEach(function (text, place) {
+      if (words.every(function (word) { return text.indexOf(word) >= 0; })) found.push(table.rows[place]);
+    });
+    if (state.sort >= 0) {
+      var at = state.sort, sign = state.down ? -1 : 1;
+      found = found.slice().sort(function (a, b) {
+        if (a[at] === null || b[at] === null) return (a[at] === null) - (b[at] === null);
+        return sign * (fields[at].number ? a[at] - b[at] : String(a[at]).localeCompare(String(b[at])));
+      });
+    }
+    return found;
+  }
+  function places() { return fields.map(function (_, place) { return place; }).filter(function (place) { return !state.hidden[place]; }); }
+  function number(value) {
+    var size = Math.abs(value);
+    if (size >= 1e6 || (size > 0 && size < 1e-3)) return Number(value.toPrecision(4)).toExponential().replace("e+", "e");
+    return Number(value.toPrecision(6)).toLocaleString("en");
+  }
+  function cell(row, place) {
+    var field = fields[place], value = row[place], td = document.createElement("td");
+    if (field.number) td.className = "right";
+    if (value === null) return td;
+    var text = field.number ? number(value) : String(value);
+    var href = field.to ? "../things/" + field.to + "/" + value + ".html"
+      : field.name === table.own ? "../things/" + table.table + "/" + value + ".html"
+        : /^https?:\/\/\S+$/.test(text) ? text : "";
+    if (href && !(field.to && /; /.test(text))) {
+      var link = document.createElement("a");
+      link.href = href;
+      link.textContent = text;
+      td.appendChild(link);
+    } else td.textContent = text;
+    return td;
+  }
+  function draw() {
+    var found = rows(), shown = places();
+    var head = document.createElement("tr");
+    shown.forEach(function (place) {
+      var field = fields[place], th = document.createElement("th"), button = document.createElement("button");
+      th.scope = "col";
+      if (field.number) th.className = "right";
+      th.setAttribute("aria-sort", state.sort !== place ? "none" : state.down ? "descending" : "ascending");
+      button.type = "button";
+      button.title = field.about;
+      button.textContent = field.label + (field.unit ? " [" + field.unit + "]" : "") + (state.sort === place ? (state.down ? " ↓" : " ↑") : "");
+      button.addEventListener("click", function () {
+        state.down = state.sort === place ? !state.down : field.number;
+        state.sort = place;
+        keep();
+        draw();
+      });
+      th.appendChild(button);
+      head.appendChild(th);
+    });
+    one("head").replaceChildren(head);
+    var body = document.createDocumentFragment();
+    found.slice(0, state.shown).forEach(function (row) {
+      var tr = document.createElement("tr");
+      shown.forEach(function (place) { tr.appendChild(cell(row, place)); });
+      body.appendChild(tr);
+    });
+    one("body").replaceChildren(body);
+    one("count").textContent = found.length.toLocaleString("en") + (found.length === 1 ? " row" : " rows") + ", " + Math.min(found.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
+    one("more").hidden = found.length <= state.shown;
+  }
+  function save(text, kind, end) {
+    var link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+    link.download = table.table + "." + end;
+    link.click();
+    setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
+  }
+  function headed(place) { return fields[place].name + (fields[place].unit ? " [" + fields[place].unit + "]" : ""); }
+  one("csv").addEventListener("click", function () {
+    var shown = places();
+    var quoted = function (value) { return value === null ? "" : /[",\n]/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value); };
+    var lines = [shown.map(headed).concat("credit").map(quoted).join(",")];
+    rows().forEach(function (row) { lines.push(shown.map(function (place) { return quoted(row[place]); }).concat(quoted(table.credit)).join(",")); });
+    save(lines.join("\n") + "\n", "text/csv", "csv");
+  });
+  one("json").addEventListener("click", function () {
+    var shown = places();
+    var content = { table: table.table, credit: table.credit, address: location.href, fields: shown.map(function (place) { return { name: fields[place].name, unit: fields[place].unit, meaning: fields[place].about }; }) };
+    content.rows = rows().map(function (row) { return Object.fromEntries(shown.map(function (place) { return [fields[place].name, row[place]]; })); });
+    save(JSON.stringify(content, null, 1), "application/json", "json");
+  });
+  fields.forEach(function (field, place) {
+    var box = document.createElement("label"), input = document.createElement("input");
+    input.type = "checkbox";
+    input.checked = !state.hidden[place];
+    input.addEventListener("change", function () { state.hidden[place] = !input.checked; draw(); });
+    box.append(input, " " + field.label + (beside[field.name] ? " (of the row)" : ""));
+    one("columns").appendChild(box);
+  });
+  one("q").addEventListener("input", function () {
+    state.q = one("q").value.toLowerCase();
+    state.shown = PAGE;
+    keep();
+    draw();
+  });
+  one("more").addEventListener("click", function () { state.shown += 5 * PAGE; draw(); });
+  window.addEventListener("hashchange", function () { read(); draw(); });
+  read();
+  draw();
+})();

@@ -1,0 +1,126 @@
+/* Which places of the site answer a query. Rows are [address, page, heading, text, other names]; the page's script and the
+   tests ask the same function. */
+(function (into) {
+  "use strict";
+  var STOP = /^(a|an|and|are|at|by|do|does|for|from|how|in|is|it|many|much|of|on|or|the|to|vs|versus|what|which|with|should|i)$/;
+  var SAME = {
+    gpu: ["accelerator", "chip"], gpus: ["accelerators", "chips"], chips: ["accelerators"], tdp: ["design power"],
+    price: ["cost", "rent"], cost: ["price"], buy: ["build", "own"], own: ["build"], rent: ["rental"], lease: ["rent"],
+    carbon: ["emissions", "co2"], co2: ["carbon"], bibtex: ["cite"], citation: ["cite"], cite: ["citation"],
+    crash: ["failure"], failure: ["failures"], failures: ["failure"], spare: ["spares"], mtbf: ["time between failures"], pue: ["power usage effectiveness"],
+    mfu: ["model flop utilization"], footprint: ["emissions", "carbon", "tco2"], interval: ["often"], goodput: ["progress"], corruption: ["corruption", "sdc"],
+    save: ["checkpoint"], checkpoint: ["save", "checkpoints"], snapshot: ["checkpoint"], datacenter: ["data centre", "site"], center: ["centre"], tokens: ["token"], train: ["training"],
+    xai: ["colossus"], watt: ["power"], watts: ["power"], energy: ["power"], speed: ["rate"], layout: ["parallelism"], utilisation: ["utilization"]
+  };
+  function prepared(rows) {
+    if (rows.prepared) return rows.prepared;
+    var known = new Set();
+    rows.prepared = rows.map(function (row) {
+      var names = (row[4] || "").toLowerCase().split(" | ");
+      var parts = [row[1], row[2], row[3], row[4] || ""].map(function (part) { return part.toLowerCase(); });
+      parts.forEach(function (part) { (part.match(/[a-z0-9][a-z0-9.+-]*/g) || []).forEach(function (word) { known.add(word); }); });
+      return { row: row, parts: parts, exact: [parts[0], parts[1]].concat(names), weight: weight(row) };
+    });
+    rows.known = Array.from(known);
+    return rows.prepared;
+  }
+  function weight(row) {
+    var address = row[0], head = row[2].toLowerCase();
+    if (/^(sources|references|limits|what would change)/.test(head)) return 0.3;
+    if (/audit-/.test(address)) return 0.45;
+    if (/^notebooks\//.test(address)) return row[2] ? 1.15 : 1.5;
+    if (/^things\/(accelerators|clusters|sites|models)\//.test(address)) return 1.25;
+    if (/^things\/(runs|organisations)\//.test(address)) return 1.05;
+    if (/^things\/sources\//.test(address)) return 0.55;
+    if (/^tables\//.test(address)) return 0.8;
+    if (/vocabulary/.test(address)) return 1.15;
+    if (/decisions/.test(address)) return 0.6;
+    if (/^report\/cite/.test(address)) return 1.2;
+    return 1;
+  }
+  /* Letters changed, left out, added or swapped between two words; more than `most` counts as too many. */
+  function apart(a, b, most) {
+    if (Math.abs(a.length - b.length) > most) return most + 1;
+    var before = [], last = [], now, i, j;
+    for (j = 0; j <= b.length; j++) last[j] = j;
+    for (i = 1; i <= a.length; i++) {
+      now = [i];
+      for (j = 1; j <= b.length; j++) {
+        now[j] = Math.min(last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+        if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) now[j] = Math.min(now[j], before[j - 2] + 1);
+      }
+      before = last;
+      last = now;
+    }
+    return last[b.length];
+  }
+  function nearest(word, known) {
+    if (word.length < 4 || /\d/.test(word)) return [];
+    var most = word.length > 7 ? 2 : 1, best = most + 1, found = [];
+    known.forEach(function (other) {
+      if (other[0] !== word[0]) return;
+      var far = apart(word, other, most);
+      if (far < best) { best = far; found = [other]; } else if (far === best && far <= most) found.push(other);
+    });
+    return found.slice(0, 3);
+  }
+  function ways(word, rows) {
+    var all = [[word, 1]];
+    if (word.length > 4 && /s$/.test(word)) all.push([word.slice(0, -1), 0.9]);
+    (SAME[word] || []).forEach(function (other) { all.push([other, 0.7]); });
+    if (!rows.prepared.some(function (one) { return one.parts.some(function (part) { return part.indexOf(word) >= 0; }); }))
+      nearest(word, rows.known).forEach(function (other) { all.push([other, 0.8]); });
+    return all;
+  }
+  function hit(part, word) {
+    var at = part.indexOf(word), best = 0;
+    while (at >= 0) {
+      var starts = at === 0 || !/[a-z0-9]/.test(part[at - 1]), end = part[at + word.length];
+      var ends = end === undefined || !/[a-z0-9]/.test(end);
+      best = Math.max(best, starts && ends ? 2.4 : starts ? 1.6 : 0.6);
+      if (best > 2) break;
+      at = part.indexOf(word, at + 1);
+    }
+    return best;
+  }
+  into.words = function (query) {
+    var said = query.toLowerCase().split(/[\s,;:?!/()"]+/).filter(Boolean);
+    var kept = said.filter(function (word) { return !STOP.test(word); });
+    return kept.length ? kept : said;
+  };
+  into.rank = function (rows, query, most) {
+    var all = prepared(rows), words = into.words(query), whole = words.join(" ");
+    var asked = words.map(function (word) { return ways(word, rows); });
+    var found = [];
+    all.forEach(function (one) {
+      var total = 0, met = 0;
+      asked.forEach(function (several) {
+        var best = 0;
+        several.forEach(function (way) {
+          for (var part = 0; part < 4; part++) {
+            var got = hit(one.parts[part], way[0]);
+            if (got) best = Math.max(best, [7, 8, 1, 6][part] * got * way[1]);
+          }
+        });
+        if (best) met += 1;
+        total += best;
+      });
+      if (!met || (words.length > 1 && met < words.length * 0.5)) return;
+      var same = words.length === 1 ? SAME[whole] || [] : [];
+      if (one.exact.indexOf(whole) >= 0) total += 40;
+      else if (same.some(function (other) { return one.exact.indexOf(other) >= 0; })) total += 30;
+      else if (words.length > 1 && (one.parts[0].indexOf(whole) >= 0 || one.parts[1].indexOf(whole) >= 0)) total += 14;
+      total *= Math.pow(met / words.length, 3) * one.weight;
+      total /= 1 + Math.log(1 + (one.row[2] || one.row[1]).length / 40) / 4;
+      found.push([total, one.row]);
+    });
+    found.sort(function (a, b) { return b[0] - a[0]; });
+    var seen = {}, first = [], rest = [];
+    found.forEach(function (pair) {
+      var page = pair[1][0].split("#")[0];
+      seen[page] = (seen[page] || 0) + 1;
+      (seen[page] > 1 ? rest : first).push(pair);
+    });
+    return first.slice(0, 8).concat(first.slice(8).concat(rest).sort(function (a, b) { return b[0] - a[0]; })).slice(0, most || 20);
+  };
+})(typeof module === "object" ? module.exports : (window.siteFind = {}));

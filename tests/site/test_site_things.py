@@ -1,0 +1,153 @@
+"""Pages of things and tables: one for each row, all text escaped, every value led to its source, easily found."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import factorykit.datasets as data
+from factorykit.datasets import catalogue
+from factorykit.site import things
+
+QUERIES = {
+    "MI300X": r"things/accelerators/mi300x",
+    "H200 TDP": r"things/accelerators/h200_sxm",
+    "B200 power": r"things/accelerators/b200",
+    "build vs rent": r"notebooks/14-build-or-rent",
+    "BibTeX": r"report/cite",
+    "checkpiont": r"notebooks/07-checkpoints|vocabulary.html#checkpoint$",
+    "carbon footprint": r"vocabulary.html#\w*-?carbon|training-carbon|notebooks/12",
+    "how many GPUs to train GPT-4": r"things/models/gpt_4\.",
+    "PUE": r"vocabulary.html#pue",
+    "checkpoint interval": r"vocabulary.html#checkpoint-interval-s|notebooks/07",
+    "goodput": r"vocabulary.html#goodput",
+    "MTBF": r"vocabulary.html#[\w-]*mtbf-s",
+    "Colossus": r"things/clusters/xai_colossus\.",
+    "xAI": r"things/organisations/xai",
+    "MFU": r"vocabulary.html#mfu",
+    "Llama 3 failures": r"notebooks/(06|10)",
+    "DeepSeek V3 cost": r"things/models/deepseek_v3|notebooks/02",
+    "spare nodes": r"vocabulary.html#spare-nodes|notebooks/08",
+    "silent data corruption": r"#sdc-",
+    "electricity price": r"#electricity-usd-per-kwh|table-electricity",
+}
+"""What people asked, and where the answer is."""
+FIND = Path(things.__file__).parent / "theme" / "find.js"
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("things")
+    things.write(catalogue.folder(), out, [("Data", "report/data.html")])
+    return out
+
+
+def text_of(page: Path) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", " ", page.read_text("utf-8")))
+
+
+def test_every_row_of_a_table_of_things_has_a_page(pages):
+    for kind in things.PAGES:
+        key = next(f["name"] for f in catalogue.resources()[kind]["schema"]["fields"] if f.get("entity"))
+        keys = set(data.table(kind).select(key).collect()[key])
+        assert {path.stem for path in (pages / "things" / kind).glob("*.html")} == keys
+
+
+def test_every_table_has_a_browser(pages):
+    assert {path.stem for path in (pages / "tables").glob("*.html")} == set(catalogue.resources())
+
+
+def test_a_value_stands_beside_who_says_it_and_where(pages):
+    said = text_of(pages / "things" / "clusters" / "meta_24k.html")
+    assert "24,600" in said or "24,576" in said
+    assert "The Llama 3 Herd of Models" in said
+    assert "section 3.3.1" in said
+    assert "the operator's own paper" in said
+
+
+def test_every_public_source_leads_to_its_address(pages):
+    for source, url in data.table("sources").select("source", "url").collect().drop_nulls().iter_rows():
+        page = (pages / "things" / "sources" / f"{source}.html").read_text("utf-8")
+        assert f'href="{url}"' in html.unescape(page), source
+
+
+def test_every_link_between_pages_leads_somewhere(pages):
+    for page in (pages / "things").rglob("*.html"):
+        for address in re.findall(r'href="(\.\./(?:\w+/)?[\w.]+\.html)"', page.read_text("utf-8")):
+            assert (page.parent / address).resolve().is_file(), (page, address)
+
+
+def test_pages_lead_both_ways(pages):
+    chip = (pages / "things" / "accelerators" / "h100_sxm.html").read_text("utf-8")
+    assert "../clusters/meta_24k.html" in chip
+    assert "../accelerators/h100_sxm.html" in (pages / "things" / "clusters" / "meta_24k.html").read_text("utf-8")
+
+
+def test_a_run_is_shown_beside_what_the_model_computes(pages):
+    said = text_of(pages / "things" / "runs" / "llama_3_1_405b.html")
+    assert re.search(r"6\.\d+ s\s+6\.72 s", said)
+
+
+def test_no_key_and_no_long_float_is_printed_as_a_value(pages):
+    for page in list((pages / "things" / "clusters").glob("*.html"))[:80]:
+        facts = re.findall(r'<th scope="row"[^>]*>[^<]*</th><td>(.*?)</td>', page.read_text("utf-8"))
+        for fact in facts:
+            shown = re.sub(r"<[^>]+>", "", fact)
+            assert not re.search(r"\d\.\d{7,}", shown), (page, shown)
+
+
+def test_the_query_on_a_page_gives_its_row(pages):
+    page = html.unescape((pages / "things" / "clusters" / "xai_colossus.html").read_text("utf-8"))
+    query = re.search(r'fk\.sql\("(from clusters where [^"]+)"\)', page)[1]
+    assert data.sql(query)["cluster"].to_list() == ["xai_colossus"]
+    said = re.search(r'fk\.sql\("(from statements where [^"]+)"\)', page)[1]
+    assert data.sql(said).height > 30
+
+
+def test_a_page_of_a_thing_is_small(pages):
+    for page in [*(pages / "things").rglob("*.html"), *(pages / "tables").glob("*.html")]:
+        assert len(gzip.compress(page.read_bytes())) < 120_000, page
+
+
+def test_text_of_a_table_is_shown_and_never_read(tmp_path):
+    folder = tmp_path / "data"
+    shutil.copytree(catalogue.folder(), folder)
+    frame = data.table("sources").collect()
+    spoilt = frame.with_columns(title=frame["title"].replace(frame["title"][0], "<script>alert(1)</script>"))
+    spoilt.write_parquet(folder / "sources.parquet")
+    things.write(folder, tmp_path / "out")
+    page = (tmp_path / "out" / "things" / "sources" / f"{frame['source'][0]}.html").read_text("utf-8")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in (tmp_path / "out" / "tables" / "sources.js").read_text("utf-8")
+
+
+def test_numbers_are_for_reading():
+    shown = [things.number({"name": "tdp_w", "unit": unit}, value) for unit, value in (("W", 1.2e6), ("USD", 6.3e10))]
+    assert shown == ["1.2 MW", "63 billion USD"]
+    assert things.number({"name": "year", "unit": "a"}, 2025.0) == "2025"
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_twenty_queries_are_answered_among_the_first_three(site):
+    script = (
+        "global.window={};require(process.argv[1]);const f=require(process.argv[2]);"
+        "const out={};for(const q of JSON.parse(process.argv[3]))"
+        "out[q]=f.rank(window.siteSearch,q,3).map(x=>x[1][0]);console.log(JSON.stringify(out))"
+    )
+    index = site / "site_libs" / "search.js"
+    command = ["node", "-e", script, str(index), str(FIND), json.dumps(list(QUERIES))]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    missed = {
+        query: found[query]
+        for query, wanted in QUERIES.items()
+        if not any(map(re.compile(wanted).search, found[query]))
+    }
+    assert not missed
