@@ -22,7 +22,7 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as out:
         yield pair(
             "build and check all tables",
-            lambda: fk.build(Path(out), sources=folder / "sources"),
+            lambda: fk.datasets.build(Path(out), sources=folder / "sources"),
             "polars reads the same CSV files",
             lambda: [pl.read_csv(file, infer_schema=False) for file in files],
             at_most_s=5.0,

@@ -10,15 +10,17 @@ only; polars, DuckDB, charts and widgets load on use.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from factorykit.borders import need
+from factorykit.errors import FactorykitError, FactorykitWarning
 from factorykit.quantities import quantities, quantity  # now: loaded later, the module would take the name
 
 if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
-    from factorykit.datasets import build, connect, connectors, identify, sources, sql, table, tables
-    from factorykit.errors import FactorykitError, FactorykitWarning
+    from factorykit.datasets import connect, connectors, identify, sources, sql, table, tables
     from factorykit.model.engine.assumed import assumed
     from factorykit.model.engine.evaluate import evaluate
     from factorykit.model.engine.explain import explain
@@ -58,8 +60,6 @@ __version__ = "0.2.0"
 
 _HOME = {
     "Cause": "model.operations.simulate",
-    "FactorykitError": "errors",
-    "FactorykitWarning": "errors",
     "LogNormal": "model.uncertainty.distributions",
     "LogUniform": "model.uncertainty.distributions",
     "Maintenance": "model.operations.simulate",
@@ -77,7 +77,6 @@ _HOME = {
     "accelerator": "model.scenario.accelerators",
     "audit": "model.evidence.audit",
     "bands": "model.uncertainty.sample",
-    "build": "datasets",
     "charts": "",
     "check_recipe": "model.evidence.recipe_check",
     "checkpoint_patterns": "model.reliability.checkpoint_patterns",
@@ -140,7 +139,6 @@ __all__ = [
     "attribute",
     "audit",
     "bands",
-    "build",
     "charts",
     "check_recipe",
     "checkpoint_patterns",
@@ -185,15 +183,25 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'factorykit' has no attribute {name!r}")
-    home = _HOME[name]
-    module = need(f"factorykit.{home or name}")
-    value = getattr(module, name, module) if home else module
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a checker would take any name for known
+
+    def __getattr__(name: str) -> Any:
+        if name == "build":
+            said = "fk.build is the command `factorykit data build`, and fk.datasets.build in Python; it goes with 0.3"
+            warnings.warn(said, FactorykitWarning, stacklevel=2)
+            return need("factorykit.datasets").build
+        if name not in _HOME:
+            raise AttributeError(f"module 'factorykit' has no attribute {name!r}")
+        home = _HOME[name]
+        module = need(f"factorykit.{home or name}")
+        value = getattr(module, name, module) if home else module
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+if "IPython" in sys.modules:
+    need("factorykit.completion").register()

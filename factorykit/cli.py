@@ -180,8 +180,13 @@ def _scenario(options: argparse.Namespace) -> fk.Scenario:
 
 
 def _data_build(options: argparse.Namespace) -> None:
-    report = fk.build(options.out)
+    from factorykit import datasets
+    from factorykit.datasets import naming
+
+    report = datasets.build(options.out)
     changed = report.filter(report["changed"])["table"].to_list()
+    if options.out is None and naming.write():
+        changed.append("names.py")
     print(f"{report.height} tables, {report['rows'].sum()} rows: {', '.join(changed) or 'nothing'} changed")
 
 

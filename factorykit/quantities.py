@@ -17,6 +17,8 @@ from factorykit.errors import ScenarioError, UnknownQuantity, unknown
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import QuantityName
+
 SI_PREFIXES = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SI_UNITS = frozenset({"W", "FLOP", "FLOP/s", "byte", "byte/s"})
 LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
@@ -252,7 +254,7 @@ def neutral() -> Mapping[str, float | str]:
     return MappingProxyType({row.name: row.neutral for row in vocabulary().values() if row.neutral is not None})
 
 
-def quantity(name: str) -> Quantity:
+def quantity(name: QuantityName | str) -> Quantity:
     """Return the quantity called ``name``.
 
     Raises

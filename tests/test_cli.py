@@ -157,7 +157,7 @@ def test_a_missing_extra_is_one_line_and_status_2(capsys, monkeypatch, tmp_path)
     def build(_out):
         raise ModuleNotFoundError("No module named 'dataframely'", name="dataframely")
 
-    monkeypatch.setattr("factorykit.build", build)
+    monkeypatch.setattr("factorykit.datasets.build", build)
     assert main(["data", "build", "--out", str(tmp_path)]) == 2
     assert "factorykit[site]" in capsys.readouterr().err
 

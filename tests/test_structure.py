@@ -16,7 +16,7 @@ from factorykit.formulas import arguments, catalogue, topic
 from factorykit.quantities import vocabulary
 
 PACKAGE = Path(fk.__file__).parent
-GROUND = {"borders", "constants", "quantities", "errors", "typing", "units", "usual"}
+GROUND = {"borders", "constants", "errors", "names", "quantities", "typing", "units", "usual"}
 LADDER = {
     "datasets": GROUND,
     "formulas": GROUND,
@@ -139,3 +139,10 @@ def test_every_topic_and_subject_stands_in_the_sidebar_of_the_site() -> None:
     wanted = [*dict.fromkeys(topics), *(f"data-{subject['name']}" for subject in subjects)]
     assert set(wanted) - set(named) == set(), "name these pages under sidebar in _quarto.yml"
     assert set(named) - set(wanted) == set(), "these pages are no more; take them out of _quarto.yml"
+
+
+def test_the_names_that_editors_complete_are_those_of_the_vocabulary_and_the_tables() -> None:
+    from factorykit.datasets import naming
+
+    written = (PACKAGE / "names.py").read_text(encoding="utf-8")
+    assert written == naming.module(), "run `factorykit data build`"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,3 +123,35 @@ def test_a_rival_counts_for_every_verb() -> None:
     assert fk.simulate(run, 50, 1, using=daly).equals(fk.simulate(run | {"checkpoint_interval_s": wanted}, 50, 1))
     verdict = fk.check_recipe(run | {"accelerators": 512.0}, using=daly).filter(step="pipeline bubble")["verdict"]
     assert verdict.item() == "not said"
+
+
+TYPED = """
+import factorykit as fk
+run = fk.preset(input())
+fk.evaluate(run, [input(), "mfu"])
+fk.Scenario(**dict.fromkeys(run, 1.0)).replace(mfu=None)
+fk.nope
+fk.build
+fk.Scenario(tokns=1.0)
+fk.simulate(run, rusn=3)
+"""
+
+
+def test_a_type_checker_knows_the_names_and_no_others(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(TYPED)
+    settings = {"extraPaths": [str(Path(fk.__file__).parent.parent)], "typeCheckingMode": "standard"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    told = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    errors = [row for row in json.loads(told.stdout)["generalDiagnostics"] if row["severity"] == "error"]
+    assert [row["range"]["start"]["line"] for row in errors] == [5, 6, 7, 8], errors
+
+
+def test_build_is_no_longer_at_the_top_and_warns_for_one_version() -> None:
+    assert "build" not in {*fk.__all__, *dir(fk)}
+    with pytest.warns(fk.FactorykitWarning, match=r"factorykit data build.*goes with 0\.3"):
+        assert fk.build is fk.datasets.build  # type: ignore[attr-defined]

@@ -19,6 +19,8 @@ from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unkn
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import TableName
+
 DESCRIPTOR: Final = "datapackage.json"
 CROISSANT: Final = "croissant.json"
 """The same description in the vocabulary of machine-learning data sets."""
@@ -197,7 +199,7 @@ def warn_of_old(name: str, columns: Iterable[str]) -> None:
     warnings.warn(f"{name}: {said}; the old names go with 0.3", FactorykitWarning, stacklevel=3)
 
 
-def table(name: str, *, as_of: str | None = None) -> pl.LazyFrame:
+def table(name: TableName | str, *, as_of: str | None = None) -> pl.LazyFrame:
     """Return one table, or its ``_preferred`` view, reading only the columns that are asked of it.
 
     Columns are called as they are now; ``accelerators_0_1`` gives those of 0.1, with a warning, until 0.3.

@@ -11,11 +11,13 @@ from factorykit.errors import UnknownName, unknown
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import TableName
+
 CITED: Final = ("citation", "url", "locator", "as_of", "published", "accessed", "licence", "evidence")
 """Columns that tell what a source is and where in it."""
 
 
-def sources(table_name: str, key: str | None = None) -> pl.DataFrame:
+def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame:
     """Return who says what a table says.
 
     A table of things (`clusters`, `sites`, `models`, `runs`, `organisations`) is answered field by field, since each

@@ -19,6 +19,8 @@ from factorykit.quantities import quantity
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import QuantityName
+
 GIVEN: Final = "given"
 
 
@@ -88,7 +90,11 @@ class Explanation(Sequence[ExplainedStep]):
 
 
 def explain(
-    inputs: Mapping[str, Any], output: str, *, using: Mapping[str, str] | None = None, assume: bool = False
+    inputs: Mapping[str, Any],
+    output: QuantityName | str,
+    *,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
 ) -> Explanation:
     """Show how ``output`` follows from ``inputs``.
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factorykit import usual
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.chain import choice
 from factorykit.quantities import Quantity, begins_with_digit, quantity
 
-Outputs = str | Iterable[str] | None
+if TYPE_CHECKING:
+    from factorykit.names import QuantityName
+
+Outputs: TypeAlias = "QuantityName | str | Iterable[QuantityName | str] | None"
 
 
 def value(row: Quantity, given: Any) -> float | str:

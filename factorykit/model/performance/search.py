@@ -19,6 +19,8 @@ from factorykit.quantities import quantity
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import ArchitectureName, QuantityName
+
 TENSOR_WAYS: Final = (1, 2, 4, 8, 16, 32, 64)
 CHOICES: Final[Mapping[str, tuple[Any, ...]]] = {
     "tensor_parallel": TENSOR_WAYS,
@@ -50,11 +52,11 @@ BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_
 
 
 def search(
-    model: str | Mapping[str, Any],
+    model: ArchitectureName | str | Mapping[str, Any],
     cluster: Mapping[str, Any],
     *,
     global_batch_size: float,
-    objective: str = "step_s",
+    objective: QuantityName | str = "step_s",
     choices: Mapping[str, Iterable[Any]] | None = None,
     keep_excluded: bool = False,
     using: Mapping[str, str] | None = None,

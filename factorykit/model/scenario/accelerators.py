@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 from factorykit.datasets import identify
 from factorykit.errors import ScenarioError
@@ -10,8 +10,13 @@ from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.supply.chips import BROUGHT, chips, told
 from factorykit.quantities import quantity
 
+if TYPE_CHECKING:
+    from factorykit.names import AcceleratorName, Quantities
 
-def accelerator(name: str, like: str | None = None, **quantities: Any) -> Scenario:
+
+def accelerator(
+    name: AcceleratorName | str, like: AcceleratorName | str | None = None, **quantities: Unpack[Quantities]
+) -> Scenario:
     """Return an accelerator as part of a scenario.
 
     Parameters

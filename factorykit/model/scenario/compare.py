@@ -16,6 +16,8 @@ from factorykit.quantities import quantity, vocabulary
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import QuantityName
+
 MOST_INPUTS = 16
 """Inputs that Shapley's rule shares a difference among: 2 ** 16 scenarios are evaluated in well under a second."""
 
@@ -24,7 +26,7 @@ Values = dict[str, float | str]
 
 def compare(
     scenarios: Mapping[str, Mapping[str, Any]],
-    outputs: str | Iterable[str],
+    outputs: QuantityName | str | Iterable[QuantityName | str],
     *,
     using: Mapping[str, str] | None = None,
     assume: bool = False,
@@ -86,7 +88,7 @@ def compare(
 def attribute(
     start: Mapping[str, Any],
     end: Mapping[str, Any],
-    output: str,
+    output: QuantityName | str,
     order: Sequence[str] | None = None,
     *,
     using: Mapping[str, str] | None = None,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from factorykit import datasets
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.quantities import vocabulary
 
+if TYPE_CHECKING:
+    from factorykit.names import ArchitectureName
 
-@cache
-def architecture(name: str) -> Scenario:
+
+def architecture(name: ArchitectureName | str) -> Scenario:
     """Return the shape of the model called ``name`` as a part of a scenario that knows its sources.
 
     Parameters
@@ -37,6 +40,11 @@ def architecture(name: str) -> Scenario:
     >>> evaluate(architecture("deepseek_v3"), "parameters")
     {'parameters': 671026404352.0}
     """
+    return _read(name)
+
+
+@cache
+def _read(name: str) -> Scenario:
     row = datasets.table("architectures").filter(architecture=datasets.identify("architecture", name)).collect()
     found = row.row(0, named=True)
     shape = {column: value for column, value in found.items() if column in vocabulary() and value is not None}

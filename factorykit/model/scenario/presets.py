@@ -12,6 +12,8 @@ from factorykit.model.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import PresetName
+
 
 def presets() -> pl.DataFrame:
     """Return the presets, one row each: preset, label, kind (run, cluster or example) and its quantities.
@@ -25,8 +27,7 @@ def presets() -> pl.DataFrame:
     return rows.agg(pl.col("quantity").alias("quantities")).collect()
 
 
-@cache
-def preset(name: str) -> Scenario:
+def preset(name: PresetName | str) -> Scenario:
     """Return the published run or cluster called ``name`` as a scenario that knows its sources.
 
     Raises
@@ -37,6 +38,11 @@ def preset(name: str) -> Scenario:
     >>> preset("llama_3_1_405b").accelerators
     16384.0
     """
+    return _read(name)
+
+
+@cache
+def _read(name: str) -> Scenario:
     import polars as pl
 
     rows = datasets.table("presets").filter(pl.col("preset") == name).collect()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from html import escape
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.read import checked
 from factorykit.quantities import quantity, unknown_quantity, vocabulary
+
+if TYPE_CHECKING:
+    from factorykit.names import Quantities
 
 
 class Scenario(Mapping[str, "float | str"]):
@@ -44,7 +47,7 @@ class Scenario(Mapping[str, "float | str"]):
     sources: Mapping[str, str]
     """Who says so, by quantity; empty for values that were typed in."""
 
-    def __init__(self, **quantities: Any) -> None:
+    def __init__(self, **quantities: Unpack[Quantities]) -> None:
         values, using = checked(quantities)
         agree(values, using)
         self._set(values | using, "", {})
@@ -61,7 +64,7 @@ class Scenario(Mapping[str, "float | str"]):
         scenario._set(scenario, label, sources)
         return scenario
 
-    def replace(self, **quantities: Any) -> Scenario:
+    def replace(self, **quantities: Unpack[Quantities]) -> Scenario:
         """Return a scenario in which these quantities have these values; ``None`` takes a quantity away.
 
         >>> Scenario(mfu=0.4, pue=1.1).replace(pue=None)
@@ -94,6 +97,9 @@ class Scenario(Mapping[str, "float | str"]):
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ScenarioError(f"a scenario does not change; use scenario.replace({name}={value!r})")
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self]

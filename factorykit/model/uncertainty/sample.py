@@ -18,6 +18,8 @@ from factorykit.quantities import is_number
 if TYPE_CHECKING:
     import polars as pl
 
+    from factorykit.names import QuantityName
+
 SOBOL_BITS = 30
 """Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
 
@@ -214,7 +216,7 @@ def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
 def sensitivity(
     inputs: Mapping[str, Any],
     distributions: Mapping[str, Distribution],
-    outputs: str | Iterable[str],
+    outputs: QuantityName | str | Iterable[QuantityName | str],
     n: int = 4096,
     seed: int = 0,
     *,

@@ -156,7 +156,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = claims.read_text(encoding="utf-8")
     assert "claims.c000_006 * claims.c000_007" in text
     claims.write_text(text.replace("claims.c000_006 * claims.c000_007", "claims.c000_006 * claims.c000_999", 1))
-    fk.build()
+    fk.datasets.build()
 
 
 @pytest.mark.usefixtures("broken")

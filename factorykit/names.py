@@ -1,0 +1,1279 @@
+"""Names that editors complete; ``factorykit data build`` writes them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, TypedDict
+
+QuantityName: TypeAlias = Literal[
+    "parameters",
+    "active_parameters",
+    "tokens",
+    "training_flop",
+    "accelerators",
+    "accelerators_per_node",
+    "nodes",
+    "peak_flop_per_s",
+    "mfu",
+    "cluster_peak_flop_per_s",
+    "training_s",
+    "training_days",
+    "goodput",
+    "wall_s",
+    "wall_days",
+    "accelerator_hours",
+    "accelerator_power_w",
+    "node_overhead_power_w",
+    "node_power_w",
+    "it_power_w",
+    "pue",
+    "facility_power_w",
+    "training_energy_kwh",
+    "annual_energy_kwh",
+    "electricity_usd_per_kwh",
+    "electricity_cost_usd",
+    "annual_electricity_cost_usd",
+    "carbon_kg_per_kwh",
+    "training_carbon_kg",
+    "water_l_per_kwh",
+    "training_water_l",
+    "accelerator_mtbf_s",
+    "cluster_mtbf_s",
+    "failures_per_day",
+    "expected_failures",
+    "restart_s",
+    "downtime_s",
+    "checkpoint_bytes_per_parameter",
+    "checkpoint_bytes",
+    "storage_write_bytes_per_s",
+    "checkpoint_write_s",
+    "checkpoint_interval_s",
+    "checkpoint_interval_young_s",
+    "checkpoint_interval_daly_s",
+    "checkpoint_interval_optimal_s",
+    "checkpoint_goodput",
+    "lost_work_s",
+    "failure_cost_usd",
+    "ettr",
+    "node_failures_per_node_day",
+    "rental_usd_per_accelerator_h",
+    "cluster_usd_per_h",
+    "rental_cost_usd",
+    "layers",
+    "dense_layers",
+    "hidden_size",
+    "ffn_size",
+    "gated_ffn",
+    "attention_heads",
+    "kv_heads",
+    "head_size",
+    "vocabulary_size",
+    "tied_embeddings",
+    "sequence_length",
+    "experts",
+    "experts_per_token",
+    "shared_experts",
+    "expert_ffn_size",
+    "model_flop_per_token",
+    "model_flop_per_token_full_attention",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "virtual_stages",
+    "context_parallel",
+    "expert_parallel",
+    "data_parallel",
+    "micro_batch_size",
+    "global_batch_size",
+    "micro_batches",
+    "zero_stage",
+    "sequence_parallel",
+    "recompute",
+    "precision",
+    "schedule",
+    "accelerator",
+    "scale_up_domain",
+    "scale_up_bytes_per_s",
+    "scale_out_bytes_per_s",
+    "memory_weights_bytes",
+    "memory_activations_bytes",
+    "memory_peak_bytes",
+    "fits",
+    "layer_runs",
+    "step_gemm_s",
+    "step_attention_s",
+    "step_elementwise_s",
+    "step_collective_s",
+    "step_launch_s",
+    "step_logits_s",
+    "step_transfer_s",
+    "step_lag_s",
+    "pipeline_bubble",
+    "step_s",
+    "step_low_s",
+    "step_high_s",
+    "model_flop_per_s_per_accelerator",
+    "predicted_mfu",
+    "mtp_layers",
+    "query_rank",
+    "kv_rank",
+    "rope_head_size",
+    "value_head_size",
+    "attention_window",
+    "windowed_layers_share",
+    "attended_tokens",
+    "norm_vectors",
+    "gated_attention",
+    "index_heads",
+    "index_head_size",
+    "linear_attention_layers",
+    "attention_layers",
+    "ffn_layers",
+    "linear_key_heads",
+    "linear_key_size",
+    "linear_value_heads",
+    "linear_value_size",
+    "convolution_width",
+    "linear_gates",
+    "step_rank",
+    "state_element_flop",
+    "linear_attention_parameters",
+    "state_flop_per_token",
+    "index_parameters",
+    "mtp_parameters",
+    "mtp_active_parameters",
+    "moe_layers",
+    "attention_parameters",
+    "ffn_parameters",
+    "shared_parameters",
+    "routed_parameters",
+    "replicated_parameters",
+    "router_parameters",
+    "embedding_parameters",
+    "model_flop_per_token_six_n",
+    "attention_flop_per_token",
+    "linear_flop_per_token",
+    "accelerator_idle_power_w",
+    "accelerator_peak_power_w",
+    "accelerator_load",
+    "accelerator_power_linear_w",
+    "host_power_w",
+    "nics_per_node",
+    "nic_power_w",
+    "fan_power_w",
+    "nics_per_accelerator",
+    "network_planes",
+    "switch_ports",
+    "network_endpoints",
+    "network_tiers",
+    "switches",
+    "switch_links",
+    "switch_power_w",
+    "transceiver_power_w",
+    "network_power_w",
+    "node_overhead_power_built_w",
+    "nodes_per_rack",
+    "rack_power_w",
+    "racks",
+    "cooling_capacity_w",
+    "cooling_fits",
+    "nodes_per_rack_cooled",
+    "facility_power_per_accelerator_w",
+    "embodied_carbon_kg_per_accelerator",
+    "hardware_life_years",
+    "utilization",
+    "training_embodied_carbon_kg",
+    "carbon_free_share",
+    "training_carbon_matched_kg",
+    "training_carbon_total_kg",
+    "grid_water_l_per_kwh",
+    "training_water_grid_l",
+    "training_water_total_l",
+    "reserved_discount",
+    "reserved_usd_per_accelerator_h",
+    "reserved_cost_usd",
+    "spot_discount",
+    "spot_reclaim_mtbf_s",
+    "spot_usd_per_accelerator_h",
+    "spot_mtbf_s",
+    "spot_checkpoint_interval_s",
+    "spot_goodput",
+    "spot_cost_usd",
+    "spot_saving",
+    "spot_interruption_share",
+    "spot_reclaim_groups",
+    "spot_reclaim_mtbf_grouped_s",
+    "spot_near_share",
+    "spot_segments_per_pattern",
+    "spot_tiered_interval_s",
+    "spot_tiered_goodput",
+    "spot_tiered_cost_usd",
+    "spot_tiered_saving",
+    "transfer_bytes",
+    "egress_usd_per_byte",
+    "egress_cost_usd",
+    "offer_fits",
+    "offer_cost_usd",
+    "offered_accelerators",
+    "rental_elsewhere_usd_per_accelerator_h",
+    "move_pays_after_h",
+    "wasted_accelerator_hours",
+    "wasted_cost_usd",
+    "failures_cost_usd",
+    "budget_usd",
+    "budget_share",
+    "rental_usd_per_token",
+    "rental_usd_per_flop",
+    "server_usd",
+    "server_capital_usd",
+    "switch_usd",
+    "link_usd",
+    "network_capital_usd",
+    "network_capital_share",
+    "storage_bytes",
+    "storage_usd_per_byte",
+    "storage_capital_usd",
+    "it_capital_usd",
+    "facility_usd_per_w",
+    "facility_capital_usd",
+    "capital_usd",
+    "discount_rate",
+    "residual_share",
+    "facility_life_years",
+    "capital_recovery_per_year",
+    "facility_capital_recovery_per_year",
+    "it_capital_usd_per_year",
+    "it_capital_straight_usd_per_year",
+    "facility_capital_usd_per_year",
+    "maintenance_share",
+    "maintenance_usd_per_year",
+    "staff",
+    "staff_usd_per_person_year",
+    "staff_usd_per_year",
+    "operating_usd_per_year",
+    "ownership_usd_per_year",
+    "ownership_usd_per_accelerator_h",
+    "ownership_cost_usd",
+    "ownership_usd_per_token",
+    "rental_usd_per_year",
+    "break_even_utilization",
+    "horizon_years",
+    "rental_decline_per_year",
+    "rental_present_usd",
+    "ownership_present_usd",
+    "build_saving_usd",
+    "accelerator_usd",
+    "accelerator_usd_per_flop_per_s",
+    "nominal_usd",
+    "price_level",
+    "price_level_wanted",
+    "real_usd",
+    "cost_halving_years",
+    "years_later",
+    "later_cost_usd",
+    "idle_usd_per_year",
+    "utilization_before",
+    "utilization_gain_usd_per_year",
+    "deadline_s",
+    "required_accelerators",
+    "compute_optimal_tokens",
+    "bytes_per_token",
+    "data_read_bytes_per_s",
+    "storage_read_bytes_per_s",
+    "data_read_share",
+    "checkpoint_stall_limit_s",
+    "storage_write_needed_bytes_per_s",
+    "tokens_per_step",
+    "gradient_bytes_per_parameter",
+    "model_shards",
+    "gradient_exchange_bytes",
+    "scale_out_needed_bytes_per_s",
+    "overhead_multiplier",
+    "training_flop_padded",
+    "corpus_bytes",
+    "failures",
+    "observed_s",
+    "cluster_mtbf_counted_s",
+    "accelerator_mtbf_counted_s",
+    "node_failures_per_node_day_counted",
+    "node_failures_per_node_day_of_job",
+    "cluster_mtbf_node_rate_s",
+    "cluster_mtbf_small_job_s",
+    "cluster_mtbf_superlinear_s",
+    "accelerator_part_mtbf_s",
+    "host_mtbf_s",
+    "network_links",
+    "link_mtbf_s",
+    "cluster_mtbf_series_s",
+    "accelerator_fit",
+    "accelerator_failures_per_year",
+    "accelerator_year_failure_probability",
+    "span_s",
+    "survival_probability",
+    "node_mtbf_s",
+    "node_repair_s",
+    "availability",
+    "unavailability",
+    "all_nodes_up_probability",
+    "nodes_down",
+    "nodes_in_repair",
+    "node_repair_median_s",
+    "node_repair_sigma",
+    "nodes_per_pod",
+    "pod_spread_penalty",
+    "node_repair_lognormal_s",
+    "lifetime_shape",
+    "lifetime_scale_s",
+    "lifetime_mean_s",
+    "lifetime_survival",
+    "first_failure_s",
+    "bring_up_survival",
+    "bring_up_failures",
+    "bring_up_mtbf_s",
+    "checkpoint_interval_daly_first_s",
+    "checkpoint_interval_daly_simple_s",
+    "checkpoint_interval_saxena_s",
+    "checkpoint_interval_rfo_s",
+    "checkpoint_interval_ettr_s",
+    "interval_penalty",
+    "checkpoint_segments",
+    "checkpoint_wall_s",
+    "checkpoint_wall_sd_s",
+    "checkpoint_failures",
+    "lost_work_run_s",
+    "checkpoint_wall_protected_s",
+    "checkpoint_wall_protected_sd_s",
+    "checkpoint_goodput_protected",
+    "checkpoint_waste_first_order",
+    "checkpoint_block_s",
+    "checkpoint_lag_s",
+    "checkpoint_goodput_async",
+    "checkpoint_interval_async_s",
+    "level_share",
+    "level_write_s",
+    "level_interval_s",
+    "level_overhead",
+    "level_one_share",
+    "level_one_write_s",
+    "level_two_write_s",
+    "level_one_restart_s",
+    "level_two_restart_s",
+    "segments_per_pattern",
+    "segments_per_pattern_first_order",
+    "two_level_interval_s",
+    "two_level_pattern_s",
+    "two_level_pattern_exposed_s",
+    "two_level_goodput",
+    "checkpoint_bytes_per_accelerator",
+    "node_storage_bytes_per_s",
+    "filesystem_bytes_per_s",
+    "storage_slowest_bytes_per_s",
+    "checkpoint_read_s",
+    "checkpoint_bytes_per_day",
+    "checkpoints_kept",
+    "checkpoint_kept_bytes",
+    "checkpoint_retention_s",
+    "checkpoints_kept_by_age",
+    "storage_steady_bytes_per_s",
+    "checkpoint_target_s",
+    "storage_needed_bytes_per_s",
+    "replicas",
+    "reconfigure_s",
+    "correlated_share",
+    "cold_restart_s",
+    "elastic_goodput",
+    "redundant_mtbf_s",
+    "redundant_goodput",
+    "sdc_mtbf_s",
+    "sdc_detection_s",
+    "sdc_goodput",
+    "sdc_rework_s",
+    "sdc_checkpoints_needed",
+    "failures_usd_per_day",
+    "interval_usd_per_day",
+    "restart_faster_s",
+    "restart_saving_usd_per_day",
+    "mtbf_factor",
+    "mtbf_saving_usd_per_day",
+    "spare_nodes",
+    "spares_usd_per_day",
+    "collective_bytes",
+    "collective_ranks",
+    "domain_ranks",
+    "link_bytes_per_s",
+    "link_latency_s",
+    "ring_reduce_scatter_s",
+    "ring_all_reduce_s",
+    "tree_all_reduce_s",
+    "all_to_all_s",
+    "in_network_all_reduce_s",
+    "hierarchical_all_reduce_s",
+    "two_tier_ring_s",
+    "scale_up_share",
+    "scale_out_share",
+    "scale_up_latency_s",
+    "scale_out_latency_s",
+    "expert_tensor_parallel",
+    "expert_data_parallel",
+    "stage_layers",
+    "stage_forward_s",
+    "stage_backward_s",
+    "stage_weight_gradient_s",
+    "stage_overlapped_s",
+    "pipeline_idle_s",
+    "pipeline_makespan_s",
+    "micro_batch_tokens",
+    "optimizer_bytes_per_parameter",
+    "stage_moe_layers",
+    "stage_sharded_parameters",
+    "stage_replicated_parameters",
+    "stage_expert_parameters",
+    "dropout",
+    "flash_attention",
+    "recompute_share",
+    "kept_rows_share",
+    "layer_activation_bytes",
+    "layer_score_bytes",
+    "micro_batches_in_flight",
+    "logits_bytes",
+    "memory_workspace_bytes",
+    "context_bytes",
+    "network_buffer_bytes",
+    "fragmentation_share",
+    "memory_reserve_bytes",
+    "accelerator_memory_bytes",
+    "software_year",
+    "peak_16bit_flop_per_s",
+    "gemm_ceiling",
+    "gemm_ceiling_16bit",
+    "memory_bytes_per_s",
+    "chip_year",
+    "design_j_per_flop",
+    "exponentials_per_s",
+    "power_limit_share",
+    "tuned",
+    "gemm_share_16bit",
+    "gemm_share_8bit",
+    "gemm_share_block",
+    "gemm_traffic_factor",
+    "elementwise_factor",
+    "memory_rate_share",
+    "attention_share",
+    "score_bytes",
+    "maturity_years",
+    "young_gemm_share",
+    "young_attention_share",
+    "tuning_gain",
+    "power_exponent",
+    "full_power_j_per_flop",
+    "software_gain_per_year",
+    "layer_launch_s",
+    "collective_launch_s",
+    "layer_fixed_s",
+    "layer_update_s",
+    "step_fixed_s",
+    "straggler_share",
+    "tensor_exposed_early",
+    "tensor_exposed_late",
+    "expert_exposed_share",
+    "context_exposed_share",
+    "gradient_overlap_share",
+    "gather_contention_share",
+    "maturity",
+    "gemm_flop_per_s",
+    "gemm_16bit_flop_per_s",
+    "held_rate_share",
+    "sustained_memory_bytes_per_s",
+    "layer_gemm_s",
+    "layer_attention_s",
+    "layer_elementwise_s",
+    "gemm_passes",
+    "elementwise_passes",
+    "attention_passes",
+    "layer_compute_s",
+    "tensor_parallel_s",
+    "context_parallel_s",
+    "expert_parallel_s",
+    "launch_s",
+    "gather_s",
+    "layer_s",
+    "logits_s",
+    "logits_exposed_s",
+    "stage_transfer_s",
+    "stage_s",
+    "pipeline_wait_s",
+    "gradient_s",
+    "gradient_exposed_s",
+    "optimizer_s",
+    "evidence_families",
+    "assumed_inputs",
+    "spread_model",
+    "spread_new_chip",
+    "spread_assumed",
+    "spread_scale",
+    "scale_seen",
+    "step_spread",
+    "step_tokens",
+    "training_steps",
+    "training_stepped_s",
+]
+TableName: TypeAlias = Literal[
+    "sources",
+    "organisation_statements",
+    "organisations",
+    "statements",
+    "aliases",
+    "accelerators",
+    "accelerator_statements",
+    "cluster_statements",
+    "clusters",
+    "site_statements",
+    "sites",
+    "nodes",
+    "networks",
+    "fabrics",
+    "storage_systems",
+    "power",
+    "cooling",
+    "pue",
+    "run_statements",
+    "runs",
+    "model_statements",
+    "models",
+    "training_runs",
+    "presets",
+    "defaults",
+    "architectures",
+    "config_defaults",
+    "parallelism",
+    "recipes",
+    "stages",
+    "ceilings",
+    "generations",
+    "links",
+    "performance_constants",
+    "failures",
+    "reliability",
+    "root_causes",
+    "lifetime_fits",
+    "lifetime_curves",
+    "recovery",
+    "checkpoint_tiers",
+    "costs",
+    "prices",
+    "price_months",
+    "cloud_providers",
+    "levers",
+    "rules",
+    "forecasts",
+    "grids",
+    "rental_offers",
+    "egress_prices",
+    "chip_prices",
+    "price_levels",
+    "halving_times",
+    "country_grids",
+    "exchange_rates",
+    "electricity",
+    "workloads",
+    "utilizations",
+    "schedulers",
+    "software_stack",
+    "functions",
+    "facts",
+    "claims",
+    "conflicts",
+    "expected_values",
+    "organisations_preferred",
+    "accelerator_statements_preferred",
+    "clusters_preferred",
+    "nodes_preferred",
+    "networks_preferred",
+    "storage_systems_preferred",
+    "power_preferred",
+    "cooling_preferred",
+    "runs_preferred",
+    "parallelism_preferred",
+    "failures_preferred",
+    "recovery_preferred",
+    "checkpoint_tiers_preferred",
+    "costs_preferred",
+    "cloud_providers_preferred",
+    "schedulers_preferred",
+    "software_stack_preferred",
+    "functions_preferred",
+    "expected_values_preferred",
+]
+AcceleratorName: TypeAlias = Literal[
+    "v100_sxm",
+    "v100_sxm_16gb",
+    "v100_pcie_16gb",
+    "v100_pcie_32gb",
+    "a100_sxm_40gb",
+    "a100_sxm_80gb",
+    "a100_pcie",
+    "a100_pcie_40gb",
+    "a800_sxm",
+    "h100_pcie",
+    "h100_sxm",
+    "h100_nvl",
+    "h800_sxm",
+    "h20",
+    "h200_sxm",
+    "h200_nvl",
+    "gh200",
+    "b100",
+    "b200",
+    "gb200",
+    "b300",
+    "gb300",
+    "rubin",
+    "l40s",
+    "l40",
+    "l4",
+    "t4",
+    "a10",
+    "a10g",
+    "a30",
+    "a40",
+    "rtx_3090",
+    "rtx_a6000",
+    "rtx_4090",
+    "rtx_6000_ada",
+    "rtx_5090",
+    "rtx_pro_6000",
+    "rtx_pro_6000_server",
+    "gb10",
+    "mi250x",
+    "mi300a",
+    "mi300x",
+    "mi325x",
+    "mi350x",
+    "mi355x",
+    "mi455x",
+    "tpu_v3",
+    "tpu_v4",
+    "tpu_v5e",
+    "tpu_v5p",
+    "tpu_v6e",
+    "tpu_v7",
+    "trainium1",
+    "trainium2",
+    "trainium3",
+    "gaudi2",
+    "gaudi3",
+    "max_1550",
+    "maia_100",
+    "maia_200",
+    "mtia_300",
+    "ascend_910a",
+    "ascend_910b",
+    "ascend_910c",
+    "ascend_950dt",
+    "groq_lpu",
+    "cerebras_wse3",
+]
+ArchitectureName: TypeAlias = Literal[
+    "gpt3_175b",
+    "llama2_7b",
+    "llama2_70b",
+    "llama3_8b",
+    "llama3_70b",
+    "llama3_405b",
+    "mixtral_8x7b",
+    "mixtral_8x22b",
+    "deepseek_v2",
+    "deepseek_v3",
+    "qwen3_8b",
+    "qwen3_32b",
+    "qwen3_235b",
+    "qwen3_30b",
+    "gpt_oss_120b",
+    "gpt_neox_20b",
+    "opt_66b",
+    "bloom_176b",
+    "falcon_40b",
+    "llama3_2_1b",
+    "llama3_2_3b",
+    "llama4_scout",
+    "llama4_maverick",
+    "mistral_7b",
+    "qwen2_5_7b",
+    "qwen2_5_72b",
+    "qwen3_0_6b",
+    "qwen3_1_7b",
+    "qwen3_4b",
+    "qwen3_14b",
+    "qwen3_coder_480b",
+    "qwen3_next_80b",
+    "qwen3_5_27b",
+    "deepseek_v2_lite",
+    "deepseek_v3_2",
+    "kimi_k2",
+    "glm_4_5",
+    "glm_4_5_air",
+    "glm_5",
+    "minimax_m2",
+    "minimax_text_01",
+    "gpt_oss_20b",
+    "gemma2_9b",
+    "gemma2_27b",
+    "gemma3_4b",
+    "gemma3_12b",
+    "gemma3_27b",
+    "olmo2_7b",
+    "olmo2_13b",
+    "olmo2_32b",
+    "olmoe_1b_7b",
+    "phi4",
+    "command_r",
+    "command_r_plus",
+    "dbrx",
+    "jamba_1_5_mini",
+    "jamba_1_5_large",
+    "nemotron4_340b",
+    "grok_1",
+    "smollm3_3b",
+    "seed_oss_36b",
+    "apertus_70b",
+    "mt_nlg_530b",
+    "palm_540b",
+]
+PresetName: TypeAlias = Literal[
+    "llama_3_1_405b",
+    "deepseek_v3",
+    "gpt_3_175b",
+    "bloom_176b",
+    "palm_540b",
+    "opt_175b",
+    "llama_3_1_405b_seed_000",
+    "deepseek_v3_seed_000",
+    "grok_3",
+    "gemini_ultra",
+    "llama_3_405b_seed_001",
+    "meta_24k",
+    "xai_colossus_100k",
+    "xai_colossus_200k",
+    "deepseek_2048",
+    "tpu_v5p_pod",
+    "aws_project_rainier",
+    "meta_rsc_1",
+    "dgx_h100",
+    "gb200_nvl72",
+    "seed_004_7b",
+    "seed_004_70b",
+    "seed_004_400b",
+    "seed_004_1t",
+]
+
+
+class Quantities(TypedDict, total=False):
+    """Quantities as keyword arguments."""
+
+    parameters: Any
+    active_parameters: Any
+    tokens: Any
+    training_flop: Any
+    accelerators: Any
+    accelerators_per_node: Any
+    nodes: Any
+    peak_flop_per_s: Any
+    mfu: Any
+    cluster_peak_flop_per_s: Any
+    training_s: Any
+    training_days: Any
+    goodput: Any
+    wall_s: Any
+    wall_days: Any
+    accelerator_hours: Any
+    accelerator_power_w: Any
+    node_overhead_power_w: Any
+    node_power_w: Any
+    it_power_w: Any
+    pue: Any
+    facility_power_w: Any
+    training_energy_kwh: Any
+    annual_energy_kwh: Any
+    electricity_usd_per_kwh: Any
+    electricity_cost_usd: Any
+    annual_electricity_cost_usd: Any
+    carbon_kg_per_kwh: Any
+    training_carbon_kg: Any
+    water_l_per_kwh: Any
+    training_water_l: Any
+    accelerator_mtbf_s: Any
+    cluster_mtbf_s: Any
+    failures_per_day: Any
+    expected_failures: Any
+    restart_s: Any
+    downtime_s: Any
+    checkpoint_bytes_per_parameter: Any
+    checkpoint_bytes: Any
+    storage_write_bytes_per_s: Any
+    checkpoint_write_s: Any
+    checkpoint_interval_s: Any
+    checkpoint_interval_young_s: Any
+    checkpoint_interval_daly_s: Any
+    checkpoint_interval_optimal_s: Any
+    checkpoint_goodput: Any
+    lost_work_s: Any
+    failure_cost_usd: Any
+    ettr: Any
+    node_failures_per_node_day: Any
+    rental_usd_per_accelerator_h: Any
+    cluster_usd_per_h: Any
+    rental_cost_usd: Any
+    layers: Any
+    dense_layers: Any
+    hidden_size: Any
+    ffn_size: Any
+    gated_ffn: Any
+    attention_heads: Any
+    kv_heads: Any
+    head_size: Any
+    vocabulary_size: Any
+    tied_embeddings: Any
+    sequence_length: Any
+    experts: Any
+    experts_per_token: Any
+    shared_experts: Any
+    expert_ffn_size: Any
+    model_flop_per_token: Any
+    model_flop_per_token_full_attention: Any
+    tensor_parallel: Any
+    pipeline_parallel: Any
+    virtual_stages: Any
+    context_parallel: Any
+    expert_parallel: Any
+    data_parallel: Any
+    micro_batch_size: Any
+    global_batch_size: Any
+    micro_batches: Any
+    zero_stage: Any
+    sequence_parallel: Any
+    recompute: Any
+    precision: Any
+    schedule: Any
+    accelerator: Any
+    scale_up_domain: Any
+    scale_up_bytes_per_s: Any
+    scale_out_bytes_per_s: Any
+    memory_weights_bytes: Any
+    memory_activations_bytes: Any
+    memory_peak_bytes: Any
+    fits: Any
+    layer_runs: Any
+    step_gemm_s: Any
+    step_attention_s: Any
+    step_elementwise_s: Any
+    step_collective_s: Any
+    step_launch_s: Any
+    step_logits_s: Any
+    step_transfer_s: Any
+    step_lag_s: Any
+    pipeline_bubble: Any
+    step_s: Any
+    step_low_s: Any
+    step_high_s: Any
+    model_flop_per_s_per_accelerator: Any
+    predicted_mfu: Any
+    mtp_layers: Any
+    query_rank: Any
+    kv_rank: Any
+    rope_head_size: Any
+    value_head_size: Any
+    attention_window: Any
+    windowed_layers_share: Any
+    attended_tokens: Any
+    norm_vectors: Any
+    gated_attention: Any
+    index_heads: Any
+    index_head_size: Any
+    linear_attention_layers: Any
+    attention_layers: Any
+    ffn_layers: Any
+    linear_key_heads: Any
+    linear_key_size: Any
+    linear_value_heads: Any
+    linear_value_size: Any
+    convolution_width: Any
+    linear_gates: Any
+    step_rank: Any
+    state_element_flop: Any
+    linear_attention_parameters: Any
+    state_flop_per_token: Any
+    index_parameters: Any
+    mtp_parameters: Any
+    mtp_active_parameters: Any
+    moe_layers: Any
+    attention_parameters: Any
+    ffn_parameters: Any
+    shared_parameters: Any
+    routed_parameters: Any
+    replicated_parameters: Any
+    router_parameters: Any
+    embedding_parameters: Any
+    model_flop_per_token_six_n: Any
+    attention_flop_per_token: Any
+    linear_flop_per_token: Any
+    accelerator_idle_power_w: Any
+    accelerator_peak_power_w: Any
+    accelerator_load: Any
+    accelerator_power_linear_w: Any
+    host_power_w: Any
+    nics_per_node: Any
+    nic_power_w: Any
+    fan_power_w: Any
+    nics_per_accelerator: Any
+    network_planes: Any
+    switch_ports: Any
+    network_endpoints: Any
+    network_tiers: Any
+    switches: Any
+    switch_links: Any
+    switch_power_w: Any
+    transceiver_power_w: Any
+    network_power_w: Any
+    node_overhead_power_built_w: Any
+    nodes_per_rack: Any
+    rack_power_w: Any
+    racks: Any
+    cooling_capacity_w: Any
+    cooling_fits: Any
+    nodes_per_rack_cooled: Any
+    facility_power_per_accelerator_w: Any
+    embodied_carbon_kg_per_accelerator: Any
+    hardware_life_years: Any
+    utilization: Any
+    training_embodied_carbon_kg: Any
+    carbon_free_share: Any
+    training_carbon_matched_kg: Any
+    training_carbon_total_kg: Any
+    grid_water_l_per_kwh: Any
+    training_water_grid_l: Any
+    training_water_total_l: Any
+    reserved_discount: Any
+    reserved_usd_per_accelerator_h: Any
+    reserved_cost_usd: Any
+    spot_discount: Any
+    spot_reclaim_mtbf_s: Any
+    spot_usd_per_accelerator_h: Any
+    spot_mtbf_s: Any
+    spot_checkpoint_interval_s: Any
+    spot_goodput: Any
+    spot_cost_usd: Any
+    spot_saving: Any
+    spot_interruption_share: Any
+    spot_reclaim_groups: Any
+    spot_reclaim_mtbf_grouped_s: Any
+    spot_near_share: Any
+    spot_segments_per_pattern: Any
+    spot_tiered_interval_s: Any
+    spot_tiered_goodput: Any
+    spot_tiered_cost_usd: Any
+    spot_tiered_saving: Any
+    transfer_bytes: Any
+    egress_usd_per_byte: Any
+    egress_cost_usd: Any
+    offer_fits: Any
+    offer_cost_usd: Any
+    offered_accelerators: Any
+    rental_elsewhere_usd_per_accelerator_h: Any
+    move_pays_after_h: Any
+    wasted_accelerator_hours: Any
+    wasted_cost_usd: Any
+    failures_cost_usd: Any
+    budget_usd: Any
+    budget_share: Any
+    rental_usd_per_token: Any
+    rental_usd_per_flop: Any
+    server_usd: Any
+    server_capital_usd: Any
+    switch_usd: Any
+    link_usd: Any
+    network_capital_usd: Any
+    network_capital_share: Any
+    storage_bytes: Any
+    storage_usd_per_byte: Any
+    storage_capital_usd: Any
+    it_capital_usd: Any
+    facility_usd_per_w: Any
+    facility_capital_usd: Any
+    capital_usd: Any
+    discount_rate: Any
+    residual_share: Any
+    facility_life_years: Any
+    capital_recovery_per_year: Any
+    facility_capital_recovery_per_year: Any
+    it_capital_usd_per_year: Any
+    it_capital_straight_usd_per_year: Any
+    facility_capital_usd_per_year: Any
+    maintenance_share: Any
+    maintenance_usd_per_year: Any
+    staff: Any
+    staff_usd_per_person_year: Any
+    staff_usd_per_year: Any
+    operating_usd_per_year: Any
+    ownership_usd_per_year: Any
+    ownership_usd_per_accelerator_h: Any
+    ownership_cost_usd: Any
+    ownership_usd_per_token: Any
+    rental_usd_per_year: Any
+    break_even_utilization: Any
+    horizon_years: Any
+    rental_decline_per_year: Any
+    rental_present_usd: Any
+    ownership_present_usd: Any
+    build_saving_usd: Any
+    accelerator_usd: Any
+    accelerator_usd_per_flop_per_s: Any
+    nominal_usd: Any
+    price_level: Any
+    price_level_wanted: Any
+    real_usd: Any
+    cost_halving_years: Any
+    years_later: Any
+    later_cost_usd: Any
+    idle_usd_per_year: Any
+    utilization_before: Any
+    utilization_gain_usd_per_year: Any
+    deadline_s: Any
+    required_accelerators: Any
+    compute_optimal_tokens: Any
+    bytes_per_token: Any
+    data_read_bytes_per_s: Any
+    storage_read_bytes_per_s: Any
+    data_read_share: Any
+    checkpoint_stall_limit_s: Any
+    storage_write_needed_bytes_per_s: Any
+    tokens_per_step: Any
+    gradient_bytes_per_parameter: Any
+    model_shards: Any
+    gradient_exchange_bytes: Any
+    scale_out_needed_bytes_per_s: Any
+    overhead_multiplier: Any
+    training_flop_padded: Any
+    corpus_bytes: Any
+    failures: Any
+    observed_s: Any
+    cluster_mtbf_counted_s: Any
+    accelerator_mtbf_counted_s: Any
+    node_failures_per_node_day_counted: Any
+    node_failures_per_node_day_of_job: Any
+    cluster_mtbf_node_rate_s: Any
+    cluster_mtbf_small_job_s: Any
+    cluster_mtbf_superlinear_s: Any
+    accelerator_part_mtbf_s: Any
+    host_mtbf_s: Any
+    network_links: Any
+    link_mtbf_s: Any
+    cluster_mtbf_series_s: Any
+    accelerator_fit: Any
+    accelerator_failures_per_year: Any
+    accelerator_year_failure_probability: Any
+    span_s: Any
+    survival_probability: Any
+    node_mtbf_s: Any
+    node_repair_s: Any
+    availability: Any
+    unavailability: Any
+    all_nodes_up_probability: Any
+    nodes_down: Any
+    nodes_in_repair: Any
+    node_repair_median_s: Any
+    node_repair_sigma: Any
+    nodes_per_pod: Any
+    pod_spread_penalty: Any
+    node_repair_lognormal_s: Any
+    lifetime_shape: Any
+    lifetime_scale_s: Any
+    lifetime_mean_s: Any
+    lifetime_survival: Any
+    first_failure_s: Any
+    bring_up_survival: Any
+    bring_up_failures: Any
+    bring_up_mtbf_s: Any
+    checkpoint_interval_daly_first_s: Any
+    checkpoint_interval_daly_simple_s: Any
+    checkpoint_interval_saxena_s: Any
+    checkpoint_interval_rfo_s: Any
+    checkpoint_interval_ettr_s: Any
+    interval_penalty: Any
+    checkpoint_segments: Any
+    checkpoint_wall_s: Any
+    checkpoint_wall_sd_s: Any
+    checkpoint_failures: Any
+    lost_work_run_s: Any
+    checkpoint_wall_protected_s: Any
+    checkpoint_wall_protected_sd_s: Any
+    checkpoint_goodput_protected: Any
+    checkpoint_waste_first_order: Any
+    checkpoint_block_s: Any
+    checkpoint_lag_s: Any
+    checkpoint_goodput_async: Any
+    checkpoint_interval_async_s: Any
+    level_share: Any
+    level_write_s: Any
+    level_interval_s: Any
+    level_overhead: Any
+    level_one_share: Any
+    level_one_write_s: Any
+    level_two_write_s: Any
+    level_one_restart_s: Any
+    level_two_restart_s: Any
+    segments_per_pattern: Any
+    segments_per_pattern_first_order: Any
+    two_level_interval_s: Any
+    two_level_pattern_s: Any
+    two_level_pattern_exposed_s: Any
+    two_level_goodput: Any
+    checkpoint_bytes_per_accelerator: Any
+    node_storage_bytes_per_s: Any
+    filesystem_bytes_per_s: Any
+    storage_slowest_bytes_per_s: Any
+    checkpoint_read_s: Any
+    checkpoint_bytes_per_day: Any
+    checkpoints_kept: Any
+    checkpoint_kept_bytes: Any
+    checkpoint_retention_s: Any
+    checkpoints_kept_by_age: Any
+    storage_steady_bytes_per_s: Any
+    checkpoint_target_s: Any
+    storage_needed_bytes_per_s: Any
+    replicas: Any
+    reconfigure_s: Any
+    correlated_share: Any
+    cold_restart_s: Any
+    elastic_goodput: Any
+    redundant_mtbf_s: Any
+    redundant_goodput: Any
+    sdc_mtbf_s: Any
+    sdc_detection_s: Any
+    sdc_goodput: Any
+    sdc_rework_s: Any
+    sdc_checkpoints_needed: Any
+    failures_usd_per_day: Any
+    interval_usd_per_day: Any
+    restart_faster_s: Any
+    restart_saving_usd_per_day: Any
+    mtbf_factor: Any
+    mtbf_saving_usd_per_day: Any
+    spare_nodes: Any
+    spares_usd_per_day: Any
+    collective_bytes: Any
+    collective_ranks: Any
+    domain_ranks: Any
+    link_bytes_per_s: Any
+    link_latency_s: Any
+    ring_reduce_scatter_s: Any
+    ring_all_reduce_s: Any
+    tree_all_reduce_s: Any
+    all_to_all_s: Any
+    in_network_all_reduce_s: Any
+    hierarchical_all_reduce_s: Any
+    two_tier_ring_s: Any
+    scale_up_share: Any
+    scale_out_share: Any
+    scale_up_latency_s: Any
+    scale_out_latency_s: Any
+    expert_tensor_parallel: Any
+    expert_data_parallel: Any
+    stage_layers: Any
+    stage_forward_s: Any
+    stage_backward_s: Any
+    stage_weight_gradient_s: Any
+    stage_overlapped_s: Any
+    pipeline_idle_s: Any
+    pipeline_makespan_s: Any
+    micro_batch_tokens: Any
+    optimizer_bytes_per_parameter: Any
+    stage_moe_layers: Any
+    stage_sharded_parameters: Any
+    stage_replicated_parameters: Any
+    stage_expert_parameters: Any
+    dropout: Any
+    flash_attention: Any
+    recompute_share: Any
+    kept_rows_share: Any
+    layer_activation_bytes: Any
+    layer_score_bytes: Any
+    micro_batches_in_flight: Any
+    logits_bytes: Any
+    memory_workspace_bytes: Any
+    context_bytes: Any
+    network_buffer_bytes: Any
+    fragmentation_share: Any
+    memory_reserve_bytes: Any
+    accelerator_memory_bytes: Any
+    software_year: Any
+    peak_16bit_flop_per_s: Any
+    gemm_ceiling: Any
+    gemm_ceiling_16bit: Any
+    memory_bytes_per_s: Any
+    chip_year: Any
+    design_j_per_flop: Any
+    exponentials_per_s: Any
+    power_limit_share: Any
+    tuned: Any
+    gemm_share_16bit: Any
+    gemm_share_8bit: Any
+    gemm_share_block: Any
+    gemm_traffic_factor: Any
+    elementwise_factor: Any
+    memory_rate_share: Any
+    attention_share: Any
+    score_bytes: Any
+    maturity_years: Any
+    young_gemm_share: Any
+    young_attention_share: Any
+    tuning_gain: Any
+    power_exponent: Any
+    full_power_j_per_flop: Any
+    software_gain_per_year: Any
+    layer_launch_s: Any
+    collective_launch_s: Any
+    layer_fixed_s: Any
+    layer_update_s: Any
+    step_fixed_s: Any
+    straggler_share: Any
+    tensor_exposed_early: Any
+    tensor_exposed_late: Any
+    expert_exposed_share: Any
+    context_exposed_share: Any
+    gradient_overlap_share: Any
+    gather_contention_share: Any
+    maturity: Any
+    gemm_flop_per_s: Any
+    gemm_16bit_flop_per_s: Any
+    held_rate_share: Any
+    sustained_memory_bytes_per_s: Any
+    layer_gemm_s: Any
+    layer_attention_s: Any
+    layer_elementwise_s: Any
+    gemm_passes: Any
+    elementwise_passes: Any
+    attention_passes: Any
+    layer_compute_s: Any
+    tensor_parallel_s: Any
+    context_parallel_s: Any
+    expert_parallel_s: Any
+    launch_s: Any
+    gather_s: Any
+    layer_s: Any
+    logits_s: Any
+    logits_exposed_s: Any
+    stage_transfer_s: Any
+    stage_s: Any
+    pipeline_wait_s: Any
+    gradient_s: Any
+    gradient_exposed_s: Any
+    optimizer_s: Any
+    evidence_families: Any
+    assumed_inputs: Any
+    spread_model: Any
+    spread_new_chip: Any
+    spread_assumed: Any
+    spread_scale: Any
+    scale_seen: Any
+    step_spread: Any
+    step_tokens: Any
+    training_steps: Any
+    training_stepped_s: Any
