@@ -69,7 +69,14 @@ def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
             Case("Nothing recomputed", given={"recompute": "none"}),
             Case("Everything recomputed", given={"recompute": "full"}),
         ),
-        readouts=("step_s", "predicted_mfu", "pipeline_bubble", "memory_peak_bytes", "accelerator_memory_bytes"),
+        readouts=(
+            "step_s",
+            "predicted_mfu",
+            "pipeline_bubble",
+            "memory_peak_bytes",
+            "accelerator_memory_bytes",
+            "fits",
+        ),
         doubling=DEGREES,
         presets=presets,
         key="step",
@@ -169,14 +176,28 @@ def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     unit = quantity("step_s").unit
     scale = alt.Scale(type="log", nice=False, padding=12)
     kept = frame.select("id", "family", "measured_s", "step_s", "step_low_s", "step_high_s", "error", "assumed")
+    most = kept["family"].value_counts(sort=True).sort("count", "family", descending=[True, False])["family"].head(6)
+    shown = [*most, "all others"]
+    kept = kept.with_columns(
+        among=pl.when(pl.col("family").is_in(most.to_list())).then("family").otherwise(pl.lit(shown[-1]))
+    )
     dots = (
         alt.Chart(kept)
         .mark_circle(size=40, opacity=0.6)
         .encode(
             x=alt.X("measured_s:Q", title=f"Measured step time [{unit}]", scale=scale),
             y=alt.Y("step_s:Q", title=f"Predicted step time [{unit}]", scale=scale),
-            color=alt.Color("family:N", title="Family", scale=alt.Scale(scheme="tableau20")),
-            tooltip=["id", "measured_s", "step_s", "step_low_s", "step_high_s", "error", "assumed"],
+            color=alt.Color("among:N", title="Family", scale=alt.Scale(domain=shown, range=[*PALETTE[:6], "#8a939b"])),
+            tooltip=[
+                alt.Tooltip("id:N", title="Run"),
+                alt.Tooltip("family:N", title="Family"),
+                alt.Tooltip("measured_s:Q", title=f"Measured [{unit}]", format=".3~s"),
+                alt.Tooltip("step_s:Q", title=f"Predicted [{unit}]", format=".3~s"),
+                alt.Tooltip("step_low_s:Q", title=f"At least [{unit}]", format=".3~s"),
+                alt.Tooltip("step_high_s:Q", title=f"At most [{unit}]", format=".3~s"),
+                alt.Tooltip("error:Q", title="Error", format="+.0%"),
+                alt.Tooltip("assumed:N", title="Assumed"),
+            ],
         )
     )
     ends = pl.DataFrame({"at": [kept["measured_s"].min(), kept["measured_s"].max()]})

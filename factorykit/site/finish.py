@@ -22,6 +22,7 @@ SIGN = re.compile(r"\((\d+)\)")
 TEX_SIGN = re.compile(r"\s*\\qquad\(\d+\)\s*$")
 SHAPE = re.compile(r"\((\d+), (\d+)\)")
 NUMBER = re.compile(r"[-+]?[\d_,]*\.?\d+(?:e[-+]?\d+)?|nan|inf|-inf|null", re.IGNORECASE)
+CHARTS = "report/assets/factorykit.js"
 FUSE = "  threshold: 0.1,\n"
 
 
@@ -35,6 +36,7 @@ def finish(project: Project, out: Path) -> None:
         before = page.html
         formulas[href] = [math.text() for math in page.css("math")]
         _keep_to_the_site(page)
+        _load_what_is_used(page)
         _mark_the_page(page, file)
         _number(page)
         _frames(page)
@@ -59,6 +61,13 @@ def _keep_to_the_site(page: LexborHTMLParser) -> None:
             script.decompose()
     for node in page.css("[data-notebook]"):
         del node.attrs["data-notebook"]
+
+
+def _load_what_is_used(page: LexborHTMLParser) -> None:
+    """Take out the script of the charts where there is no chart: it is as large as all the rest of the page."""
+    if not page.css_first(".factorykit-chart"):
+        for script in page.css(f'script[src$="{CHARTS}"]'):
+            script.decompose()
 
 
 def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:

@@ -1,0 +1,89 @@
+"""The built site does not contradict itself: a preset has one value of a quantity, and what is printed reads as text."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import factorykit as fk
+
+PAYLOAD = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
+HIDDEN = re.compile(r"<(script|style|pre|code|math|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
+WRITTEN = ("index.html", "notebooks/*.html", "report/*.html")
+
+
+def payloads(site: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the charts of all pages, each with its page."""
+    for page in sorted(site.rglob("*.html")):
+        if "factorykit-chart" in (text := page.read_text("utf-8")):
+            yield from ((page.name, json.loads(found)) for found in PAYLOAD.findall(text) if '"specs"' in found)
+
+
+def texts(site: Path, *patterns: str) -> Iterator[tuple[str, str]]:
+    """Yield what a reader sees of the pages, without code and equations."""
+    for pattern in patterns:
+        for page in sorted(site.glob(pattern)):
+            yield page.name, html.unescape(HIDDEN.sub(" ", page.read_text("utf-8")))
+
+
+@pytest.fixture(scope="module")
+def charts(site: Path) -> list[tuple[str, dict[str, Any]]]:
+    return list(payloads(site))
+
+
+def test_one_preset_has_one_value_of_a_quantity_on_every_page(charts):
+    said: dict[tuple[str, str], set[float]] = defaultdict(set)
+    for page, chart in charts:
+        # Notebook 3 gives whole layouts of its own names; each other label is that of a preset.
+        for preset in chart.get("presets") or () if not page.startswith("03") else ():
+            for name, value in preset["values"].items():
+                said[preset["label"], name].add(value)
+    assert ("Llama 3.1 405B", "rental_usd_per_accelerator_h") in said
+    told = {fk.preset(name).label: fk.preset(name) for name in fk.presets()["preset"]}
+    apart = {key: values for key, values in said.items() if len(values) > 1 and key[0] in told}
+    assert not apart
+
+
+def test_the_price_of_the_headline_run_is_the_one_of_its_preset(site):
+    run = fk.preset("llama_3_1_405b")
+    cost = fk.evaluate(run, "rental_cost_usd")["rental_cost_usd"]
+    price = (
+        fk.table("prices").filter(price="h100_sxm_on_demand").collect()["rental_usd_per_accelerator_h_median"].item()
+    )
+    assert dict(run)["rental_usd_per_accelerator_h"] == price
+    for name, text in texts(site, "notebooks/02-*.html", "notebooks/13-*.html"):
+        found = re.search(r"comes to about (\d+) million USD|rents for about (\d+) million USD", text)
+        assert found, name
+        assert abs(float(found[1] or found[2]) * 1e6 / cost - 1) < 0.02, name
+
+
+def test_no_chart_has_more_than_eight_colours(charts):
+    for page, chart in charts:
+        for spec in chart["specs"]:
+            text = json.dumps(spec)
+            assert "tableau20" not in text, page
+            assert "category20" not in text, page
+            for listed in re.findall(r'"range": (\[(?:"#[0-9a-f]{6}",? ?)+\])', text):
+                assert len(json.loads(listed)) <= 8, page
+
+
+def test_sentences_are_whole_and_numbers_are_for_reading(site):
+    for name, text in texts(site, *WRITTEN):
+        assert not re.search(r"(?<![\w])with \.", text), name
+        if not name.startswith(("methods", "vocabulary", "data", "audit")):
+            assert not re.search(r"\d\.\d{9,}", text), (name, re.findall(r"\d\.\d{9,}", text)[:3])
+            assert not re.search(r"\bseed_00\d\b", text), name
+
+
+def test_the_script_of_the_charts_is_where_a_chart_is(site):
+    for page in sorted(site.rglob("*.html")):
+        text = page.read_text("utf-8")
+        loads = bool(re.search(r'<script[^>]+src="[^"]*assets/factorykit\.js"', text))
+        assert loads == ('class="factorykit-chart"' in text), page
