@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import usual
@@ -12,6 +12,7 @@ from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError,
 from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
 from factorykit.model.engine.chain import CELL, Chain, ask
+from factorykit.model.engine.ranges import bounded, closed
 from factorykit.model.engine.run import columns
 from factorykit.quantities import quantity, vocabulary
 
@@ -70,10 +71,12 @@ def evaluate_frame(
             pl.when(works).then(name).alias(name) for name in chain.outputs if name in chain.computed
         )
     new = dict.fromkeys(name for name in chain.outputs if name in chain.computed)
+    numbers = [name for name in new if not quantity(name).is_text]
     if lazy:
-        return floats.with_columns(_possible(name) for name in new if not quantity(name).is_text).select(*schema, *new)
+        loose = set(numbers) - bounded(chain.steps, ())
+        return floats.with_columns(_possible(name) for name in numbers if name in loose).select(*schema, *new)
     found = floats.select(*schema, *new).collect()
-    _judge(found, [name for name in new if not quantity(name).is_text])
+    _judge(found, numbers, set(numbers) - bounded(chain.steps, numbers))
     return found
 
 
@@ -132,10 +135,8 @@ def _holds(name: str) -> pl.Expr:
 
 
 def _within(column: pl.Expr, brackets: str, lower: float, upper: float) -> pl.Expr:
-    """Return whether a column lies between two values. Polars orders NaN above infinity: ``<`` refuses both."""
-    above = column >= lower if brackets[0] == "[" else column > lower
-    below = column <= upper if brackets[-1] == "]" else column < upper
-    return above & below if math.isfinite(lower) else below & column.is_finite()
+    """Return whether a column lies between two values. Polars orders NaN above infinity: both are refused."""
+    return column.is_between(*closed(brackets, lower, upper))
 
 
 def _check_frame(floats: pl.LazyFrame, inputs: list[str]) -> None:
@@ -171,18 +172,22 @@ def _possible(name: str) -> pl.Expr:
     return pl.when(column.is_between(row.lower, row.upper)).then(column)
 
 
-def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
-    """Refuse results that are undefined or impossible, and say which are infinite: one look at each column."""
+def _judge(found: pl.DataFrame, outputs: Sequence[str], loose: Collection[str]) -> None:
+    """Refuse results that are undefined or impossible, and say which are infinite.
+
+    A finite sum has no undefined and no infinite part; only ``loose`` results can leave the bounds of their quantity.
+    """
     import polars as pl
 
     sums = found.select(outputs).sum()
-    least = found.select(pl.col(outputs).min()) if outputs else found
-    most = found.select(pl.col(outputs).max()) if outputs else found
+    ends = found.lazy().select(
+        *(pl.col(name).min().alias(f"{name} least") for name in loose), *(pl.col(name).max() for name in loose)
+    )
+    seen = ends.collect() if loose else found
     for name in outputs:
         row = quantity(name)
-        if math.isfinite(sums[name][0]) and all(
-            value is None or row.reaches(value) for value in (least[name][0], most[name][0])
-        ):
+        reached = (seen[f"{name} least"][0], seen[name][0]) if name in loose else ()
+        if math.isfinite(sums[name][0]) and all(value is None or row.reaches(value) for value in reached):
             continue
         undefined, infinite = found[name].is_nan(), found[name].is_infinite()
         if undefined.any():
