@@ -126,7 +126,7 @@ class Quantity:
             from factorykit.units import read
 
             value = read(self, value)
-        if not is_number(value):
+        if type(value) is not float and not is_number(value):
             raise ScenarioError(
                 f"{self.name} = {value!r} is {type(value).__name__}, not a number; "
                 f"give {self.label} in {self.spoken_unit}"

@@ -84,7 +84,7 @@ def test_a_text_is_the_value_that_people_mean(name: str, text: str, value: float
         ("sequence_length", "8k", "can be 8,000 or 8,192; write the number, or '8Ki'"),
         ("restart_s", "5 GB", "'GB' is no unit of Restart time; give s, e.g. '10 min'"),
         ("parameters", "5 GB", "'GB' is no unit of Parameters; give a plain number, e.g. '405 billion'"),
-        ("rental_usd_per_accelerator_h", "$2.5", "give USD/h, e.g. '2 USD/h'"),
+        ("rental_usd_per_accelerator_h", "$2.5", "give USD/h, e.g. '"),
         ("global_batch_size", "16M tokens", "does not count tokens; it is sequences of one optimizer step"),
         ("nodes", "64 GPUs", "does not count GPUs"),
         ("deadline_s", "50k GPU-h", "does not count GPU;"),

@@ -126,11 +126,10 @@ def resolve(question: Question) -> Chain:
         outputs = _available(question)
     known = _Known(question)
     needs, users = _needs(given, outputs, known)
-    while unknown := [name for name in needs if name not in known]:
+    while any(name not in known for name in needs):
         gap = _gap(outputs, question.given, needs, known)
         if not question.assume or not (known.assume(gap.asked) or known.assume(gap.above)):
             raise _missing(gap, outputs, question, users, known)
-        del unknown
         needs, users = _needs(given, outputs, known)
     try:
         order = tuple(graphlib.TopologicalSorter(needs).static_order())
@@ -145,8 +144,9 @@ def resolve(question: Question) -> Chain:
 class _Known:
     """The step to every quantity: a rival goes before a cell, a cell before a formula, a formula before a constant."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, *, fitted: bool = True) -> None:
         self.question = question
+        self.fitted = fitted
         self.using = {name: Step(name, _itself, (rival,), RIVAL) for name, rival in question.using}
         self.assumed: dict[str, Step] = {}
         self.formulas = _formulas()
@@ -167,7 +167,7 @@ class _Known:
             return self.assumed[name]
         if "accelerator" in self.question.given and (step := self._cell(name)):
             return step
-        return self.formulas.get(name) or _fitted().get(name)
+        return self.formulas.get(name) or (_fitted().get(name) if self.fitted else None)
 
     def _cell(self, name: str) -> Step | None:
         if name == "precision":
@@ -257,13 +257,11 @@ def _available(question: Question) -> tuple[str, ...]:
     What is neutral, such as no experts, and the constants of the performance model are used where a model's ``layers``
     are given, and not listed; nor are cells of tables.
     """
-    known = _Known(question)
-    steps = {name: known[name] for name in vocabulary() if name in known}
+    known = _Known(question, fitted="layers" in question.given)
+    steps = {name: step for name in vocabulary() if (step := known.get(name))}
     supplied = {name for name, step in steps.items() if step.origin in (CELL, FITTED, NEUTRAL)}
-    if "layers" not in question.given:
-        steps = {
-            name: step for name, step in steps.items() if step.origin not in (FITTED, NEUTRAL) or name == "precision"
-        }
+    if not known.fitted:
+        steps = {name: step for name, step in steps.items() if step.origin != NEUTRAL or name == "precision"}
     reached = set(question.given)
     while new := {name for name, step in steps.items() if name not in reached and reached.issuperset(step.arguments)}:
         reached |= new

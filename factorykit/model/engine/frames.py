@@ -19,6 +19,8 @@ from factorykit.quantities import quantity, vocabulary
 if TYPE_CHECKING:
     import polars as pl
 
+GOOD: Final = "whether all that is given is within bounds"
+"""Name of the column in which a lazy frame is told which rows can be evaluated."""
 BROKEN: Final = "rule that the layout breaks"
 """Name of the column in which a frame is told which rows hold a layout that does not work."""
 
@@ -53,9 +55,12 @@ def evaluate_frame(
     if "accelerator" in inputs:
         floats = floats.with_columns(_keys(frame))
     if lazy:
-        floats = floats.with_columns(pl.when(_holds(name)).then(pl.col(name)).alias(name) for name in inputs)
+        good = [_holds(name).fill_null(value=False) for name in inputs]
+        floats = floats.with_columns(pl.all_horizontal(good).alias(GOOD)) if good else floats
+        floats = floats.with_columns(pl.when(GOOD).then(name).alias(name) for name in _gates(chain, inputs))
+        usual_inputs = False
     else:
-        _check_frame(floats, inputs)
+        usual_inputs = _check_frame(floats, inputs)
         if "accelerator" in inputs:
             _check_cells(floats, chain)
         agree_in_frame(floats, given, using)
@@ -76,7 +81,9 @@ def evaluate_frame(
         loose = set(numbers) - bounded(chain.steps, ())
         return floats.with_columns(_possible(name) for name in numbers if name in loose).select(*schema, *new)
     found = floats.select(*schema, *new).collect()
-    _judge(found, numbers, set(numbers) - bounded(chain.steps, numbers))
+    certain = bounded(chain.steps, numbers, usual=True) if usual_inputs else ()
+    open_names = [name for name in numbers if name not in certain]
+    _judge(found, open_names, set(open_names) - bounded(chain.steps, numbers))
     return found
 
 
@@ -139,17 +146,31 @@ def _within(column: pl.Expr, brackets: str, lower: float, upper: float) -> pl.Ex
     return column.is_between(*closed(brackets, lower, upper))
 
 
-def _check_frame(floats: pl.LazyFrame, inputs: list[str]) -> None:
-    """Refuse values out of bounds and warn of unusual ones: one look if all are usual, since that is the narrower."""
+def _gates(chain: Chain, inputs: Sequence[str]) -> list[str]:
+    """Return a few inputs on which all outputs hang: null in a row, they leave it without outputs."""
+    hangs: dict[str, set[str]] = {name: {name} for name in inputs}
+    for step in chain.steps:
+        hangs[step.quantity] = set().union(*(hangs.get(name, set()) for name in step.arguments))
+    open_sets = [found for name in chain.outputs if (found := hangs.get(name))]
+    gates: list[str] = []
+    while open_sets:
+        gates.append(max(inputs, key=lambda name: sum(name in found for found in open_sets)))
+        open_sets = [found for found in open_sets if gates[-1] not in found]
+    return gates
+
+
+def _check_frame(floats: pl.LazyFrame, inputs: list[str]) -> bool:
+    """Refuse values out of bounds and warn of unusual ones: one look if all are usual, since that is the narrower.
+
+    Return whether they are.
+    """
     import polars as pl
 
     def fine(name: str) -> pl.Expr:
         row, column = quantity(name), pl.col(name)
         return _within(column, row.usual, *row.usual_range) if row.usual else _holds(name)
 
-    verdicts = floats.select(
-        (fine(name) & pl.col(name).is_not_null()).all(ignore_nulls=False) for name in inputs
-    ).collect()
+    verdicts = floats.select(fine(name).all(ignore_nulls=False) for name in inputs).collect()
     for name in inputs:
         if not verdicts[name][0]:
             broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
@@ -162,6 +183,7 @@ def _check_frame(floats: pl.LazyFrame, inputs: list[str]) -> None:
                 f"column {name}: {rows.height} of {height} rows break {quantity(name).bounds}; "
                 f"the first is row {first} with {value}{quantity(name).hint(math.nan if value is None else value)}"
             )
+    return all(verdicts[name][0] for name in inputs)
 
 
 def _possible(name: str) -> pl.Expr:

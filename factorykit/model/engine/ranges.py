@@ -33,22 +33,28 @@ def closed(brackets: str, lower: float, upper: float) -> Range:
     return max(least, -LARGEST), min(most, LARGEST)
 
 
-def bounded(steps: Sequence[Step], looked_at: Sequence[str]) -> frozenset[str]:
+def bounded(steps: Sequence[Step], looked_at: Sequence[str], *, usual: bool = False) -> frozenset[str]:
     """Return the results that lie within their bounds for all inputs within theirs, unless they are undefined.
 
-    Those that are ``looked_at`` in every row anyway may be taken to lie within theirs.
+    Those that are ``looked_at`` in every row anyway may be taken to lie within theirs. For inputs that are all
+    ``usual`` the results are finite, too: then none is undefined.
 
     >>> from factorykit.model.engine.chain import ask
     >>> steps = ask({"accelerators", "accelerators_per_node"}, ["nodes"]).steps
     >>> sorted(bounded(steps, ()))
     ['nodes']
     """
-    return _bounded(tuple(steps), frozenset(looked_at))
+    return _bounded(tuple(steps), frozenset(looked_at), usual)
 
 
 @lru_cache(maxsize=256)
-def _bounded(steps: tuple[Step, ...], looked_at: frozenset[str]) -> frozenset[str]:
+def _bounded(steps: tuple[Step, ...], looked_at: frozenset[str], usual: bool) -> frozenset[str]:
     known: dict[str, Range] = {}
+    if usual:
+        given = {name for step in steps for name in step.arguments} - {step.quantity for step in steps}
+        known = {
+            n: closed(row.usual or row.bounds, *row.usual_range) for n in given if not (row := quantity(n)).is_text
+        }
     held = set()
     for step in steps:
         row = quantity(step.quantity)
@@ -57,7 +63,7 @@ def _bounded(steps: tuple[Step, ...], looked_at: frozenset[str]) -> frozenset[st
         for name, part in parts(step.term, step.quantity, separator=" part "):
             known[name] = _defined(_range(part, known))
         low, high = known[step.quantity]
-        if row.lower <= low and high <= row.upper:
+        if row.lower <= low and high <= row.upper and (not usual or math.isfinite(high - low)):
             held.add(step.quantity)
         elif step.quantity in looked_at:
             known[step.quantity] = row.lower, row.upper
@@ -91,6 +97,8 @@ def _range(term: Term, known: Mapping[str, Range]) -> Range:
         case Call(function="where", arguments=(_, one, other)):
             (a, b), (c, d) = _range(one, known), _range(other, known)
             return min(a, c), max(b, d)
+        case Call(function="sqrt" | "log" as function, arguments=(of,)) if _range(of, known)[0] < 0.0:
+            return ANYWHERE if function == "log" else (0.0, math.inf)
         case Call(function=function, arguments=arguments):
             ranges = [_range(argument, known) for argument in arguments]
             return RISING[function](*[low for low, _ in ranges]), RISING[function](*[high for _, high in ranges])
@@ -137,7 +145,7 @@ ARITHMETIC: Final[Mapping[str, Callable[[Range, Range], Range]]] = {
     "-": lambda one, other: (one[0] - other[1], one[1] - other[0]),
     "*": _times,
     "/": _over,
-    "%": lambda _, other: (0.0, max(map(abs, other))),
+    "%": lambda _, other: (0.0, max(map(abs, other))) if other[0] > 0.0 else ANYWHERE,
     "**": _power,
 }
 """Ends of a result from the ends of its parts; comparisons give zero or one."""
