@@ -1,4 +1,4 @@
-"""The built site does not contradict itself: a preset has one value of a quantity, and what is printed reads as text."""
+"""The built site does not contradict itself: a preset has one value of a quantity, and what is printed is readable."""
 
 from __future__ import annotations
 
