@@ -116,7 +116,9 @@ def _parser() -> argparse.ArgumentParser:
 
     audit = _json(_verb(verbs, "audit", _audit, "recompute every published claim and compare"))
     audit.add_argument("--document", metavar="SOURCE", help="only the claims of one document, such as seed_000")
-    audit.add_argument("--verdict", help="agrees, rounding, disagrees, 'unit error', superseded or 'not checkable'")
+    audit.add_argument(
+        "--verdict", help="agrees, identity, rounding, disagrees, 'unit error', superseded or 'not checkable'"
+    )
     audit.add_argument("--claim", metavar="CLAIM", help="one claim, its recipe unfolded")
     search = _json(_verb(verbs, "search", _search, "list layouts of a model over a cluster, best first"))
     search.add_argument("model", help="a known model, such as llama3_70b, or the path of a config.json")

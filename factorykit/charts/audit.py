@@ -14,6 +14,7 @@ from factorykit.charts.theme import PALETTE
 BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY, _ = PALETTE
 COLOURS = {
     "agrees": GREEN,
+    "identity": BLUE,
     "rounding": SKY,
     "superseded": OCHRE,
     "disagrees": VERMILION,

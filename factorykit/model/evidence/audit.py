@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
 
 AGREES: Final = 0.01
 """Relative difference up to which two numbers agree."""
-ROUNDING: Final = 0.05
-"""Relative difference up to which rounding explains it."""
+ROUNDING: Final = (0.05, 0.15)
+"""Relative difference up to which rounding explains it: half a unit of the last printed digit, within these two."""
+DIGITS: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
 OVERLAP: Final = 0.25
 """Share of the shorter of two ranges that both must have in common to count as rounded."""
 THOUSAND: Final = 3.0
 """Decimal digits between two prefixes of a unit."""
-VERDICTS: Final = ("agrees", "rounding", "disagrees", "unit error", "superseded", "not checkable")
+VERDICTS: Final = ("agrees", "identity", "rounding", "disagrees", "unit error", "superseded", "not checkable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Claim:
     low: float | None
     high: float | None
     precision: float | None
+    printed: str | None = None
 
     def is_met_by(self, found: float | Span) -> bool:
         """Whether the number comes out: within 1 %, to its last digit, or inside the range or bound."""
@@ -47,16 +50,30 @@ class Claim:
         return math.isclose(found, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * AGREES)
 
     def is_nearly_met_by(self, found: float | Span) -> bool:
-        """Whether rounding explains the difference: within 5 %, or ranges with a quarter in common."""
+        """Whether rounding explains the difference: to the printed digits, or ranges with a quarter in common."""
         if self.precision is not None:
             return False
         if isinstance(found, Span):
             return self._shared(found) >= OVERLAP
         if self.low is not None and self.high is not None:
-            return any(math.isclose(found, end, rel_tol=0.0, abs_tol=abs(end) * ROUNDING) for end in self._ends)
+            return any(math.isclose(found, end, rel_tol=0.0, abs_tol=abs(end) * ROUNDING[0]) for end in self._ends)
         if self._has_bound or self.stated is None:
             return False
-        return math.isclose(found, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * ROUNDING)
+        return math.isclose(found, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * self._half_a_digit)
+
+    @property
+    def _half_a_digit(self) -> float:
+        """Half a unit of the last printed digit over the number; zeros that end a whole number only fill its places.
+
+        >>> Claim(4.0, None, None, None, "4 times")._half_a_digit, Claim(2.3, None, None, None, "2.3")._half_a_digit
+        (0.125, 0.05)
+        """
+        found = DIGITS.search(self.printed or "")
+        digits = found[0].replace(",", "") if found else ""
+        digits = digits.replace(".", "") if "." in digits else digits.rstrip("0")
+        significant = int(digits.lstrip("0") or 0)
+        least, most = ROUNDING
+        return min(max(0.5 / significant, least), most) if significant else least
 
     def ratio(self, found: float | Span) -> float | None:
         """Recomputed over stated, middle over middle; None where nothing or zero is stated."""
@@ -129,7 +146,7 @@ def _is_unit_error(ratio: float | None, from_unit_error: bool) -> bool:
     if ratio is None or ratio <= 0.0:
         return False
     power = round(math.log10(ratio) / THOUSAND)
-    return power != 0 and (from_unit_error or abs(ratio / 1000.0**power - 1.0) <= ROUNDING)
+    return power != 0 and (from_unit_error or abs(ratio / 1000.0**power - 1.0) <= ROUNDING[0])
 
 
 def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFrame:
@@ -140,8 +157,10 @@ def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFra
     document
         Only the claims of one document, by its key in the sources: ``"seed_000"``.
     verdict
-        Only the claims with one verdict: ``agrees`` (within 1 % or inside the stated range), ``rounding`` (within 5 %,
-        or ranges that share a quarter), ``unit error`` (off by a power of 1000, computed from such a number, or right
+        Only the claims with one verdict: ``agrees`` (within 1 % or inside the stated range), ``identity`` (the same,
+        but the recipe is arithmetic on the text's own numbers and says nothing about the world), ``rounding`` (to the
+        printed digits: half a unit of the last one, at least 5 and at most 15 %; or ranges that share a quarter),
+        ``unit error`` (off by a power of 1000, computed from such a number, or right
         in another unit), ``superseded`` (a source nearer to the fact says otherwise), ``disagrees``, ``not checkable``.
 
     Returns
@@ -243,20 +262,17 @@ class _Auditor:
             other = cook(claim["other_unit"], self._tables).value if claim["other_unit"] else None
         except RecipeError as error:
             return said | {"verdict": None, "error": str(error)}
-        stated = Claim(claim["stated"], claim["stated_low"], claim["stated_high"], claim["exact_to"])
-        return (
-            said
-            | _found(stated, result.value)
-            | {
-                "verdict": judge(
-                    stated,
-                    result.value,
-                    superseded=claim["superseded_by"] is not None,
-                    from_unit_error=self._starts_from_unit_error(result),
-                    other_unit=other,
-                )
-            }
+        stated = Claim(claim["stated"], claim["stated_low"], claim["stated_high"], claim["exact_to"], claim["printed"])
+        verdict = judge(
+            stated,
+            result.value,
+            superseded=claim["superseded_by"] is not None,
+            from_unit_error=self._starts_from_unit_error(result),
+            other_unit=other,
         )
+        if verdict == "agrees" and all(part.kind == "constant" for part in result.parts):
+            verdict = "identity"
+        return said | _found(stated, result.value) | {"verdict": verdict}
 
     def _starts_from_unit_error(self, result: Result) -> bool:
         used = [part.key for part in result.parts if part.kind == "claim"]

@@ -18,6 +18,7 @@ TONES = {
     "agrees": "tip",
     "rounding": "tip",
     "superseded": "warning",
+    "identity": "note",
     "disagrees": "important",
     "unit error": "important",
     "not checkable": "note",
@@ -60,7 +61,9 @@ def audit_pages(data: Path) -> dict[str, str]:
         front("Audit", "Every quantitative claim of five documents, recomputed with the formulas and tables here."),
         f"{rows.height} claims, each with where it stands, what it states, a recipe that recomputes it from "
         "quantities, formulas and table cells, and a verdict that the code reaches: *agrees* within 1 % or inside the "
-        "stated range; *rounding* up to 5 %, or ranges that share a quarter; *unit error*, off by a power of 1000, "
+        "stated range; *identity*, arithmetic on the text's own numbers that comes out right; *rounding* to the "
+        "printed digits, half a unit of the last and at least 5, at most 15 %, or ranges that share a quarter; "
+        "*unit error*, off by a power of 1000, "
         "computed from such a number, or right in another unit; *superseded*, a source nearer to the fact says "
         "otherwise; *disagrees*; *not checkable*. Counted events and years have to come out to the last printed digit. "
         "[The notebook](../notebooks/20-audit.ipynb) reads the result; the tables "

@@ -52,8 +52,9 @@ TRAPS = {
     "c003_013": ("unit error", 12500),
     "c000_024": ("superseded", 0),  # InfiniBand, where the operator says Ethernet
     "c004_036": ("superseded", 2.0),
-    "c004_040": ("disagrees", 3.5105),
-    "c001_002": ("agrees", 150e6),
+    "c004_040": ("rounding", 3.5105),  # 4 to the printed digit
+    "c004_025": ("agrees", 3.31),  # the project's own median
+    "c001_110": ("identity", 1024),
 }
 
 
@@ -73,7 +74,19 @@ def test_verdicts_are_those_of_the_people_who_read_the_documents(shared: Path, r
         for claim, row in expected.items()
         if row["verdict"] and row["verdict"].removesuffix(" by primary source") != rows[claim]["verdict"]
     }
-    assert differing == {}
+    # Arithmetic on the text's own numbers, the project's own tables, the printed digits, like with like.
+    arithmetic = ("c001_110", "c001_128", "c001_156", "c002_001", "c003_011")
+    assert {claim for claim, (_, now) in differing.items() if now == "identity"} == set(arithmetic)
+    moved = {claim: verdicts for claim, verdicts in differing.items() if claim not in arithmetic}
+    assert moved == {
+        "c000_110": ("disagrees", "not checkable"),  # an MFU that the project chose
+        "c001_137": ("disagrees", "not checkable"),  # compute alone against everything
+        "c001_153": ("disagrees", "agrees"),  # the rate measured for small jobs
+        "c003_020": ("disagrees", "agrees"),  # "can exceed"
+        "c004_025": ("disagrees", "agrees"),  # 22 providers in the table of prices
+        "c004_027": ("disagrees", "rounding"),  # 1.77 for 2
+        "c004_040": ("disagrees", "rounding"),  # 3.51 for 4
+    }
 
 
 def test_no_recipe_stores_its_answer() -> None:
@@ -98,6 +111,11 @@ def test_units_are_those_of_the_vocabulary_and_three_more() -> None:
 RULES = [
     (Claim(100, None, None, None), 100.9, {}, "agrees"),
     (Claim(100, None, None, None), 104.9, {}, "rounding"),
+    (Claim(4, None, None, None, "4 times"), 3.51, {}, "rounding"),
+    (Claim(4, None, None, None, "4 times"), 3.49, {}, "disagrees"),
+    (Claim(4.0, None, None, None, "4.0 times"), 3.79, {}, "disagrees"),
+    (Claim(50000, None, None, None, "50,000 GPUs"), 49152.0, {}, "rounding"),
+    (Claim(100000, None, None, None, "100,000 GPUs"), 84000.0, {}, "disagrees"),
     (Claim(100, None, None, None), 105.1, {}, "disagrees"),
     (Claim(100, None, None, None), 105.1, {"superseded": True}, "superseded"),
     (Claim(100, None, None, None), 101000.0, {}, "unit error"),
