@@ -79,8 +79,8 @@ def names(text: str, namespace: Mapping[str, Any]) -> tuple[str, list[str]]:
     >>> import factorykit as fk
     >>> names('fk.preset("palm', {"fk": fk})
     ('palm', ['palm_540b'])
-    >>> names('fk.Scenario(checkpoint_w', {"fk": fk})
-    ('checkpoint_w', ['checkpoint_write_s=', 'checkpoint_wall_s=', 'checkpoint_wall_sd_s='])
+    >>> names('fk.Scenario(mf', {"fk": fk})
+    ('mf', ['mfu='])
     """
     at = place(text)
     if at is None or not _is_ours(at.call, namespace):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
+from factorykit.model.engine.shown import html_table
 from factorykit.quantities import quantity
 
 
@@ -29,11 +29,7 @@ class Answer(dict[str, Any]):
         return [(name, quantity(name).label, quantity(name).text(value)) for name, value in self.items()]
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr title="{escape(name)}"><td>{escape(label)}</td><td>{escape(text)}</td></tr>'
-            for name, label, text in self._told()
-        )
-        return f"<table><thead><tr><th>Quantity</th><th>Value</th></tr></thead><tbody>{rows}</tbody></table>"
+        return html_table(("Quantity", "Value", "Name"), [(label, text, name) for name, label, text in self._told()])
 
     def _repr_markdown_(self) -> str:
         return "\n".join(

@@ -14,6 +14,7 @@ from factorykit.model.engine.assumed import who_says
 from factorykit.model.engine.chain import ASSUMED, FORMULA, NEUTRAL, RIVAL, Step
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.read import named
+from factorykit.model.engine.shown import html_tree
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Explanation(Sequence[ExplainedStep]):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return html_tree(self.steps)
 
     def _repr_latex_(self) -> str:
         rows = [rf"{symbol_latex(step.quantity)} &= {step.latex}" for step in self.steps if step.latex]

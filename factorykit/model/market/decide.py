@@ -13,6 +13,7 @@ from factorykit.borders import renamed
 from factorykit.errors import MissingQuantity, UnknownName, unknown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
+from factorykit.model.engine.shown import html_table, html_text
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ class Decision:
     rules: pl.DataFrame
     saving_usd: float
     budget_share: float
+
+    def _repr_html_(self) -> str:
+        rules = [
+            (rule, branch, condition, {True: "yes", False: "no"}.get(holds, "not said"))
+            for rule, branch, condition, holds in self.rules.select("rule", "branch", "condition", "holds").iter_rows()
+        ]
+        money = (("build_saving_usd", self.saving_usd), ("budget_share", self.budget_share))
+        known = [f"{quantity(name).label}: {quantity(name).text(value)}" for name, value in money if value == value]
+        said = "".join(f"<p>{html_text(line)}</p>" for line in (self.because, *known))
+        table = html_table(("rule", "for", "condition", "holds"), rules)
+        return f"<p><strong>{html_text(self.answer)}</strong></p>{said}{table}"
 
 
 @renamed(scenario="inputs")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import math
 import random
+import re
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -22,9 +23,10 @@ from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
+from factorykit.model.engine.shown import html_table
 from factorykit.model.operations.placement import Nodes
 from factorykit.model.supply.defaults import defaults
-from factorykit.quantities import quantity
+from factorykit.quantities import quantity, rounded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -130,6 +132,25 @@ class Schedule:
     jobs: pl.DataFrame
     timeline: pl.DataFrame
     summary: dict[str, float]
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.jobs.height:,} jobs on the cluster"
+        return html_table(("summary", "value"), [(n, _text(n, value)) for n, value in self.summary.items()], caption)
+
+
+ALIKE: Final = (
+    *(("_usd", "rental_cost_usd"), ("_share", "utilization"), ("utilization", "utilization")),
+    *(("_hours", "accelerator_hours"), ("_h", "accelerator_hours"), ("_s", "wall_s")),
+)
+"""Ends of the names of a summary, and the quantities whose way of printing serves them."""
+
+
+def _text(name: str, value: float) -> str:
+    if value != value:
+        return "not known"
+    stem = re.sub("_(mean|median|p95)$", "", name)
+    like = next((like for end, like in ALIKE if stem.endswith(end)), None)
+    return quantity(like).text(value) if like else rounded(value)
 
 
 def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | None = None, seed: int = 0) -> Schedule:

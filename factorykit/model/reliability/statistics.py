@@ -14,7 +14,7 @@ from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import ScenarioError
 from factorykit.formulas.failure_cost import spares_usd_per_day
 from factorykit.formulas.reliability import nodes_in_repair, unavailability
-from factorykit.quantities import is_number, quantity
+from factorykit.quantities import is_number, quantity, rounded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +29,9 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    def _repr_html_(self) -> str:
+        return f"<span>{rounded(self.low)} to {rounded(self.high)}</span>"
 
 
 def count_interval(failures: float, confidence: float = 0.95) -> Interval:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.read import checked
+from factorykit.model.engine.shown import html_table
 from factorykit.quantities import quantity, unknown_quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -117,12 +117,8 @@ class Scenario(Mapping[str, "float | str"]):
         return f"Scenario({', '.join(f'{name}={value!r}' for name, value in self.items())})"
 
     def _repr_html_(self) -> str:
-        head = ("quantity", "meaning", "value", "source")
         rows = [(n, quantity(n).label, _shown(n, value), self.sources.get(n, "")) for n, value in self.items()]
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-        columns = "".join(f"<th>{cell}</th>" for cell in head)
-        caption = f"<caption>{escape(self.label)}</caption>"
-        return f"<table>{caption}<thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(("quantity", "meaning", "value", "source"), rows, self.label)
 
 
 def _shown(name: str, value: float | str) -> str:
