@@ -67,6 +67,7 @@ TOPICS = (
     parallelism,
     memory,
     network,
+    step.features,
     step.rates,
     step.layer,
     step.communication,

@@ -275,19 +275,21 @@ def layer_activation_bytes(
     precision: Numeric,
     tensor_parallel: Numeric,
     kept_rows_share: Numeric,
+    fused_kernels: Numeric,
+    eager_activation_factor: Numeric,
 ) -> Numeric:
     r"""Bytes that one layer keeps of one micro-batch for its backward, without attention scores.
 
     .. math::
-        A_l = T h \frac{4 + 2 w + 2 \delta}{t_s} + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v
-        + (4 + 2 g - 2 + w) f\right]
+        A_l = \left(1 + (1 - f)(k_a - 1)\right) \left\{T h \frac{4 + 2 w + 2 \delta}{t_s} + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v
+        + (4 + 2 g - 2 + w) f\right]\right\}
 
     Notes
     -----
     Two norm inputs of 2 bytes, inputs of the four matrix products of :math:`w` bytes (2; 1 in 8 bits), query, key,
     value, the feed-forward's inner tensors (one more with a gate) and dropout masks. With 16-bit numbers and a plain
     feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with experts keep each visited
-    expert's input, inner tensors and output; the mean layer is meant.
+    expert's input, inner tensors and output; the mean layer is meant. Eager code keeps what each of its operations reads.
 
     References
     ----------
@@ -296,7 +298,7 @@ def layer_activation_bytes(
     Examples
     --------
     >>> layer_activation_bytes(1.0, 64.0, 8.0, 8.0, 8.0, 0.0, 8.0, 0.0, 256.0, 0.0, 1.0, 0.0, 0.0, 0.0, 256.0, 1.0,
-    ...     "bf16", 1.0, 1.0) / 64.0
+    ...     "bf16", 1.0, 1.0, 1.0, 1.5) / 64.0
     34.0
     """
     width = where(equal(precision, "bf16"), 2.0, where(equal(precision, "fp16"), 2.0, 1.0))
@@ -310,7 +312,8 @@ def layer_activation_bytes(
     sparse = routed + shared_experts * inner * expert_ffn_size
     split = query + keys_values + width * attention_heads * value_head_size
     blocks = (1.0 - moe) * inner * ffn_size + moe * sparse
-    return micro_batch_tokens * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
+    eager = 1.0 + (1.0 - fused_kernels) * (eager_activation_factor - 1.0)
+    return eager * micro_batch_tokens * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
 
 
 def layer_score_bytes(
@@ -374,11 +377,20 @@ def micro_batches_in_flight(
 
 
 def logits_bytes(
-    micro_batch_tokens: Numeric, hidden_size: Numeric, vocabulary_size: Numeric, tensor_parallel: Numeric
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    vocabulary_size: Numeric,
+    tensor_parallel: Numeric,
+    fused_kernels: Numeric,
+    chunked_loss: Numeric,
 ) -> Numeric:
     r"""Output of the last norm and logits of one micro-batch in 32 bits, on the rank that computes them.
 
-    .. math:: A_v = \frac{4 T (h + V)}{t}
+    .. math:: A_v = \frac{4 T \left(h + (2 - f)(1 - c) V\right)}{t}
+
+    Notes
+    -----
+    Eager code keeps the exponentials beside the logits; a loss in chunks keeps neither.
 
     References
     ----------
@@ -386,10 +398,11 @@ def logits_bytes(
 
     Examples
     --------
-    >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0)
+    >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.0)
     65011712.0
     """
-    return 4.0 * micro_batch_tokens * (hidden_size + vocabulary_size) / tensor_parallel
+    kept = (2.0 - fused_kernels) * (1.0 - chunked_loss) * vocabulary_size
+    return 4.0 * micro_batch_tokens * (hidden_size + kept) / tensor_parallel
 
 
 def memory_activations_bytes(
@@ -446,6 +459,8 @@ def memory_workspace_bytes(
     tensor_parallel: Numeric,
     pipeline_parallel: Numeric,
     kept_rows_share: Numeric,
+    fused_kernels: Numeric,
+    chunked_loss: Numeric,
     zero_stage: Numeric,
     stage_layers: Numeric,
     stage_sharded_parameters: Numeric,
@@ -454,12 +469,12 @@ def memory_workspace_bytes(
     r"""Memory that comes and goes within a step, at its peak.
 
     .. math::
-        2 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + \frac{2 T V}{t} + [p > 1] \frac{4 T h}{t_s}
+        2 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + (1 - c)(2 - f) \frac{2 T V}{t} + [p > 1] \frac{4 T h}{t_s}
 
     Notes
     -----
     A layer that is recomputed lives with its gradients; ZeRO 3 gathers the layer at work and the next one; the gradient
-    of the logits has 16 bits; a stage receives and sends.
+    of the logits has 16 bits, and in eager code a copy; a stage receives and sends.
 
     References
     ----------
@@ -467,13 +482,14 @@ def memory_workspace_bytes(
 
     Examples
     --------
-    >>> memory_workspace_bytes(0.0, 1e9, 0.0, 2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.125, 1.0, 96.0, 1e9, 0.0)
+    >>> memory_workspace_bytes(0.0, 1e9, 0.0, 2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.125, 1.0, 0.0, 1.0, 96.0, 1e9, 0.0)
     26214400.0
     """
     again = where(recompute_share > 0.0, 2.0 * (layer_activation_bytes + layer_score_bytes), 0.0)
     weights = 4.0 * (stage_sharded_parameters + stage_expert_parameters) / stage_layers
     gathered = where(zero_stage >= 3.0, weights, 0.0)
-    gradient = 2.0 * micro_batch_tokens * vocabulary_size / tensor_parallel
+    logits = 2.0 * micro_batch_tokens * vocabulary_size / tensor_parallel
+    gradient = (1.0 - chunked_loss) * (2.0 - fused_kernels) * logits
     between = where(pipeline_parallel > 1.0, 4.0 * micro_batch_tokens * hidden_size * kept_rows_share, 0.0)
     return again + gathered + gradient + between
 
@@ -546,14 +562,20 @@ def memory_peak_bytes(
     return memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes + memory_reserve_bytes
 
 
-def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric) -> Numeric:
-    r"""Whether the most loaded rank has room.
+def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric, memory_band: Numeric) -> Numeric:
+    r"""Whether the most loaded rank has room: 1 if it has, 0 if not, and one half where it is too near to say.
 
-    .. math:: 1 \quad (M \le M_{chip}), \qquad 0 \quad \text{otherwise}
+    .. math:: 1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M > M_{chip} (1 + b)), \qquad \tfrac12 \quad \text{otherwise}
+
+    Notes
+    -----
+    The band is what measured peaks differ from predicted ones by.
 
     Examples
     --------
-    >>> fits(53e9, 80e9)
-    1.0
+    >>> fits(53e9, 80e9, 0.1), fits(78e9, 80e9, 0.1), fits(90e9, 80e9, 0.1)
+    (1.0, 0.5, 0.0)
     """
-    return where(memory_peak_bytes <= accelerator_memory_bytes, 1.0, 0.0)
+    surely = memory_peak_bytes * (1.0 + memory_band) <= accelerator_memory_bytes
+    never = memory_peak_bytes > accelerator_memory_bytes * (1.0 + memory_band)
+    return where(surely, 1.0, where(never, 0.0, 0.5))

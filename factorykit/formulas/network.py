@@ -180,13 +180,16 @@ def two_tier_ring_s(
     r"""Time of a reduce-scatter or all-gather over rings that leave each domain through all links of their ranks.
 
     .. math::
-        T = \frac{n - 1}{n} \frac{S}{B} + \log_2(n) \alpha, \qquad B = \eta_{up} B_{up} \quad (n \le g), \qquad
-        B = \min(\eta_{up} B_{up},\, g\, \eta_{out} B_{out}) \quad (n > g)
+        T = \frac{n - 1}{n} \frac{S}{B} + \tau, \qquad
+        B = \eta_{up} B_{up}, \quad \tau = \log_2(n)\, \alpha_{up} \quad (n \le g), \qquad
+        B = \min(\eta_{up} B_{up},\, g\, \eta_{out} B_{out}), \quad \tau = (n - 1)\, \alpha_{out} \quad (n > g)
 
     Notes
     -----
     A group of which :math:`g` ranks sit in one domain drives :math:`g` network links at once; a group that straddles
-    domains is held to them. The library switches from rings to trees as ranks grow, hence the logarithm.
+    domains is held to them, and each of the ring's steps waits for the network: libraries have no trees for these two
+    collectives. Tensor parallelism over two and four nodes of H100 with EFA took 0.9 and 2.2 ms beyond its bytes,
+    60 to 70 microseconds a step.
 
     References
     ----------
@@ -194,12 +197,12 @@ def two_tier_ring_s(
 
     Examples
     --------
-    >>> round(two_tier_ring_s(8e9, 64.0, 8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0), 5)
-    0.01969
+    >>> round(two_tier_ring_s(1e9, 64.0, 8.0, 4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5), 5)
+    0.00402
     """
     crosses = collective_ranks > domain_ranks
     inside = scale_up_bytes_per_s * scale_up_share
     outside = minimum(inside, domain_ranks * scale_out_bytes_per_s * scale_out_share)
     ranks = maximum(collective_ranks, 1.0)
     sending = (ranks - 1.0) / ranks * collective_bytes / where(crosses, outside, inside)
-    return sending + log(ranks) / LN2 * where(crosses, scale_out_latency_s, scale_up_latency_s)
+    return sending + where(crosses, (ranks - 1.0) * scale_out_latency_s, log(ranks) / LN2 * scale_up_latency_s)

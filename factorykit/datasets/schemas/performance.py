@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataframely as dy
 
-from factorykit.datasets.schemas.fields import KEY, STATEMENT, Sourced, key, measured, number, reference, text
+from factorykit.datasets.schemas.fields import KEY, STATEMENT, Sourced, key, measured, number, reference, share, text
 
 GENERATIONS = (
     *("volta", "turing", "ampere", "ada", "hopper", "blackwell", "rubin"),
@@ -60,6 +60,26 @@ class Links(Sourced):
     )
     technology = text("kind of network", required=True)
     topology = text("how switches are joined", required=True)
+
+
+class Frameworks(Sourced):
+    """Training software.
+
+    A row is what one framework does by default: whose kernels it runs and what it overlaps, from which release on.
+    """
+
+    framework = key("name of the software", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    also_called = text("names by which texts mean it, parted by semicolons", required=True)
+    maker = text("vendor of the chips whose kernels it carries; own if it comes with each chip from its vendor")
+    maker_kernels = share("1 if recipes are tuned by that vendor too, 0.5 if anybody's run its kernels")
+    fused_kernels = share("1 if element-wise chains run as one kernel each; 0 for eager code")
+    balanced_stages = share("1 if pipeline stages are cut by their work")
+    logs_tensors = share("1 if the memory it reports is that of tensors, without context and network buffers")
+    cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
+    tensor_overlap_from = number("a", "year and part of a year from which it overlaps tensor-parallel collectives")
+    gradient_overlap_from = number("a", "year and part of a year from which it overlaps gradients")
+    grouped_experts_from = number("a", "year and part of a year from which experts multiply in one kernel")
 
 
 class PerformanceConstants(Sourced):

@@ -146,6 +146,7 @@ class TrainingRuns(Sourced):
     dp = number("1", "data parallel")
     ep = number("1", "expert parallel")
     cp = number("1", "context parallel")
+    etp = number("1", "expert tensor parallel")
     sharding = text("how state is sharded, as the source writes it")
     micro_batch = number("1", "sequences of one micro-batch")
     global_batch = number("1", "sequences of one step")
@@ -173,6 +174,11 @@ class TrainingRuns(Sourced):
     checkpoint_tb = number("1", "TB of a checkpoint")
     checkpoint_save_s = number("s", "time to save a checkpoint")
     network = text("network as the source writes it")
+    framework = text("training software as the source writes it, or whose own pages the source is")
+    framework_version = text("its version")
+    cuda_graphs = text("what CUDA graphs capture, as the source writes it")
+    release_month = text("month of the software's release or of the measurement, as year-month")
+    submitter = text("who submitted the result, where that is not who published it")
     confidence = text("published, derived by arithmetic, or estimated", required=True)
     check_params = number("1", "ratio of a recount to what the source states")
     check_world = number("1", "ratio of a recount to what the source states")
@@ -180,6 +186,24 @@ class TrainingRuns(Sourced):
     check_tflops = number("1", "ratio of a recount to what the source states")
     check_mfu_6nd = number("1", "ratio of a recount to what the source states")
     flags = text("why a row does not add up")
+
+
+class FailedLayouts(Sourced):
+    """Layouts without a result.
+
+    A row is a layout of a published sweep for which its authors report no result; most ran out of memory, some failed
+    otherwise, and nobody says which.
+    """
+
+    layout = key("name of the row", unique=True, pattern=r"^[a-z0-9][a-z0-9._-]*$", entity=True)
+    like = text("row of training_runs with the same model, chip and framework", required=True)
+    accelerator_count = number("1", "accelerators")
+    tp = number("1", "tensor parallel")
+    pp = number("1", "pipeline parallel")
+    dp = number("1", "data parallel")
+    micro_batch = number("1", "sequences of one micro-batch")
+    global_batch = number("1", "sequences of one step")
+    zero = number("1", "stage of ZeRO sharding")
 
 
 class Presets(Sourced):

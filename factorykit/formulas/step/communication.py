@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import maximum, minimum, where
-from factorykit.formulas.network import two_tier_ring_s
+from factorykit.formulas.functions import log, maximum, minimum, where
+from factorykit.formulas.network import LN2, two_tier_ring_s
 from factorykit.typing import Numeric
+
+BUCKET = 4e7
+"""Least gradients of one bucket (Megatron's)."""
+BUCKET_PER_RANK = 1e6
+"""Gradients of one bucket for each rank, so that rings of many ranks wait less often (Megatron's)."""
 
 
 def tensor_parallel_s(
@@ -12,9 +17,9 @@ def tensor_parallel_s(
     hidden_size: Numeric,
     tensor_parallel: Numeric,
     recompute_share: Numeric,
-    software_year: Numeric,
-    tensor_exposed_early: Numeric,
-    tensor_exposed_late: Numeric,
+    tensor_overlap: Numeric,
+    tensor_exposed_plain: Numeric,
+    tensor_exposed_overlapped: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
@@ -30,7 +35,8 @@ def tensor_parallel_s(
     Notes
     -----
     Two all-reduces forward, two backward and two more where the forward runs again, each a reduce-scatter and an
-    all-gather. A group wider than the scale-up domain is held to the network links of its ranks.
+    all-gather. A group wider than the scale-up domain is held to the network links of its ranks, and its latency never
+    hides.
 
     References
     ----------
@@ -38,11 +44,11 @@ def tensor_parallel_s(
 
     Examples
     --------
-    >>> links = (8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0)
-    >>> round(tensor_parallel_s(8192.0, 8192.0, 8.0, 0.0, 2025.0, 0.9, 1.0, *links), 5)
-    0.00209
+    >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
+    >>> round(tensor_parallel_s(8192.0, 8192.0, 8.0, 0.0, 1.0, 0.9, 0.5, 8.0, *links), 4)
+    0.0015
     """
-    exposed = where(software_year >= 2024.0, tensor_exposed_late, tensor_exposed_early)
+    exposed = tensor_exposed_plain - tensor_overlap * (tensor_exposed_plain - tensor_exposed_overlapped)
     one_way = two_tier_ring_s(
         2.0 * micro_batch_tokens * hidden_size,
         tensor_parallel,
@@ -98,26 +104,36 @@ def expert_parallel_s(
     hidden_size: Numeric,
     experts_per_token: Numeric,
     expert_parallel: Numeric,
+    expert_tensor_parallel: Numeric,
+    expert_imbalance: Numeric,
+    dispatched_once: Numeric,
     tensor_parallel: Numeric,
     layers: Numeric,
     moe_layers: Numeric,
     expert_exposed_share: Numeric,
+    expert_exposed_across: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
     scale_up_share: Numeric,
     scale_out_share: Numeric,
+    scale_up_latency_s: Numeric,
+    scale_out_latency_s: Numeric,
 ) -> Numeric:
-    r"""Exposed all-to-alls of one micro-batch in a mean layer.
+    r"""Exposed exchange of routed tokens of one micro-batch in a mean layer.
 
     .. math::
-        4 x \frac{L_e}{L} \frac{2 T h}{t} \left[\frac{k (1 - 1/g)}{B_{up}} + \frac{n_d (1 - 1/D)}{B_{out}}\right],
-        \qquad n_d = D \left(1 - (1 - 1/D)^k\right), \qquad D = e / g
+        4 \frac{L_e}{L} \left\{\iota \frac{2 T h}{t}
+        \left[x \frac{k (1 - 1/g)}{B_{up}} + x_o \frac{n_d (1 - 1/D)}{B_{out}}\right]
+        + x\, T_{rs}\!\left(\tfrac{2 T h k t_e}{t}, t_e\right)\right\},
+        \qquad n_d = o D \left(1 - (1 - 1/D)^k\right) + (1 - o) k, \qquad D = e / g
 
     Notes
     -----
-    Dispatch and combine, forward and backward, 16 bits. A token crosses the network once per domain it visits,
-    :math:`n_d` on average, and is copied inside. :math:`g` ranks of the group share a domain.
+    Dispatch and combine, forward and backward, 16 bits. An all-to-all sends a token to each of its experts; other
+    dispatchers send it once to every domain it visits and copy it inside (:math:`o = 1`). :math:`g` ranks of the group
+    share a domain. Where an expert is split
+    :math:`t_e` ways, its ranks gather the routed tokens of each other and scatter the sums.
 
     References
     ----------
@@ -125,16 +141,31 @@ def expert_parallel_s(
 
     Examples
     --------
-    >>> round(expert_parallel_s(4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0, 1.0, 1.0, 8.0, 4e11, 5e10, 1.0, 1.0), 5)
-    0.00411
+    >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
+    >>> round(expert_parallel_s(4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0, 0.0, 1.0, 61.0, 61.0, 1.0, 1.0, 8.0, *links), 5)
+    0.0048
     """
-    local = maximum(minimum(expert_parallel, scale_up_domain / minimum(tensor_parallel, scale_up_domain)), 1.0)
+    split = expert_tensor_parallel
+    local = maximum(minimum(expert_parallel, scale_up_domain / minimum(split, scale_up_domain)), 1.0)
     domains = maximum(expert_parallel / local, 1.0)
-    visited = domains * (1.0 - (1.0 - 1.0 / domains) ** experts_per_token)
+    each_domain = domains * (1.0 - (1.0 - 1.0 / domains) ** experts_per_token)
+    visited = experts_per_token - dispatched_once * (experts_per_token - each_domain)
     token_bytes = 2.0 * micro_batch_tokens * hidden_size / tensor_parallel
     inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * scale_up_share)
     across = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * scale_out_share)
-    return 4.0 * expert_exposed_share * moe_layers / layers * (inside + across)
+    gathered = two_tier_ring_s(
+        token_bytes * experts_per_token * split,
+        split,
+        minimum(split, scale_up_domain),
+        scale_up_bytes_per_s,
+        scale_out_bytes_per_s,
+        scale_up_share,
+        scale_out_share,
+        scale_up_latency_s,
+        scale_out_latency_s,
+    )
+    within = expert_exposed_share * (expert_imbalance * inside + gathered)
+    return 4.0 * moe_layers / layers * (within + expert_exposed_across * expert_imbalance * across)
 
 
 def gather_s(
@@ -145,6 +176,8 @@ def gather_s(
     shared_parameters: Numeric,
     routed_parameters: Numeric,
     expert_parallel: Numeric,
+    expert_tensor_parallel: Numeric,
+    expert_data_parallel: Numeric,
     tensor_parallel: Numeric,
     data_parallel: Numeric,
     context_parallel: Numeric,
@@ -160,12 +193,13 @@ def gather_s(
     r"""Communication of fully sharded weights in a mean layer and one micro-batch.
 
     .. math::
-        [z \ge 3]\; 3\, T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L}
-        (N_{re} / e + N_{sh})\right],\, d c\right)
+        [z \ge 3]\; 3 \left\{T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}\right],
+        \, d c\right) + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, d_e\right)\right\}
 
     Notes
     -----
-    Weights are gathered forward and backward, gradients scattered, in 16 bits.
+    Weights are gathered forward and backward, gradients scattered, in 16 bits. Experts are gathered over their own
+    copies, of which those beyond a domain have one link each where a domain holds all experts.
 
     References
     ----------
@@ -173,26 +207,32 @@ def gather_s(
 
     Examples
     --------
-    >>> links = (8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0)
-    >>> round(gather_s(80.0, 0.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 1.0, 64.0, 1.0, 3.0, *links), 4)
-    0.0126
+    >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
+    >>> layer = (80.0, 0.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 1.0, 64.0)
+    >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 3.0, 8.0, *links), 4)
+    0.0186
     """
     moe = moe_layers / layers
-    mixed = (1.0 - moe) * ffn_parameters + moe * (routed_parameters / expert_parallel + shared_parameters)
+    dense = attention_parameters + (1.0 - moe) * ffn_parameters + moe * shared_parameters
     ranks = data_parallel * context_parallel
-    local = maximum(minimum(ranks, scale_up_domain / minimum(tensor_parallel, scale_up_domain)), 1.0)
-    one = two_tier_ring_s(
-        2.0 * (attention_parameters + mixed) / tensor_parallel,
-        ranks,
-        local,
-        scale_up_bytes_per_s,
-        scale_out_bytes_per_s,
-        scale_up_share,
-        scale_out_share,
-        scale_up_latency_s,
-        scale_out_latency_s,
-    )
-    return where(zero_stage >= 3.0, 3.0 * one, 0.0)
+
+    def gathered(parameters: Numeric, copies: Numeric, beside: Numeric) -> Numeric:
+        return two_tier_ring_s(
+            2.0 * parameters,
+            copies,
+            maximum(minimum(copies, scale_up_domain / minimum(beside, scale_up_domain)), 1.0),
+            scale_up_bytes_per_s,
+            scale_out_bytes_per_s,
+            scale_up_share,
+            scale_out_share,
+            scale_up_latency_s,
+            scale_out_latency_s,
+        )
+
+    split = expert_parallel * expert_tensor_parallel
+    routed = gathered(routed_parameters / split, maximum(expert_data_parallel, 1.0), split)
+    whole = gathered(dense / tensor_parallel, ranks, tensor_parallel) + where(moe > 0.0, moe * routed, 0.0)
+    return where(zero_stage >= 3.0, 3.0 * whole, 0.0)
 
 
 def stage_transfer_s(
@@ -237,6 +277,8 @@ def gradient_s(
     data_parallel: Numeric,
     context_parallel: Numeric,
     expert_data_parallel: Numeric,
+    expert_parallel: Numeric,
+    expert_tensor_parallel: Numeric,
     tensor_parallel: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
@@ -254,7 +296,9 @@ def gradient_s(
 
     Notes
     -----
-    At most four bytes of a gradient travel. ZeRO 3 moves its weights in every layer instead.
+    At most four bytes of a gradient travel. ZeRO 3 moves its weights in every layer instead. Gradients travel in buckets
+    of 40 million, or of a million for each rank where those are larger; each bucket waits for the ring,
+    there and back, or for a tree where gradients are not sharded.
 
     References
     ----------
@@ -262,9 +306,9 @@ def gradient_s(
 
     Examples
     --------
-    >>> links = (8.0, 4.5e11, 5e10, 1.0, 1.0, 0.0, 0.0)
-    >>> round(gradient_s(1e9, 0.0, 0.0, 4.0, 1.0, 64.0, 1.0, 64.0, 1.0, *links), 4)
-    0.0148
+    >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
+    >>> round(gradient_s(1e9, 0.0, 0.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links), 3)
+    0.136
     """
     sent = minimum(gradient_bytes_per_parameter, 4.0)
     per_parameter = sent + where(zero_stage >= 1.0, 2.0, sent)
@@ -272,7 +316,11 @@ def gradient_s(
     per_domain = scale_up_domain / minimum(tensor_parallel, scale_up_domain)
 
     def exchanged(parameters: Numeric, copies: Numeric, local: Numeric) -> Numeric:
-        return two_tier_ring_s(
+        buckets = 2.0 * maximum(parameters / maximum(copies * BUCKET_PER_RANK, BUCKET), 1.0)
+        crosses = where(copies > local, 1.0, 0.0)
+        hops = where(zero_stage >= 1.0, copies - 1.0, log(maximum(copies, 1.0)) / LN2)
+        waiting = (buckets - 1.0) * crosses * hops * scale_out_latency_s
+        return waiting + two_tier_ring_s(
             parameters * per_parameter,
             copies,
             local,
@@ -286,8 +334,10 @@ def gradient_s(
 
     dense = stage_sharded_parameters + stage_replicated_parameters
     shared = exchanged(dense, ranks, maximum(minimum(ranks, per_domain), 1.0))
-    routed = exchanged(stage_expert_parameters, maximum(expert_data_parallel, 1.0), 1.0)
-    return where(zero_stage >= 3.0, 0.0, shared + routed)
+    copies = maximum(expert_data_parallel, 1.0)
+    beside = scale_up_domain / minimum(expert_parallel * expert_tensor_parallel, scale_up_domain)
+    routed = exchanged(stage_expert_parameters, copies, maximum(minimum(copies, beside), 1.0))
+    return where(zero_stage >= 3.0, 0.0, shared + where(stage_expert_parameters > 0.0, routed, 0.0))
 
 
 def gradient_exposed_s(
@@ -296,18 +346,18 @@ def gradient_exposed_s(
     pipeline_parallel: Numeric,
     virtual_stages: Numeric,
     gradient_overlap_share: Numeric,
-    software_year: Numeric,
+    gradient_overlap: Numeric,
 ) -> Numeric:
     r"""Part of the gradient exchange that no compute hides.
 
     .. math::
-        \max\left(T_{grad} - \eta_o T_s \left(1 + (p - 1) \frac{v - 1}{v}\right) [y \ge 2023],\, 0.1\, T_{grad}\right)
+        \max\left(T_{grad} - o\, \eta_o T_s \left(1 + (p - 1) \frac{v - 1}{v}\right),\, 0.1\, T_{grad}\right)
 
     Notes
     -----
     Gradients travel during the last micro-batch's backward, new weights during the first one's forward; the first and
     last bucket never hide. With interleaved stages a chunk is done :math:`p` micro-batches of the next chunk before the
-    end, so all chunks but the last hide behind those. Before 2023 training code did not overlap them.
+    end, so all chunks but the last hide behind those.
 
     References
     ----------
@@ -316,9 +366,9 @@ def gradient_exposed_s(
 
     Examples
     --------
-    >>> gradient_exposed_s(1.0, 1.0, 1.0, 1.0, 0.5, 2025.0), gradient_exposed_s(1.0, 0.2, 5.0, 2.0, 0.5, 2025.0)
-    (0.5, 0.7)
+    >>> round(gradient_exposed_s(0.3, 0.2, 1.0, 1.0, 0.5, 1.0), 2)
+    0.2
     """
     later_chunks = (pipeline_parallel - 1.0) * (virtual_stages - 1.0) / virtual_stages
-    hidden = where(software_year >= 2023.0, gradient_overlap_share * stage_s * (1.0 + later_chunks), 0.0)
+    hidden = gradient_overlap * gradient_overlap_share * stage_s * (1.0 + later_chunks)
     return maximum(gradient_s - hidden, 0.1 * gradient_s)

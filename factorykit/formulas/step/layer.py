@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import equal, exp, maximum, minimum, sqrt, where
+from factorykit.formulas.functions import ceil, equal, exp, maximum, minimum, sqrt, where
 from factorykit.typing import Numeric
 
 BACKWARD_ELEMENTWISE = 1.2
@@ -16,6 +16,8 @@ ROUTED_BYTES = 20.0
 bits; the first reads and the last writes each element once and not for every expert."""
 UNROUTED_BYTES = 4.0
 """Bytes per element that the first permutation reads and the last one writes."""
+GRAPHED = 0.9
+"""Share of launches that a graph of a whole iteration or layer saves."""
 
 
 def layer_gemm_s(
@@ -28,6 +30,8 @@ def layer_gemm_s(
     experts: Numeric,
     experts_per_token: Numeric,
     expert_parallel: Numeric,
+    expert_tensor_parallel: Numeric,
+    expert_imbalance: Numeric,
     attention_parameters: Numeric,
     ffn_parameters: Numeric,
     shared_parameters: Numeric,
@@ -41,15 +45,18 @@ def layer_gemm_s(
     r"""Time of one forward of one micro-batch through the weights of a mean layer.
 
     .. math::
-        \frac{w}{F_g} + k_t \frac{w}{B_s} \left(\frac{2 + b_g}{3 T_x} + \frac{1}{h} + \frac{t}{f_x}\right), \qquad
-        w = \frac{2 T}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} (\tfrac{k}{E} N_{re} + N_{sh})\right]
+        \sum_{i \in \{d, x\}} \frac{w_i}{F_g} + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
+        + \frac{t_i}{f_i}\right), \qquad
+        w_d = \frac{2 T}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}\right], \qquad
+        w_x = \iota \frac{2 T}{t} \frac{L_e}{L} \frac{k}{E} N_{re}
 
     Notes
     -----
     The second term is the traffic of a product: its inverse intensity is the sum of the inverse sizes. It makes small
     products slow without a fitted curve. The weights are read forward and backward, and their gradient is read and
     written as it accumulates: two plus :math:`b_g` bytes in the mean of three products, where 2 bytes are usual. An
-    expert sees :math:`T_x = T k e / E` tokens of a micro-batch.
+    expert sees :math:`T_x = T k e t_e / (t E)` tokens of a micro-batch and is split :math:`t_e` ways; the fullest rank,
+    with :math:`\iota` times the mean, sets the pace.
 
     References
     ----------
@@ -57,20 +64,22 @@ def layer_gemm_s(
 
     Examples
     --------
-    >>> args = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0, 0.0, 0.0, 1.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0)
+    >>> args = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0)
     >>> round(layer_gemm_s(*args, 7e14, 1.2, 4.0, 2.7e12), 4)
     0.0225
     """
     moe = moe_layers / layers
     share = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0)
-    mixed = (1.0 - moe) * ffn_parameters + moe * (share * routed_parameters + shared_parameters)
-    work = 2.0 * micro_batch_tokens * (attention_parameters + mixed) / tensor_parallel
-    rows = where(moe_layers > 0.0, micro_batch_tokens * maximum(share, 1e-9) * expert_parallel, micro_batch_tokens)
-    width = where(moe_layers > 0.0, expert_ffn_size, ffn_size)
     weights = (2.0 + gradient_bytes_per_parameter) / 3.0
-    inverse_intensity = weights / rows + 1.0 / hidden_size + tensor_parallel / maximum(width, 1.0)
-    traffic = gemm_traffic_factor * work * inverse_intensity / sustained_memory_bytes_per_s
-    return work / gemm_flop_per_s + traffic
+    traffic = gemm_traffic_factor / sustained_memory_bytes_per_s
+    tokens = 2.0 * micro_batch_tokens / tensor_parallel
+    dense = tokens * (attention_parameters + (1.0 - moe) * ffn_parameters + moe * shared_parameters)
+    routed = tokens * expert_imbalance * moe * share * routed_parameters
+    width = where(moe < 1.0, ffn_size, hidden_size)
+    thin = weights / micro_batch_tokens + 1.0 / hidden_size + tensor_parallel / maximum(width, 1.0)
+    visited = micro_batch_tokens * maximum(share, 1e-9) * expert_parallel * expert_tensor_parallel / tensor_parallel
+    sparse = weights / visited + 1.0 / hidden_size + expert_tensor_parallel / maximum(expert_ffn_size, 1.0)
+    return (dense + routed) / gemm_flop_per_s + traffic * (dense * thin + routed * sparse)
 
 
 def layer_attention_s(
@@ -87,6 +96,7 @@ def layer_attention_s(
     exponentials_per_s: Numeric,
     gemm_16bit_flop_per_s: Numeric,
     attention_share: Numeric,
+    misaligned_factor: Numeric,
     power_limit_share: Numeric,
     power_exponent: Numeric,
     software_year: Numeric,
@@ -101,14 +111,15 @@ def layer_attention_s(
     .. math::
         \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a} + \frac{1}{2 E}\right)
         \quad \text{fused}, \qquad
-        \frac{2 T s a (d + d_r + d_v)}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
+        \frac{2 T s a (d + d_r + d_v) m_8}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
 
     Notes
     -----
     A fused kernel does the causal half, and of a window its band; an unfused one the whole square, and writes it to
     memory. Always in 16 bits. Every score takes one exponential, which is why attention keeps less of the peak where
     chips grew more matrix units than special function units. Kernels ripen twice, on the chip and since fused attention
-    was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`.
+    was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`. Products of a head width that is no multiple of 8 leave
+    the matrix units and take :math:`m_8` times as long; fused kernels pad it.
 
     References
     ----------
@@ -119,20 +130,22 @@ def layer_attention_s(
     Examples
     --------
     >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
-    >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 1.0, 0.4, 2026.0, 1.5)
+    >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 4.0, 1.0, 0.4, 2026.5, 1.5)
     >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 25.0, 2.7e12), 5)
     0.00252
     """
     rows = micro_batch_tokens * attention_heads / tensor_parallel
     width = head_size + rope_head_size + value_head_size
-    age = 1.0 - exp(-maximum(software_year + 0.5 - FUSED_ATTENTION_YEAR, 0.0) / maturity_years)
+    age = 1.0 - exp(-maximum(software_year - FUSED_ATTENTION_YEAR, 0.0) / maturity_years)
     ripe = (1.0 - (1.0 - maturity) * (1.0 - young_attention_share)) * (
         1.0 - (1.0 - age) * (1.0 - young_attention_share)
     )
     score = width / (peak_16bit_flop_per_s * attention_share) + 0.5 / exponentials_per_s
     fused = rows * attended_tokens * score / (ripe * power_limit_share**power_exponent)
     square = rows * sequence_length
-    unfused = square * (2.0 * width / gemm_16bit_flop_per_s + score_bytes / (3.0 * sustained_memory_bytes_per_s))
+    slow = where(ceil(head_size / 8.0) * 8.0 > head_size, misaligned_factor, 1.0)
+    product = 2.0 * width * slow / gemm_16bit_flop_per_s
+    unfused = square * (product + score_bytes / (3.0 * sustained_memory_bytes_per_s))
     return where(flash_attention > 0.0, fused, unfused)
 
 
@@ -153,6 +166,8 @@ def layer_elementwise_s(
     tensor_parallel: Numeric,
     kept_rows_share: Numeric,
     elementwise_factor: Numeric,
+    eager_traffic_factor: Numeric,
+    fused_kernels: Numeric,
     software_gain_per_year: Numeric,
     software_year: Numeric,
     sustained_memory_bytes_per_s: Numeric,
@@ -160,15 +175,16 @@ def layer_elementwise_s(
     r"""Time of one forward of one micro-batch through norms, residuals, activations and routing of a mean layer.
 
     .. math::
-        k_e\, \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s} \left[\frac{20 h}{t_s}
+        k_e \left[1 + (1 - f)(k_{eager} - 1)\right] \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s}
+        \left[\frac{20 h}{t_s}
         + \frac{(2 + 4 g) f + 6 (a + 2 a_{kv}) d + (20 k + 4) h + 4 (2 h + a d + f) [8 \text{ bits}]}{t}\right]
 
     Notes
     -----
     Two norms, two residual sums, rotation and copies of query, key and value, and the activation, each read and written
     once in 16 bits; tokens on their way to experts and back in six passes. Products in 8 bits or fewer cast their
-    inputs first: of the projections, of attention's output and of both halves of the feed-forward. The year counts from
-    2022 to 2028.
+    inputs first: of the projections, of attention's output and of both halves of the feed-forward. Eager code stores
+    what fused kernels keep in registers. The year counts from 2022 to 2028.
 
     References
     ----------
@@ -176,9 +192,9 @@ def layer_elementwise_s(
 
     Examples
     --------
-    >>> args = (8192.0, 8192.0, 64.0, 8.0, 128.0, 28672.0, 1.0, 80.0, 0.0, 0.0, 0.0, 0.0)
-    >>> round(layer_elementwise_s(*args, "bf16", 1.0, 1.0, 1.3, 0.03, 2024.0, 2.7e12), 5)
-    0.00157
+    >>> shape = (8192.0, 8192.0, 64.0, 8.0, 128.0, 28672.0, 1.0, 80.0, 0.0, 0.0, 0.0, 0.0)
+    >>> round(layer_elementwise_s(*shape, "bf16", 1.0, 1.0, 1.0, 2.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
+    0.00122
     """
     moe = moe_layers / layers
     inner = (1.0 - moe) * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
@@ -189,7 +205,8 @@ def layer_elementwise_s(
     split = (2.0 + 4.0 * gated_ffn) * inner + heads + routed + cast
     moved = 20.0 * hidden_size * kept_rows_share + split / tensor_parallel
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
-    return elementwise_factor * era * micro_batch_tokens * moved / sustained_memory_bytes_per_s
+    eager = 1.0 + (1.0 - fused_kernels) * (eager_traffic_factor - 1.0)
+    return elementwise_factor * eager * era * micro_batch_tokens * moved / sustained_memory_bytes_per_s
 
 
 def gemm_passes(
@@ -295,18 +312,37 @@ def layer_compute_s(
 def launch_s(
     layer_launch_s: Numeric,
     collective_launch_s: Numeric,
+    collective_skew_s: Numeric,
+    routing_launch_s: Numeric,
+    expert_launch_s: Numeric,
+    eager_launch_factor: Numeric,
+    fused_kernels: Numeric,
+    cuda_graphs: Numeric,
+    grouped_experts: Numeric,
+    experts: Numeric,
+    expert_parallel: Numeric,
+    layers: Numeric,
+    moe_layers: Numeric,
+    precision: Numeric,
     recompute_share: Numeric,
     tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
     software_gain_per_year: Numeric,
     software_year: Numeric,
 ) -> Numeric:
     r"""Time in which a processor launches one layer, forward and backward.
 
-    .. math:: \frac{3 + \rho}{3} T_0\, \mathrm{e}^{-\gamma (y - 2024)} + [t > 1] (4 + 2 \rho) T_c
+    .. math::
+        (1 - 0.9 c) \left\{\frac{3 + \rho}{3} \left[\left(1 + (1 - f)(k_l - 1)\right) T_0
+        + \frac{L_e}{L} \left(T_r + (1 - u_g + [8 \text{ bits}]) \tfrac{E}{e} T_x\right)\right] \mathrm{e}^{-\gamma (y - 2024)}
+        + [t > 1] (4 + 2 \rho) \left(T_c + [p > 1] (1 - f)\, t\, T_s\right)\right\}
 
     Notes
     -----
-    It rules where layers are small; beside larger ones it hides.
+    It rules where layers are small; beside larger ones it hides. Routing waits for the processor; experts that are not
+    grouped launch one by one, as do the casts of each expert in 8 bits or fewer. A graph leaves a tenth. Where eager code also pipelines, the ranks of a tensor-parallel
+    group launch apart: nanotron's layers then took 10, 15, 24 and 50 ms on 2, 4, 8 and 16 ranks however small they were,
+    and 4.5 ms without a pipeline.
 
     References
     ----------
@@ -314,12 +350,19 @@ def launch_s(
 
     Examples
     --------
-    >>> round(launch_s(0.0015, 0.0001, 0.0, 8.0, 0.03, 2024.0), 4)
-    0.0019
+    >>> round(launch_s(1e-3, 5e-5, 5e-4, 5e-4, 1e-4, 2.0, 1.0, 0.0, 1.0, 0.0, 1.0, 80.0, 0.0, "bf16", 0.0, 8.0, 1.0, 0.05, 2024.0), 5)
+    0.0012
     """
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
-    collectives = where(tensor_parallel > 1.0, (4.0 + 2.0 * recompute_share) * collective_launch_s, 0.0)
-    return (3.0 + recompute_share) / 3.0 * layer_launch_s * era + collectives
+    skewed = where(pipeline_parallel > 1.0, (1.0 - fused_kernels) * tensor_parallel * collective_skew_s, 0.0)
+    each = (4.0 + 2.0 * recompute_share) * (collective_launch_s + skewed)
+    collectives = where(tensor_parallel > 1.0, each, 0.0)
+    eager = 1.0 + (1.0 - fused_kernels) * (eager_launch_factor - 1.0)
+    narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, 1.0))
+    one_by_one = (1.0 - grouped_experts + narrow) * experts / expert_parallel * expert_launch_s
+    routed = where(experts > 1.0, moe_layers / layers * (routing_launch_s + one_by_one), 0.0)
+    passes = (3.0 + recompute_share) / 3.0
+    return (1.0 - GRAPHED * cuda_graphs) * (passes * (eager * layer_launch_s + routed) * era + collectives)
 
 
 def layer_s(
@@ -331,7 +374,7 @@ def layer_s(
     recompute_share: Numeric,
     launch_s: Numeric,
     gather_s: Numeric,
-    gradient_overlap_share: Numeric,
+    gather_overlap_share: Numeric,
     gather_contention_share: Numeric,
 ) -> Numeric:
     r"""Time of one micro-batch in a mean layer, forward and backward.
@@ -357,5 +400,5 @@ def layer_s(
     busy = layer_compute_s + tensor_parallel_s + context_parallel_s + expert_parallel_s
     running = busy + (3.0 + recompute_share) / 3.0 * layer_fixed_s
     alone = sqrt(running * running + launch_s * launch_s)
-    exposed = maximum(gather_s - gradient_overlap_share * alone, 0.0)
+    exposed = maximum(gather_s - gather_overlap_share * alone, 0.0)
     return alone + exposed + gather_contention_share * minimum(gather_s, alone)

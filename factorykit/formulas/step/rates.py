@@ -34,16 +34,15 @@ def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
     return peak_16bit_flop_per_s / FLOP_PER_EXPONENTIAL
 
 
-def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric, tuned: Numeric) -> Numeric:
+def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric, maker_kernels: Numeric) -> Numeric:
     r"""How far the software of a run has come on its chip.
 
-    .. math:: 1 - (1 - u)\, \mathrm{e}^{-\max(y + \frac12 - y_c,\, 0) / \tau}
+    .. math:: 1 - (1 - u)\, \mathrm{e}^{-\max(y - y_c,\, 0) / \tau}
 
     Notes
     -----
-    The middle of the calendar year counts. New chips run old kernels at first: FlashAttention 2 ran on H100 without its
-    new instructions for a year. Who makes the chip has its kernels ready when it appears. A second chip of a generation
-    runs the kernels of the first.
+    New chips run old kernels at first: FlashAttention 2 ran on H100 without its new instructions for a year. Who makes
+    the chip has its kernels ready when it appears. A second chip of a generation runs the kernels of the first.
 
     References
     ----------
@@ -51,10 +50,10 @@ def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric
 
     Examples
     --------
-    >>> round(maturity(2025.0, 2022.75, 1.5, 0.0), 2)
+    >>> round(maturity(2025.5, 2022.75, 1.5, 0.0), 2)
     0.84
     """
-    return 1.0 - (1.0 - tuned) * exp(-maximum(software_year + 0.5 - chip_year, 0.0) / maturity_years)
+    return 1.0 - (1.0 - maker_kernels) * exp(-maximum(software_year - chip_year, 0.0) / maturity_years)
 
 
 def held_rate_share(
@@ -88,8 +87,8 @@ def gemm_16bit_flop_per_s(
     held_rate_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
-    tuned: Numeric,
-    tuning_gain: Numeric,
+    maker_kernels: Numeric,
+    maker_gain: Numeric,
 ) -> Numeric:
     r"""Rate that large matrix products sustain in 16 bits.
 
@@ -111,7 +110,7 @@ def gemm_16bit_flop_per_s(
     680.0
     """
     grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
-    gain = 1.0 + tuned * (tuning_gain - 1.0)
+    gain = 1.0 + maker_kernels * (maker_gain - 1.0)
     sustained = gemm_ceiling_16bit * gemm_share_16bit * held_rate_share
     return peak_16bit_flop_per_s * sustained * grown * gain
 
@@ -126,8 +125,8 @@ def gemm_flop_per_s(
     held_rate_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
-    tuned: Numeric,
-    tuning_gain: Numeric,
+    maker_kernels: Numeric,
+    maker_gain: Numeric,
 ) -> Numeric:
     r"""Rate that large matrix products sustain at the precision of the run.
 
@@ -152,7 +151,7 @@ def gemm_flop_per_s(
     not_bf16 = where(equal(precision, "fp16"), gemm_share_16bit, narrow)
     sustained = where(equal(precision, "bf16"), gemm_share_16bit, not_bf16)
     grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
-    gain = 1.0 + tuned * (tuning_gain - 1.0)
+    gain = 1.0 + maker_kernels * (maker_gain - 1.0)
     share = gemm_ceiling * sustained * held_rate_share
     return peak_flop_per_s * share * grown * gain
 

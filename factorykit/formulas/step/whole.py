@@ -5,6 +5,7 @@ from __future__ import annotations
 from factorykit.formulas.functions import log, maximum, where
 from factorykit.formulas.network import LN2
 from factorykit.formulas.parallelism import pipeline_idle_s
+from factorykit.formulas.step.layer import GRAPHED
 from factorykit.typing import Numeric
 
 
@@ -16,23 +17,29 @@ def logits_s(
     tensor_parallel: Numeric,
     gemm_16bit_flop_per_s: Numeric,
     elementwise_factor: Numeric,
+    eager_traffic_factor: Numeric,
+    fused_kernels: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
     r"""Time of one micro-batch in the vocabulary's matrix and the loss, forward and backward.
 
-    .. math:: (1 + L_m) \left[\frac{6 T N_{emb}}{t F_{16}} + k_e \frac{10 T V}{t B_s}\right]
+    .. math::
+        (1 + L_m) \left[\frac{6 T N_{emb}}{t F_{16}}
+        + k_e \left(1 + (1 - f)(k_{eager} - 1)\right) \frac{10 T V}{t B_s}\right]
 
     Notes
     -----
-    In 16 bits also where layers run in 8. The loss reads and writes the logits in 32 bits. Prediction layers repeat it.
+    In 16 bits also where layers run in 8. The loss reads and writes the logits in 32 bits, eager code once for every
+    operation. Prediction layers repeat it.
 
     Examples
     --------
-    >>> round(logits_s(8192.0, 1.05e9, 128256.0, 0.0, 1.0, 7e14, 1.3, 2.7e12), 4)
-    0.0788
+    >>> round(logits_s(8192.0, 1.05e9, 128256.0, 0.0, 1.0, 7e14, 1.0, 2.0, 1.0, 2.68e12), 4)
+    0.0776
     """
     product = 6.0 * micro_batch_tokens * embedding_parameters / gemm_16bit_flop_per_s
-    loss = elementwise_factor * 10.0 * micro_batch_tokens * vocabulary_size / sustained_memory_bytes_per_s
+    eager = 1.0 + (1.0 - fused_kernels) * (eager_traffic_factor - 1.0)
+    loss = elementwise_factor * eager * 10.0 * micro_batch_tokens * vocabulary_size / sustained_memory_bytes_per_s
     return (1.0 + mtp_layers) * (product + loss) / tensor_parallel
 
 
@@ -42,23 +49,29 @@ def logits_exposed_s(
     layers: Numeric,
     stage_layers: Numeric,
     pipeline_parallel: Numeric,
+    balanced_stages: Numeric,
 ) -> Numeric:
     r"""Time of the logits that adds to the pace of the pipeline.
 
-    .. math:: T_v = \max\left[T_{voc} - (p L_s - L)\, T_l,\, 0\right]
+    .. math::
+        T_v = \max\left[T_{voc} - (p L_s - L)\, T_l,\, 0\right], \qquad
+        \max\left[\tfrac{1}{p} T_{voc} - (L_s - \tfrac{L}{p})\, T_l,\, T_{voc} - L_s T_l,\, 0\right]
+        \quad \text{balanced}
 
     Notes
     -----
     With one stage the logits weigh on every micro-batch. With more, layers missing from a lighter last stage make up
-    for them.
+    for them; where stages are cut by their work, all stages share them.
 
     Examples
     --------
-    >>> round(logits_exposed_s(0.05, 0.01, 126.0, 8.0, 16.0), 2)
+    >>> round(logits_exposed_s(0.05, 0.01, 126.0, 8.0, 16.0, 0.0), 2)
     0.03
     """
     lighter = (stage_layers * pipeline_parallel - layers) * layer_s
-    return where(pipeline_parallel > 1.0, maximum(logits_s - lighter, 0.0), logits_s)
+    shared = maximum((logits_s - lighter) / pipeline_parallel, logits_s - stage_layers * layer_s)
+    added = where(balanced_stages > 0.0, shared, logits_s - lighter)
+    return where(pipeline_parallel > 1.0, maximum(added, 0.0), logits_s)
 
 
 def stage_s(
@@ -142,25 +155,31 @@ def step_s(
     straggler_share: Numeric,
     accelerators: Numeric,
     layer_update_s: Numeric,
+    eager_launch_factor: Numeric,
+    fused_kernels: Numeric,
+    cuda_graphs: Numeric,
     step_fixed_s: Numeric,
 ) -> Numeric:
     r"""Time of one optimizer step.
 
-    .. math:: \left[m (T_s + T_v) + T_{idle} + T_{grad} + T_{opt}\right] (1 + \lambda \log_2 n) + L_s T_u + T_0
+    .. math::
+        \left[m (T_s + T_v) + T_{idle} + T_{grad} + T_{opt}\right] (1 + \lambda \log_2 n)
+        + (1 - 0.9 c) \left[1 + (1 - f)(k_l - 1)\right] L_s T_u + T_0
 
     Notes
     -----
     The slowest of many chips sets the pace of all, hence the logarithm. Parts that sum to the step are in
-    `factorykit.formulas.step.parts`.
+    `factorykit.formulas.step_parts`.
 
     Examples
     --------
-    >>> step_s(10.0, 0.1, 0.0, 80.0, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.0)
-    1.0
+    >>> round(step_s(8.0, 1.0, 0.1, 10.0, 0.5, 0.2, 0.1, 0.0, 512.0, 1e-3, 2.0, 1.0, 0.0, 0.01), 3)
+    9.62
     """
     working = micro_batches * (stage_s + logits_exposed_s) + pipeline_wait_s + gradient_exposed_s + optimizer_s
     slowed = working * (1.0 + straggler_share * log(accelerators) / LN2)
-    return slowed + stage_layers * layer_update_s + step_fixed_s
+    eager = 1.0 + (1.0 - fused_kernels) * (eager_launch_factor - 1.0)
+    return slowed + (1.0 - GRAPHED * cuda_graphs) * eager * stage_layers * layer_update_s + step_fixed_s
 
 
 def pipeline_bubble(pipeline_wait_s: Numeric, step_s: Numeric) -> Numeric:

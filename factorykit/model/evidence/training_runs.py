@@ -17,6 +17,7 @@ from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError, UnknownName
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.rules import check
+from factorykit.model.supply import frameworks
 from factorykit.model.supply.chips import BROUGHT, brought, chips
 from factorykit.model.supply.fitted import constants
 from factorykit.quantities import quantity, vocabulary
@@ -43,6 +44,7 @@ NUMBERS: Final = frozenset(
             "vp",
             "ep",
             "cp",
+            "etp",
         ),
         *("micro_batch", "global_batch", "global_batch_tokens"),
     }
@@ -55,29 +57,45 @@ LARGEST: Final = 1e15
 TEXTS: Final = (
     *("kind", "group", "model", "organisation", "hardware", "precision"),
     *("recompute", "sharding", "network", "flops_basis"),
+    *("framework", "framework_version", "cuda_graphs", "release_month"),
+    *("source", "locator", "note", "notes"),
 )
 """Columns of words."""
 SPELLINGS: Final = {"bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
 """Number formats as frameworks write them."""
+USUAL_HEAD: Final = 128.0
+"""Width of a head where a source gives no number of heads."""
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
+LEAST_GAIN: Final = 0.02
+"""Share of the stated parameters that one dense layer less has to explain."""
 FIRST_LAYER: Final = 1e-9
 """Share of layers that stands for the first one recomputed."""
 ROUNDING: Final = 1e-6
 """Share of layers recomputed beyond the least, so that what fits does so in spite of rounding."""
-USUAL_YEAR: Final = 2024.0
+USUAL_YEAR: Final = 2024.5
 """Software year of a run that states none, on a chip whose generation is out for a year by then; else that year."""
 LAST_FP16_YEAR: Final = 2022.0
 """Runs in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
-OMNI_PATH_SHARE: Final = 0.34
-"""Share of its link rate that an Omni-Path network reached: 135 of 400 Gb/s between nodes of Jean Zay, measured before
-BLOOM and a year later (S. Bekman, "Machine learning engineering," 744d01e, network, Omni-Path). Its adapters leave
-messages to the processor."""
+FABRICS: Final = {
+    "omni-path": {"scale_out_share": 0.34},
+    "efa": {"scale_out_share": 0.5, "scale_out_latency_s": 6e-5},
+}
+"""What networks reach that are no InfiniBand, by a word of their description.
+
+Omni-Path: 135 of 400 Gb/s between nodes of Jean Zay, measured before BLOOM and a year later (S. Bekman, "Machine
+learning engineering," 744d01e, network, Omni-Path); its adapters leave messages to the processor. EFA: each step of a
+ring over two and four nodes took 60 to 70 microseconds in the tensor-parallel rows of nanotron."""
 PARTS_APART: Final = 2.0
 """Most that the memories of two parts of one chip differ by (A100 of 40 and 80 GB); beyond it a name tells the memory
 of the host or the node, as "GH200 480GB" does."""
-MAKERS: Final = {"NVIDIA": ("NVIDIA",), "Google": ("Google",), "AMD": ("AMD",), "Intel": ("Intel", "Habana")}
+RELEASES: Final = {"v2.1": 2022.5, "v3.0": 2023.5, "v3.1": 2023.85, "v4.0": 2024.45, "v4.1": 2024.85} | {
+    "v5.0": 2025.45,
+    "v5.1": 2025.85,
+    "v6.0": 2026.45,
+}
+"""Rounds of MLPerf Training and when their results appeared."""
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
 TENSOR_WAYS: Final = (1.0, 2.0, 4.0, 8.0)
@@ -169,6 +187,9 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     )
     if "GCD" in hardware:
         chip |= {name: 0.5 * chip[name] for name in half}
+    node = re.search(r"(\d+) (?:a|per) node", hardware.lower())
+    if node:
+        chip["scale_up_domain"] = float(node[1])
     watts = re.search(r"(\d+) ?W\b", hardware)
     design = chips()[key]["tdp_w"]
     chip["power_limit_share"] = float(watts[1]) / design if watts and design else 1.0
@@ -179,8 +200,53 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     stated = link_bytes_per_s(network)
     if stated:
         chip["scale_out_bytes_per_s"] = stated
-    chip["scale_out_share"] = OMNI_PATH_SHARE if "Omni-Path" in network else constants()["scale_out_share"]
-    return {**chip, "accelerator": key}
+    fabric = next((what for word, what in FABRICS.items() if re.search(rf"\b{word}\b", network.lower())), {})
+    usual = {name: constants()[name] for name in ("scale_out_share", "scale_out_latency_s")}
+    return {**chip, **usual, **fabric, "accelerator": key}
+
+
+def software_year(row: Mapping[str, Any]) -> float | None:
+    """Return year and part of a year of the software that a row states, the middle of a year stated alone, or None.
+
+    >>> software_year({"release_month": "2026-04", "year": 2026}), software_year({"year": 2023})
+    (2026.25, 2023.5)
+    """
+    texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "note", "notes"))
+    month = re.match(r"(20\d\d)-(\d\d)", row.get("release_month") or "")
+    container = re.match(r"(2\d)\.(\d\d)(?!\d)", row.get("framework_version") or "") or re.search(
+        r"(2\d)\.(\d\d)(?:\.\d\d)? NeMo", texts
+    )
+    mlperf = re.search(r"training_results_(v\d\.\d)", texts)
+    if month:
+        return float(month[1]) + (float(month[2]) - 1.0) / 12.0
+    if container and 1 <= int(container[2]) <= 12:
+        return 2000.0 + float(container[1]) + (float(container[2]) - 1.0) / 12.0
+    if mlperf and mlperf[1] in RELEASES:
+        return RELEASES[mlperf[1]]
+    return float(row["year"]) + 0.5 if row.get("year") else None
+
+
+def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[str]) -> dict[str, float]:
+    """Return the features of the software that a row names, in its own column or in the words of its source."""
+    stated = row.get("framework") or ""
+    texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "model"))
+    found = frameworks.find(stated) or frameworks.find(texts)
+    if found is None:
+        assumed.append("framework")
+        return {**frameworks.unnamed(year), "expert_imbalance": 1.0, "dispatched_once": 0.0, "chunked_loss": 0.0, "logs_tensors": 0.0}
+    brought = frameworks.features(found, year, vendor)
+    if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
+        brought["fused_kernels"] = 1.0
+    said = f"{row.get('note')} {row.get('notes')}".lower()
+    capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
+    brought["expert_imbalance"] = max(float(capacity[1]), 1.0) if capacity else 1.0
+    brought["dispatched_once"] = float("deepep" in said or "hybridep" in said)
+    brought["logs_tensors"] = frameworks.frameworks()[found]["logs_tensors"]
+    brought["chunked_loss"] = float("liger" in stated.lower())
+    graphs = (row.get("cuda_graphs") or "").lower()
+    if graphs:
+        brought["cuda_graphs"] = float(graphs not in ("none", "no", "off", "0"))
+    return brought
 
 
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
@@ -242,7 +308,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
     if (count / pipeline) % spread:
         raise _Unpredictable(f"ep {spread:g} does not divide the {count / pipeline:g} chips of a stage")
     chunks = float(row.get("vp") or 1)
-    if pipeline > 1.0 and pipeline * chunks > row["layers"]:
+    if pipeline > 1.0 and pipeline * chunks > row["layers"] + 2.0:
         raise _Unpredictable(f"pp {pipeline:g} times vp {chunks:g} is more than {row['layers']:g} layers")
     batch = row.get("global_batch") or (
         row["global_batch_tokens"] / row["seq_len"] if row.get("global_batch_tokens") else None
@@ -266,7 +332,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         "pipeline_parallel": pipeline,
         "context_parallel": context,
         "expert_parallel": spread,
-        "expert_tensor_parallel": 1.0,
+        "expert_tensor_parallel": row.get("etp") or (tensor if spread == 1.0 else 1.0),
         "virtual_stages": chunks,
         "global_batch_size": float(batch),
         "zero_stage": stage,
@@ -358,6 +424,10 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     if row.get("kind") not in (None, "throughput", "mlperf"):
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
+    if not row.get("heads") and row.get("hidden"):
+        assumed.append("attention_heads")
+        size = row.get("head_dim") or USUAL_HEAD
+        row["heads"] = max(float(round(row["hidden"] / size)), 1.0)
     missing = [name for name in COLUMNS[2:] if row.get(name) in (None, "")]
     if (row.get("experts") or 0.0) > 1.0 and row.get("top_k") is None:
         missing.append("top_k")
@@ -371,28 +441,32 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     precision = _precision(row.get("precision"), assumed)
     chip = _chip(row, precision)
     shape = _architecture(row, assumed)
-    if row.get("year") is None:
+    stated_year = software_year(row)
+    if stated_year is None:
         assumed.append("software_year")
-    year = float(row.get("year") or max(USUAL_YEAR, math.floor(chip["chip_year"]) + 1.0))
-    if precision == "fp16":
-        year = min(year, LAST_FP16_YEAR)
+    year = stated_year or max(USUAL_YEAR, math.floor(chip["chip_year"]) + 1.5)
+    if precision == "fp16" and not row.get("release_month"):
+        year = min(year, LAST_FP16_YEAR + 0.5)
+    chip |= _framework(row, chips()[str(chip["accelerator"])]["vendor"], year, assumed)
     layout = _layout(row, year, assumed)
     recompute = (row.get("recompute") or "").lower()
     stated = next((word for word in ("full", "selective", "none") if recompute.startswith(word)), None)
     if recompute.startswith("minimal"):
         stated = "selective"
+    elif "offloaded" in recompute:
+        stated = "full"
     if stated is None:
         assumed.append("recompute")
     if row.get("vp") is None and layout["pipeline_parallel"] > 1 and stated is None and year >= 2023:
         assumed.append("virtual_stages")
-    organisation = row.get("organisation") or ""
-    vendor = chips()[str(chip["accelerator"])]["vendor"]
-    text = f"{row.get('precision')} {row.get('sharding')}".lower()
+    text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
+    halved = "optimizer state in bfloat16" in text or "bf16 optimizer" in text
+    optimizer = 0.0 if "optimizer on the cpu" in text else 4.0 if halved else 12.0
     gradients = (
         6.0
         if "fp32 gradient accumulation" in text
         else 2.0
-        if precision == "fp16" or layout["zero_stage"] >= 2
+        if precision == "fp16" or layout["zero_stage"] >= 2 or halved
         else 4.0
     )
     common = {
@@ -404,11 +478,9 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         "recompute_stated": stated is not None,
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
         "gradient_bytes_per_parameter": gradients,
+        "optimizer_bytes_per_parameter": optimizer,
         "sequence_parallel": 1.0 if year >= 2023 or "sequence" in recompute or stated == "selective" else 0.0,
         "software_year": year,
-        "tuned": float(
-            organisation != "Google Cloud" and any(n in organisation for n in MAKERS.get(vendor, (vendor,)))
-        ),
     }
     found = []
     for size in _micro_batches(row, layout, assumed):
@@ -470,17 +542,27 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     return wide.select(pl.coalesce("printed_s", derived).alias("measured_s"))["measured_s"]
 
 
-def _tied(ready: pl.DataFrame) -> pl.DataFrame:
-    """Return the scenarios with one embedding or two, whichever meets the stated number of parameters better."""
+def _counted(ready: pl.DataFrame) -> pl.DataFrame:
+    """Return the scenarios with one embedding or two, and with fewer dense layers, as meets the stated parameters best.
+
+    Cut models keep fewer dense layers than the whole one.
+    """
     import polars as pl
 
-    counted = {
-        tied: evaluate(ready.with_columns(tied_embeddings=pl.lit(tied)), "parameters")["parameters"]
-        for tied in (0.0, 1.0)
-    }
-    stated = pl.col("stated_parameters")
-    nearer = ((pl.lit(counted[1.0]) - stated).abs() < (pl.lit(counted[0.0]) - stated).abs()).cast(pl.Float64)
-    return ready.with_columns(pl.coalesce(nearer, "tied_embeddings").alias("tied_embeddings")).drop("stated_parameters")
+    stated = ready["stated_parameters"]
+    best = ready.select("tied_embeddings", "dense_layers").with_columns(miss=pl.lit(math.inf))
+    cuts = (0.0, 1.0, 2.0, 3.0) if ready.select((pl.col("dense_layers") > 0.0).any()).item() else (0.0,)
+    for cut, tied in itertools.product(cuts, (0.0, 1.0)):
+        dense = (ready["dense_layers"] - cut).clip(0.0)
+        tried = ready.with_columns(pl.lit(tied).alias("tied_embeddings"), dense.alias("dense_layers"))
+        miss = (evaluate(tried, "parameters")["parameters"] / stated - 1.0).abs() + cut * LEAST_GAIN
+        nearer = (miss < best["miss"]).fill_null(value=False)
+        best = best.with_columns(
+            tied_embeddings=pl.when(nearer).then(tied).otherwise("tied_embeddings"),
+            dense_layers=pl.when(nearer).then(dense).otherwise("dense_layers"),
+            miss=pl.when(nearer).then(miss).otherwise("miss"),
+        )
+    return ready.with_columns(best["tied_embeddings"], best["dense_layers"]).drop("stated_parameters")
 
 
 def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -502,11 +584,11 @@ def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     if ready.is_empty():
         return ready, reasons
     peak = "memory_peak_bytes"
-    plain = _tied(ready.drop("accelerator"))
+    plain = _counted(ready.drop("accelerator"))
     none, first, full = (
         evaluate(plain.with_columns(recompute_share=pl.lit(share)), peak)[peak] for share in (0.0, FIRST_LAYER, 1.0)
     )
-    room = ready["accelerator_memory_bytes"]
+    room = ready["accelerator_memory_bytes"] * (1.0 + constants()["memory_band"])
     line = ((first - room) / (first - full).clip(1.0) + ROUNDING).clip(FIRST_LAYER, 1.0)
     least = pl.select(pl.when(none <= room).then(0.0).otherwise(line)).to_series()
     share = pl.select(

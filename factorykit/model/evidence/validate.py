@@ -22,6 +22,7 @@ OUTPUTS: Final = (
     "memory_workspace_bytes",
     "memory_reserve_bytes",
     "memory_peak_bytes",
+    "fragmentation_share",
     "fits",
     "predicted_mfu",
 )
@@ -103,7 +104,7 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
         "predicted_mfu",
         "measured_s",
         (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error"),
-        (pl.col("memory_peak_bytes") / (pl.col("measured_gib") * GIB) - 1.0).alias("memory_error"),
+        (pl.col("reported_bytes") / (pl.col("measured_gib") * GIB) - 1.0).alias("memory_error"),
         "assumed",
         "reason",
     )
@@ -132,7 +133,7 @@ def _frame(rows: Any) -> pl.DataFrame:
 def _nothing() -> pl.DataFrame:
     import polars as pl
 
-    numbers = dict.fromkeys((*OUTPUTS[:3], "memory_peak_bytes", "fits", "predicted_mfu"), pl.Float64)
+    numbers = dict.fromkeys((*OUTPUTS[:3], "memory_peak_bytes", "reported_bytes", "fits", "predicted_mfu"), pl.Float64)
     texts = {"family": pl.String, "assumed": pl.String, "memory_binding": pl.String}
     return pl.DataFrame(schema={"row": pl.Int64, **texts, **numbers})
 
@@ -150,10 +151,16 @@ def _predicted(ready: pl.DataFrame, left_out: bool) -> pl.DataFrame:
     binding = pl.concat_list(TERMS).list.arg_max()
     wide = wide.with_columns(
         binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String).alias("memory_binding"),
-        (pl.col("memory_peak_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0).alias("over"),
+        (pl.col("memory_peak_bytes") / pl.col("accelerator_memory_bytes"))
+        .clip(1.0 + constants()["memory_band"])
+        .alias("over"),
+    )
+    tensors = pl.sum_horizontal(TERMS[:3]) / (1.0 - pl.col("fragmentation_share"))
+    wide = wide.with_columns(
+        pl.when(pl.col("logs_tensors") > 0.0).then(tensors).otherwise("memory_peak_bytes").alias("reported_bytes")
     )
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
-    return best.select("row", "family", "assumed", "memory_binding", *[n for n in OUTPUTS if n not in TERMS])
+    return best.select("row", "family", "assumed", "memory_binding", "reported_bytes", *[n for n in OUTPUTS if n not in TERMS])
 
 
 def _any_family() -> str:

@@ -1,12 +1,13 @@
-"""Find the constants of the performance model from measured runs, all of them or without one family.
+"""Find the constants of the performance model from measured runs: all of them, or without some.
 
 A constant leans on its prior: the fit minimizes robust, group-weighted squares of the logarithm of predicted over
-measured step time, plus squares of the logarithm of each constant over its prior. Needs NumPy.
+measured step time, plus squares of the logarithm of each constant over its prior. Needs NumPy and SciPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 NOISE: Final = 0.10
 """Spread of one software release about another, by which misses are measured before they are made robust."""
-ROUNDS: Final = 30
-STEP: Final = 1e-4
 CHOICES: Final = 2
 """How often the scenario that stands for a row is chosen, and the constants found with it."""
+BESIDE: Final = ("row", "family", "assumed", "group", "measured_s")
+"""Columns of a scenario that are no quantities."""
+Priors = Mapping[str, tuple[float, float]]
 
 
 class Measured:
@@ -35,39 +37,52 @@ class Measured:
 
         frame, self.reasons = prepared(rows)
         measured = measured_step_s(rows, frame)
-        frame = frame.with_columns(measured_s=measured.gather(frame["row"]), group=rows["group"].gather(frame["row"]))
-        stated = pl.col("measured_s").is_not_null() & ~pl.col("assumed").str.contains("layout")
-        self.frame = frame.filter(stated)
-        self.priors = _priors()
-        given = {name for name in self.frame.columns if name not in ("row", "family", "assumed", "group", "measured_s")}
-        self.steps = ask(given | set(constants()), ("step_s", "memory_peak_bytes")).steps
-        self.arrays = {name: self.frame[name].to_numpy() for name in given}
+        groups = rows["group"] if "group" in rows.columns else pl.Series([""] * rows.height)
+        if frame.height:
+            frame = frame.with_columns(
+                measured_s=measured.gather(frame["row"]), group=groups.fill_null("").gather(frame["row"])
+            )
+            stated = pl.col("measured_s").is_not_null() & ~pl.col("assumed").str.contains("layout")
+            frame = frame.filter(stated)
+        self.frame = frame
 
-    def results(self, values: Mapping[str, float]) -> dict[str, Any]:
-        """Return all quantities on the way to the step time, each an array over the scenarios."""
+    @cached_property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Quantities of the scenarios."""
+        return {name: self.frame[name].to_numpy() for name in self.frame.columns if name not in BESIDE}
+
+    def results(self, values: Mapping[str, float], *names: str, at: Any = None) -> dict[str, Any]:
+        """Return quantities with constants as given, each an array over the scenarios, or over those numbered ``at``."""
         import numpy as np
 
+        given = self.arrays if at is None else {name: value[at] for name, value in self.arrays.items()}
+        known = {**constants(), **given, **values}
         with np.errstate(all="ignore"):
-            return compute(self.steps, {**constants(), **self.arrays, **values})  # type: ignore[arg-type]
+            found = compute(ask(known, names).steps, known)  # type: ignore[arg-type]
+        height = len(next(iter(given.values())))
+        return {name: np.broadcast_to(np.asarray(found[name]), height) for name in names}
 
     def chosen(self, values: Mapping[str, float]) -> np.ndarray:
         """Return the number of the scenario that stands for each row: the fastest that fits, else the smallest."""
         import polars as pl
 
-        found = self.results(values)
+        found = self.results(values, "step_s", "memory_peak_bytes")
         frame = (
             self.frame.select("row")
             .with_row_index("scenario")
             .with_columns(
                 step_s=pl.Series(found["step_s"]),
-                over=pl.Series(found["memory_peak_bytes"] / self.arrays["accelerator_memory_bytes"]).clip(1.0),
+                over=pl.Series(found["memory_peak_bytes"] / self.arrays["accelerator_memory_bytes"]).clip(
+                    1.0 + constants()["memory_band"]
+                ),
             )
         )
         best = frame.sort("over", "step_s").group_by("row", maintain_order=True).first().sort("row")
         return best["scenario"].to_numpy()
 
 
-def _priors() -> dict[str, tuple[float, float]]:
+def priors() -> Priors:
+    """Return prior and spread of the logarithm of every fitted constant."""
     rows = datasets.table("performance_constants").collect().iter_rows(named=True)
     return {
         row["quantity"]: (row["prior"], row["prior_spread"])
@@ -76,64 +91,64 @@ def _priors() -> dict[str, tuple[float, float]]:
     }
 
 
-def fit(measured: Measured, without: str | None = None) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the constants and their relative standard errors, found without one family.
+def fit(
+    measured: Measured, used: Any = None, leaning: Priors | None = None, start: Mapping[str, float] | None = None
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the constants and their relative standard errors.
 
-    Damped Gauss-Newton steps on the logarithms of the constants, with numerical derivatives.
+    Parameters
+    ----------
+    measured
+        The rows.
+    used
+        Which scenarios may inform the constants, as an array of truth values; all by default.
+    leaning
+        Priors; those of the table by default.
+    start
+        Constants to start from; the priors by default.
     """
     import numpy as np
+    from scipy.optimize import least_squares
 
-    names = list(measured.priors)
-    prior = np.log([measured.priors[name][0] for name in names])
-    spread = np.array([measured.priors[name][1] for name in names])
-    x, normal = prior.copy(), np.eye(len(names))
+    leaning = leaning or priors()
+    names = list(leaning)
+    prior = np.log([leaning[name][0] for name in names])
+    spread = np.array([leaning[name][1] for name in names])
+    x = np.log([start[name] for name in names]) if start else prior
+    found: Any = None
     for _ in range(CHOICES):
         at = measured.chosen(dict(zip(names, np.exp(x), strict=True)))
-        x, normal = _minimum(_residuals(measured, at, without, names, prior, spread), x)
-    errors = np.sqrt(np.diag(np.linalg.inv(normal)))
+        at = at if used is None else at[np.asarray(used)[at]]
+        logged = np.log(measured.frame["measured_s"].to_numpy()[at])
+        weights = weight(measured.frame["group"].to_numpy()[at]) ** 0.5 / NOISE
+
+        def residuals(x: np.ndarray, at: Any = at, logged: Any = logged, weights: Any = weights) -> np.ndarray:
+            values = dict(zip(names, np.exp(x), strict=True))
+            predicted = measured.results(values, "step_s", at=at)["step_s"]
+            return np.concatenate([(np.log(predicted) - logged) * weights, (x - prior) / spread])
+
+        found = least_squares(residuals, x, loss=_robust(len(at)), x_scale="jac", ftol=1e-6, xtol=1e-5)
+        x = found.x
+    errors = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
     return dict(zip(names, np.exp(x), strict=True)), dict(zip(names, errors, strict=True))
 
 
-def _residuals(
-    measured: Measured, at: np.ndarray, without: str | None, names: list[str], prior: np.ndarray, spread: np.ndarray
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what the fit squares and sums, over the logarithms of the constants: misses of rows, then of priors.
-
-    Rows of one group are near-copies of each other: they count as the root of their number.
-    """
+def _robust(rows: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return SciPy's ``soft_l1`` for the misses of rows, and plain squares for what follows them: the priors."""
     import numpy as np
 
-    group = measured.frame["group"].to_numpy()[at]
-    used = measured.frame["family"].to_numpy()[at] != without
-    logged = np.log(measured.frame["measured_s"].to_numpy()[at])[used]
-    _, of_group, sizes = np.unique(group[used], return_inverse=True, return_counts=True)
-    weights = sizes[of_group] ** -0.25
+    def loss(z: np.ndarray) -> np.ndarray:
+        t = 1.0 + z
+        rho = np.array([2.0 * (np.sqrt(t) - 1.0), t**-0.5, -0.5 * t**-1.5])
+        rho[:, rows:] = [z[rows:], np.ones_like(z[rows:]), np.zeros_like(z[rows:])]
+        return rho
 
-    def residuals(x: np.ndarray) -> np.ndarray:
-        found = measured.results(dict(zip(names, np.exp(x), strict=True)))["step_s"][at]
-        miss = (np.log(found[used]) - logged) * weights / NOISE
-        robust = np.sign(miss) * np.sqrt(2.0 * (np.sqrt(1.0 + miss * miss) - 1.0))
-        return np.concatenate([robust, (x - prior) / spread])
-
-    return residuals
+    return loss
 
 
-def _minimum(residuals: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the sum of squares is least, and its normal matrix there."""
+def weight(groups: np.ndarray) -> np.ndarray:
+    """Return the weight of each row: those of one group, near-copies of each other, count as the root of their number."""
     import numpy as np
 
-    r, damping = residuals(x), 1e-2
-    normal = np.eye(len(x))
-    for _ in range(ROUNDS):
-        slopes = np.array([(residuals(x + STEP * unit) - r) / STEP for unit in np.eye(len(x))]).T
-        normal = slopes.T @ slopes
-        move = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -slopes.T @ r)
-        trial = residuals(x + move)
-        if trial @ trial < r @ r:
-            gained = r @ r - trial @ trial
-            x, r, damping = x + move, trial, damping / 4.0
-            if gained < 1e-6 * (r @ r):
-                break
-        else:
-            damping *= 8.0
-    return x, normal
+    _, of_group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    return sizes[of_group] ** -0.5

@@ -131,7 +131,7 @@ def search(
     plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
     lazy = lazy.with_columns(
         *plain,
-        pl.when(pl.col("excluded_by").is_null() & (pl.col("fits") < 1.0))
+        pl.when(pl.col("excluded_by").is_null() & (pl.col("fits") <= 0.0))
         .then(pl.lit("memory"))
         .otherwise("excluded_by")
         .alias("excluded_by"),

@@ -1,0 +1,58 @@
+"""What training software does where nobody says otherwise: whose kernels it runs, what it fuses and overlaps."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import where
+from factorykit.typing import Numeric
+
+
+def tensor_overlap(software_year: Numeric) -> Numeric:
+    r"""Whether tensor-parallel collectives run beside matrix products, where nobody says otherwise.
+
+    .. math:: 1 \quad (y \ge 2024), \qquad 0 \quad \text{otherwise}
+
+    Notes
+    -----
+    Transformer Engine split collectives into chunks beside products in 2023; recipes used it from the next year on.
+
+    Examples
+    --------
+    >>> tensor_overlap(2025.0)
+    1.0
+    """
+    return where(software_year >= 2024.0, 1.0, 0.0)
+
+
+def gradient_overlap(software_year: Numeric) -> Numeric:
+    r"""Whether gradients travel beside the backward, where nobody says otherwise.
+
+    .. math:: 1 \quad (y \ge 2023), \qquad 0 \quad \text{otherwise}
+
+    Notes
+    -----
+    Megatron got it for its distributed optimizer in 2023; fully sharded data parallelism had it from the start.
+
+    Examples
+    --------
+    >>> gradient_overlap(2025.0)
+    1.0
+    """
+    return where(software_year >= 2023.0, 1.0, 0.0)
+
+
+def grouped_experts(software_year: Numeric) -> Numeric:
+    r"""Whether the experts of a rank multiply in one kernel, where nobody says otherwise.
+
+    .. math:: 1 \quad (y \ge 2024), \qquad 0 \quad \text{otherwise}
+
+    Notes
+    -----
+    Otherwise one expert follows the other, each with launches and casts of its own.
+
+    Examples
+    --------
+    >>> grouped_experts(2025.0)
+    1.0
+    """
+    return where(software_year >= 2024.0, 1.0, 0.0)
+

@@ -1,0 +1,69 @@
+"""What the name of training software brings: the features that it has by default at the time of a release."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from factorykit import datasets
+from factorykit.formulas import catalogue
+from factorykit.quantities import neutral
+
+FROM: Final = ("cuda_graphs", "tensor_overlap", "gradient_overlap", "grouped_experts")
+"""Features that software has from a time on; the table's column ends in ``_from``."""
+
+
+FEATURES: Final = ("maker_kernels", "fused_kernels", "balanced_stages", *FROM)
+"""Quantities that a framework brings."""
+
+
+@cache
+def frameworks() -> Mapping[str, Mapping[str, Any]]:
+    """Return the rows of the ``frameworks`` table by their key."""
+    return {row["framework"]: row for row in datasets.table("frameworks").collect().iter_rows(named=True)}
+
+
+@cache
+def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return patterns of names and the framework each means, longest names first."""
+    pairs = [(name, key) for key, row in frameworks().items() for name in row["also_called"].split(";")]
+    pairs.sort(key=lambda pair: -len(pair[0]))
+    return tuple((re.compile(rf"(?<![a-z]){re.escape(name.lower())}(?![a-z])"), key) for name, key in pairs)
+
+
+@cache
+def find(text: str) -> str | None:
+    """Return the framework that a text names, or None; the longest name within the text counts.
+
+    >>> find("Megatron-Bridge 0.4.2 / Megatron-Core"), find("MLPerf container (NeMo)"), find("own software")
+    ('megatron_bridge', 'mlperf_container', None)
+    """
+    lowered = text.lower()
+    return next((key for pattern, key in _names() if pattern.search(lowered)), None)
+
+
+def features(framework: str, software_year: float, vendor: str) -> dict[str, float]:
+    """Return the features that software of a time has by default on the chips of a vendor.
+
+    >>> features("nanotron", 2025.1, "NVIDIA")["fused_kernels"]
+    0.0
+    """
+    row = frameworks()[framework]
+    return {
+        "maker_kernels": row["maker_kernels"] if row["maker"] in (vendor, "own") else 0.0,
+        "fused_kernels": row["fused_kernels"],
+        "balanced_stages": row["balanced_stages"],
+        **{name: float((row[f"{name}_from"] or 1e9) <= software_year) for name in FROM},
+    }
+
+
+@cache
+def unnamed(software_year: float) -> dict[str, float]:
+    """Return the features of software that nobody names: what the formulas say of its time.
+
+    >>> unnamed(2025.5)["maker_kernels"]
+    0.5
+    """
+    return {name: neutral()[name] if name in neutral() else catalogue()[name](software_year) for name in FEATURES}
