@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from factorykit.model.operations.schedule import Plant, Policy, schedule
     from factorykit.model.operations.simulate import Cause, Maintenance, Tier, simulate, timeline
     from factorykit.model.operations.workload import workload
+    from factorykit.model.performance.calibration import Calibration, calibrate
     from factorykit.model.performance.configurations import read_hf_config
     from factorykit.model.performance.search import search
     from factorykit.model.reliability import checkpoint_patterns, fault_traces, lifetimes
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOME = {
+    "Calibration": "model.performance.calibration",
     "Cause": "model.operations.simulate",
     "LogNormal": "model.uncertainty.distributions",
     "LogUniform": "model.uncertainty.distributions",
@@ -77,6 +79,7 @@ _HOME = {
     "accelerator": "model.scenario.accelerators",
     "audit": "model.evidence.audit",
     "bands": "model.uncertainty.sample",
+    "calibrate": "model.performance.calibration",
     "charts": "",
     "check_recipe": "model.evidence.recipe_check",
     "checkpoint_patterns": "model.reliability.checkpoint_patterns",
@@ -119,6 +122,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Calibration",
     "Cause",
     "FactorykitError",
     "FactorykitWarning",
@@ -139,6 +143,7 @@ __all__ = [
     "attribute",
     "audit",
     "bands",
+    "calibrate",
     "charts",
     "check_recipe",
     "checkpoint_patterns",

@@ -5,6 +5,10 @@ from __future__ import annotations
 from factorykit.formulas.functions import equal, maximum, minimum, where
 from factorykit.typing import Numeric
 
+GATHERED_BYTES = 3.0
+"""Bytes for each token and hidden element that eager code keeps of gathered inputs on every tensor-parallel rank: what
+the memory of nanotron grows by with the micro-batch, extrapolated to infinitely many ranks."""
+
 
 def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, context_parallel: Numeric) -> Numeric:
     """Tokens of one micro-batch on one rank.
@@ -274,6 +278,7 @@ def layer_activation_bytes(
     dropout: Numeric,
     precision: Numeric,
     tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
     kept_rows_share: Numeric,
     fused_kernels: Numeric,
     eager_activation_factor: Numeric,
@@ -281,15 +286,16 @@ def layer_activation_bytes(
     r"""Bytes that one layer keeps of one micro-batch for its backward, without attention scores.
 
     .. math::
-        A_l = \left(1 + (1 - f)(k_a - 1)\right) \left\{T h \frac{4 + 2 w + 2 \delta}{t_s} + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v
-        + (4 + 2 g - 2 + w) f\right]\right\}
+        A_l = [t > 1][p = 1] (1 - f)\, 3\, T h + \left(1 + (1 - f)(k_a - 1)\right) \Big\{T h \frac{4 + 2 w + 2 \delta}{t_s}
+        + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v + (4 + 2 g - 2 + w) f\right]\Big\}
 
     Notes
     -----
     Two norm inputs of 2 bytes, inputs of the four matrix products of :math:`w` bytes (2; 1 in 8 bits), query, key,
     value, the feed-forward's inner tensors (one more with a gate) and dropout masks. With 16-bit numbers and a plain
     feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with experts keep each visited
-    expert's input, inner tensors and output; the mean layer is meant. Eager code keeps what each of its operations reads.
+    expert's input, inner tensors and output; the mean layer is meant. Eager code keeps what each operation reads,
+    some of it whole on every tensor-parallel rank where nothing is pipelined.
 
     References
     ----------
@@ -298,7 +304,7 @@ def layer_activation_bytes(
     Examples
     --------
     >>> layer_activation_bytes(1.0, 64.0, 8.0, 8.0, 8.0, 0.0, 8.0, 0.0, 256.0, 0.0, 1.0, 0.0, 0.0, 0.0, 256.0, 1.0,
-    ...     "bf16", 1.0, 1.0, 1.0, 1.5) / 64.0
+    ...     "bf16", 1.0, 1.0, 1.0, 1.0, 1.5) / 64.0
     34.0
     """
     width = where(equal(precision, "bf16"), 2.0, where(equal(precision, "fp16"), 2.0, 1.0))
@@ -313,7 +319,9 @@ def layer_activation_bytes(
     split = query + keys_values + width * attention_heads * value_head_size
     blocks = (1.0 - moe) * inner * ffn_size + moe * sparse
     eager = 1.0 + (1.0 - fused_kernels) * (eager_activation_factor - 1.0)
-    return eager * micro_batch_tokens * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
+    gathered = where(tensor_parallel > 1.0, (1.0 - fused_kernels) * GATHERED_BYTES * hidden_size, 0.0)
+    gathered = where(pipeline_parallel > 1.0, 0.0, gathered)
+    return micro_batch_tokens * (gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel))
 
 
 def layer_score_bytes(
@@ -411,6 +419,7 @@ def memory_activations_bytes(
     layer_activation_bytes: Numeric,
     layer_score_bytes: Numeric,
     recompute_share: Numeric,
+    kept_share: Numeric,
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
     dropout: Numeric,
@@ -422,13 +431,14 @@ def memory_activations_bytes(
     r"""Activations that the most loaded rank keeps for the backward.
 
     .. math::
-        m_f \left[L_s \left((1 - \rho)(A_l + A_s) + \rho \frac{2 T h}{t_s}\right) + \frac{T (8 + \delta h)}{t}\right]
-        + [p = 1] A_v
+        m_f \left[L_s \left((1 - \rho)(\kappa A_l + A_s) + \rho \frac{2 T h}{t_s}\right)
+        + \frac{T (8 + \delta h)}{t}\right] + [p = 1] A_v
 
     Notes
     -----
     The larger of the first stage, as written, and the last one, which holds one micro-batch and the logits. Token
-    numbers take 8 bytes and the embedding's dropout mask one.
+    numbers take 8 bytes and the embedding's dropout mask one. Norms, activations and up-projections alone may be
+    computed again: then a share :math:`\kappa` is kept.
 
     References
     ----------
@@ -438,11 +448,13 @@ def memory_activations_bytes(
     Examples
     --------
     >>> layer = 34.0 * 2048.0 * 12288.0 / 8.0
-    >>> memory_activations_bytes(8.0, 12.0, layer, 0.0, 0.0, 2048.0, 12288.0, 1.0, 0.125, 8.0, 8.0, 0.0) / 2**20
+    >>> memory_activations_bytes(8.0, 12.0, layer, 0.0, 0.0, 1.0, 2048.0, 12288.0, 1.0, 0.125, 8.0, 8.0, 0.0) / 2**20
     9816.015625
     """
     input_alone = 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
-    kept = (1.0 - recompute_share) * (layer_activation_bytes + layer_score_bytes) + recompute_share * input_alone
+    kept = (1.0 - recompute_share) * (
+        kept_share * layer_activation_bytes + layer_score_bytes
+    ) + recompute_share * input_alone
     embedded = micro_batch_tokens * (8.0 + dropout * hidden_size) / tensor_parallel
     first = micro_batches_in_flight * (stage_layers * kept + embedded)
     last = stage_layers * kept + logits_bytes
@@ -469,7 +481,8 @@ def memory_workspace_bytes(
     r"""Memory that comes and goes within a step, at its peak.
 
     .. math::
-        2 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + (1 - c)(2 - f) \frac{2 T V}{t} + [p > 1] \frac{4 T h}{t_s}
+        2 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + (1 - c)(2 - f) \frac{2 T V}{t}
+        + [p > 1] \frac{4 T h}{t_s}
 
     Notes
     -----
@@ -565,7 +578,9 @@ def memory_peak_bytes(
 def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric, memory_band: Numeric) -> Numeric:
     r"""Whether the most loaded rank has room: 1 if it has, 0 if not, and one half where it is too near to say.
 
-    .. math:: 1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M > M_{chip} (1 + b)), \qquad \tfrac12 \quad \text{otherwise}
+    .. math::
+        1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M > M_{chip} (1 + b)), \qquad
+        \tfrac12 \quad \text{otherwise}
 
     Notes
     -----

@@ -65,21 +65,22 @@ def micro_batches(global_batch_size: Numeric, micro_batch_size: Numeric, data_pa
     return global_batch_size / (micro_batch_size * data_parallel)
 
 
-def stage_layers(layers: Numeric, pipeline_parallel: Numeric) -> Numeric:
+def stage_layers(layers: Numeric, logits_layers: Numeric, pipeline_parallel: Numeric) -> Numeric:
     r"""Layers of the fullest stage where a layout does not say otherwise.
 
-    .. math:: L_s = \lceil L / p \rceil
+    .. math:: L_s = \lceil (L + [p > 1] L_v) / p \rceil
 
     Notes
     -----
     Layers that do not divide leave the first and last stages lighter, as Llama 3 405B did (126 layers, 16 stages).
+    Where stages are cut by their work, the logits count as :math:`L_v` layers and the other stages take more.
 
     Examples
     --------
-    >>> stage_layers(126.0, 16.0)
+    >>> stage_layers(126.0, 0.0, 16.0)
     8.0
     """
-    return ceil(layers / pipeline_parallel)
+    return ceil((layers + where(pipeline_parallel > 1.0, logits_layers, 0.0)) / pipeline_parallel)
 
 
 def pipeline_idle_s(

@@ -151,6 +151,10 @@ SEVERAL = {
     *("Google/Amazon", "KAIST/Samsung", "IBM+CoreWeave+NVIDIA", "Microsoft/NVIDIA", "NVIDIA_CoreWeave"),
     *("MMLU gap", "DeepSeek", "DeepSeek-V3 node", "Meta Llama 3"),
     "Ascend (6,000 NPUs)",
+    *("BAAI (FlagPerf)", "BAAI", "Huawei (MindFormers)", "Meta (torchao)", "Stas Bekman (ml-engineering)"),
+    *("OpenEuroLLM", "AMD (maxtext-slurm)", "Argonne / NERSC", "ScaleTorch", "Isambard-AI a5k project"),
+    *("Nebius user PoC", "C. Yang (Google Cloud), gpu-tpu-pedia", "IBM (fms-acceleration)", "Fujitsu", "Dell"),
+    *("Lenovo", "SCITIX", "GigaComputing", "QCT", "MangoBoost", "Kunlun"),
 }
 """Names that stand for several things, for a part of one, or for one that the tables do not hold."""
 

@@ -77,6 +77,8 @@ class Frameworks(Sourced):
     balanced_stages = share("1 if pipeline stages are cut by their work")
     logs_tensors = share("1 if the memory it reports is that of tensors, without context and network buffers")
     cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
+    selective_share = share("share of matrix products that its selective recomputation repeats")
+    flash_attention_from = number("a", "year and part of a year from which its attention is fused")
     tensor_overlap_from = number("a", "year and part of a year from which it overlaps tensor-parallel collectives")
     gradient_overlap_from = number("a", "year and part of a year from which it overlaps gradients")
     grouped_experts_from = number("a", "year and part of a year from which experts multiply in one kernel")

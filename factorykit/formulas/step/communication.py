@@ -132,7 +132,7 @@ def expert_parallel_s(
     -----
     Dispatch and combine, forward and backward, 16 bits. An all-to-all sends a token to each of its experts; other
     dispatchers send it once to every domain it visits and copy it inside (:math:`o = 1`). :math:`g` ranks of the group
-    share a domain. Where an expert is split
+    share a domain; a message to each of the others takes its latency. Where an expert is split
     :math:`t_e` ways, its ranks gather the routed tokens of each other and scatter the sums.
 
     References
@@ -143,7 +143,7 @@ def expert_parallel_s(
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
     >>> round(expert_parallel_s(4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0, 0.0, 1.0, 61.0, 61.0, 1.0, 1.0, 8.0, *links), 5)
-    0.0048
+    0.00487
     """
     split = expert_tensor_parallel
     local = maximum(minimum(expert_parallel, scale_up_domain / minimum(split, scale_up_domain)), 1.0)
@@ -152,7 +152,8 @@ def expert_parallel_s(
     visited = experts_per_token - dispatched_once * (experts_per_token - each_domain)
     token_bytes = 2.0 * micro_batch_tokens * hidden_size / tensor_parallel
     inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * scale_up_share)
-    across = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * scale_out_share)
+    sent = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * scale_out_share)
+    across = sent + (domains - 1.0) * scale_out_latency_s
     gathered = two_tier_ring_s(
         token_bytes * experts_per_token * split,
         split,
@@ -193,8 +194,9 @@ def gather_s(
     r"""Communication of fully sharded weights in a mean layer and one micro-batch.
 
     .. math::
-        [z \ge 3]\; 3 \left\{T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}\right],
-        \, d c\right) + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, d_e\right)\right\}
+        [z \ge 3]\; 3 \left\{T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn}
+        + \tfrac{L_e}{L} N_{sh}\right],\, d c\right)
+        + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, d_e\right)\right\}
 
     Notes
     -----
@@ -296,9 +298,9 @@ def gradient_s(
 
     Notes
     -----
-    At most four bytes of a gradient travel. ZeRO 3 moves its weights in every layer instead. Gradients travel in buckets
-    of 40 million, or of a million for each rank where those are larger; each bucket waits for the ring,
-    there and back, or for a tree where gradients are not sharded.
+    At most four bytes of a gradient travel. ZeRO 3 moves its weights in every layer instead. Gradients travel in
+    buckets of 40 million, or of a million for each rank where those are larger; each bucket waits for the ring, there
+    and back, or for a tree where gradients are not sharded.
 
     References
     ----------
@@ -308,7 +310,7 @@ def gradient_s(
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
     >>> round(gradient_s(1e9, 0.0, 0.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links), 3)
-    0.136
+    0.137
     """
     sent = minimum(gradient_bytes_per_parameter, 4.0)
     per_parameter = sent + where(zero_stage >= 1.0, 2.0, sent)

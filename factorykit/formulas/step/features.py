@@ -55,4 +55,3 @@ def grouped_experts(software_year: Numeric) -> Numeric:
     1.0
     """
     return where(software_year >= 2024.0, 1.0, 0.0)
-

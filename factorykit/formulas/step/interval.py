@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import exp, log, maximum, sqrt
+from factorykit.formulas.functions import exp, log, maximum, sqrt, where
 from factorykit.formulas.network import LN2
 from factorykit.typing import Numeric
 
@@ -13,21 +13,34 @@ NORMAL_95 = 1.6448536269514722
 def step_spread(
     spread_model: Numeric,
     spread_new_chip: Numeric,
+    spread_new_software: Numeric,
     spread_assumed: Numeric,
     spread_scale: Numeric,
     scale_seen: Numeric,
+    spread_experts: Numeric,
+    spread_overhead: Numeric,
     evidence_families: Numeric,
+    evidence_software: Numeric,
     assumed_inputs: Numeric,
     accelerators: Numeric,
+    experts: Numeric,
+    step_gemm_s: Numeric,
+    step_attention_s: Numeric,
+    step_elementwise_s: Numeric,
+    step_s: Numeric,
 ) -> Numeric:
     r"""Spread of the step time, as standard deviation of its logarithm.
 
     .. math::
-        \sqrt{\sigma_0^2 + \frac{\sigma_c^2}{1 + n_f} + a \sigma_a^2 + \left(\sigma_s \max(\log_2 n / n_s, 0)\right)^2}
+        \sqrt{\sigma_0^2 + \frac{\sigma_c^2}{1 + n_f} + \frac{\sigma_f^2}{1 + n_s}
+        + a \sigma_a^2 + \left(\sigma_s \max(\log_2 n / n_s, 0)\right)^2
+        + [E > 1]\, \sigma_e^2 + \sigma_o^2 \left(1 - \frac{T_{gemm} + T_{attn} + T_{elem}}{T_{step}}\right)^2}
 
     Notes
     -----
-    Wider where evidence is thin: few families :math:`n_f` on the chip, assumed inputs, a scale never measured.
+    Wider where evidence is thin: few families :math:`n_f` on the chip and :math:`n_s` with the
+    software, assumed inputs, a scale never measured, layers
+    with experts, and steps of which much is communication, launching and waiting and little arithmetic.
 
     References
     ----------
@@ -35,13 +48,16 @@ def step_spread(
 
     Examples
     --------
-    >>> step_spread(0.1, 0.0, 0.0, 0.0, 1e4, 0.0, 0.0, 8.0)
+    >>> step_spread(0.1, 0.0, 0.0, 0.0, 0.0, 1e4, 0.1, 0.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.5, 0.2, 0.2, 1.0)
     0.1
     """
     beyond = maximum(log(accelerators / scale_seen) / LN2, 0.0) * spread_scale
     chip = spread_new_chip * spread_new_chip / (1.0 + evidence_families)
+    software = spread_new_software * spread_new_software / (1.0 + evidence_software)
     assumed = assumed_inputs * spread_assumed * spread_assumed
-    return sqrt(spread_model * spread_model + chip + assumed + beyond * beyond)
+    routed = where(experts > 1.0, spread_experts * spread_experts, 0.0)
+    idle = spread_overhead * (1.0 - (step_gemm_s + step_attention_s + step_elementwise_s) / step_s)
+    return sqrt(spread_model * spread_model + chip + software + assumed + beyond * beyond + routed + idle * idle)
 
 
 def step_low_s(step_s: Numeric, step_spread: Numeric) -> Numeric:

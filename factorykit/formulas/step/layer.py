@@ -194,7 +194,7 @@ def layer_elementwise_s(
     --------
     >>> shape = (8192.0, 8192.0, 64.0, 8.0, 128.0, 28672.0, 1.0, 80.0, 0.0, 0.0, 0.0, 0.0)
     >>> round(layer_elementwise_s(*shape, "bf16", 1.0, 1.0, 1.0, 2.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
-    0.00122
+    0.00121
     """
     moe = moe_layers / layers
     inner = (1.0 - moe) * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
@@ -334,15 +334,15 @@ def launch_s(
 
     .. math::
         (1 - 0.9 c) \left\{\frac{3 + \rho}{3} \left[\left(1 + (1 - f)(k_l - 1)\right) T_0
-        + \frac{L_e}{L} \left(T_r + (1 - u_g + [8 \text{ bits}]) \tfrac{E}{e} T_x\right)\right] \mathrm{e}^{-\gamma (y - 2024)}
-        + [t > 1] (4 + 2 \rho) \left(T_c + [p > 1] (1 - f)\, t\, T_s\right)\right\}
+        + \frac{L_e}{L} \left(T_r + (1 - u_g + [8 \text{ bits}]) \tfrac{E}{e} T_x\right)\right]
+        \mathrm{e}^{-\gamma (y - 2024)} + [t > 1] (4 + 2 \rho) \left(T_c + [p > 1] (1 - f)\, t\, T_s\right)\right\}
 
     Notes
     -----
     It rules where layers are small; beside larger ones it hides. Routing waits for the processor; experts that are not
-    grouped launch one by one, as do the casts of each expert in 8 bits or fewer. A graph leaves a tenth. Where eager code also pipelines, the ranks of a tensor-parallel
-    group launch apart: nanotron's layers then took 10, 15, 24 and 50 ms on 2, 4, 8 and 16 ranks however small they were,
-    and 4.5 ms without a pipeline.
+    grouped launch one by one, as do the casts of each expert in 8 bits or fewer. A graph leaves a tenth. Where eager
+    code also pipelines, the ranks of a tensor-parallel group launch apart: nanotron's layers then took 10, 15, 24 and
+    50 ms on 2, 4, 8 and 16 ranks however small they were, and 4.5 ms without a pipeline.
 
     References
     ----------
@@ -350,7 +350,8 @@ def launch_s(
 
     Examples
     --------
-    >>> round(launch_s(1e-3, 5e-5, 5e-4, 5e-4, 1e-4, 2.0, 1.0, 0.0, 1.0, 0.0, 1.0, 80.0, 0.0, "bf16", 0.0, 8.0, 1.0, 0.05, 2024.0), 5)
+    >>> constants, features = (1e-3, 5e-5, 5e-4, 5e-4, 1e-4, 2.0), (1.0, 0.0, 1.0)
+    >>> round(launch_s(*constants, *features, 0.0, 1.0, 80.0, 0.0, "bf16", 0.0, 8.0, 1.0, 0.05, 2024.0), 5)
     0.0012
     """
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))

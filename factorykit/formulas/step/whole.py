@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import log, maximum, where
+from factorykit.formulas.functions import log, maximum, minimum, where
 from factorykit.formulas.network import LN2
 from factorykit.formulas.parallelism import pipeline_idle_s
 from factorykit.formulas.step.layer import GRAPHED
@@ -49,29 +49,23 @@ def logits_exposed_s(
     layers: Numeric,
     stage_layers: Numeric,
     pipeline_parallel: Numeric,
-    balanced_stages: Numeric,
 ) -> Numeric:
     r"""Time of the logits that adds to the pace of the pipeline.
 
-    .. math::
-        T_v = \max\left[T_{voc} - (p L_s - L)\, T_l,\, 0\right], \qquad
-        \max\left[\tfrac{1}{p} T_{voc} - (L_s - \tfrac{L}{p})\, T_l,\, T_{voc} - L_s T_l,\, 0\right]
-        \quad \text{balanced}
+    .. math:: T_v = \max\left[T_{voc} - \min(p L_s - L,\, L_s)\, T_l,\, 0\right]
 
     Notes
     -----
     With one stage the logits weigh on every micro-batch. With more, layers missing from a lighter last stage make up
-    for them; where stages are cut by their work, all stages share them.
+    for them.
 
     Examples
     --------
-    >>> round(logits_exposed_s(0.05, 0.01, 126.0, 8.0, 16.0, 0.0), 2)
+    >>> round(logits_exposed_s(0.05, 0.01, 126.0, 8.0, 16.0), 2)
     0.03
     """
-    lighter = (stage_layers * pipeline_parallel - layers) * layer_s
-    shared = maximum((logits_s - lighter) / pipeline_parallel, logits_s - stage_layers * layer_s)
-    added = where(balanced_stages > 0.0, shared, logits_s - lighter)
-    return where(pipeline_parallel > 1.0, maximum(added, 0.0), logits_s)
+    lighter = minimum(stage_layers * pipeline_parallel - layers, stage_layers) * layer_s
+    return where(pipeline_parallel > 1.0, maximum(logits_s - lighter, 0.0), logits_s)
 
 
 def stage_s(

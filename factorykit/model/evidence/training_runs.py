@@ -68,6 +68,9 @@ USUAL_HEAD: Final = 128.0
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
+CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
+"""Share of the activations of models with experts that software of that year keeps: it repeats norms, activations and
+up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it."""
 LEAST_GAIN: Final = 0.02
 """Share of the stated parameters that one dense layer less has to explain."""
 FIRST_LAYER: Final = 1e-9
@@ -77,7 +80,8 @@ ROUNDING: Final = 1e-6
 USUAL_YEAR: Final = 2024.5
 """Software year of a run that states none, on a chip whose generation is out for a year by then; else that year."""
 LAST_FP16_YEAR: Final = 2022.0
-"""Runs in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
+FP16_FRAMEWORKS: Final = (None, "megatron_lm", "megatron_deepspeed")
+"""Runs of Megatron in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
 FABRICS: Final = {
     "omni-path": {"scale_out_share": 0.34},
     "efa": {"scale_out_share": 0.5, "scale_out_latency_s": 6e-5},
@@ -205,6 +209,10 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     return {**chip, **usual, **fabric, "accelerator": key}
 
 
+SAID: Final = ("dispatched_once", "chunked_loss", "logs_tensors", "selective_share", "balanced_stages")
+"""Features that only a row's own words tell."""
+
+
 def software_year(row: Mapping[str, Any]) -> float | None:
     """Return year and part of a year of the software that a row states, the middle of a year stated alone, or None.
 
@@ -229,11 +237,10 @@ def software_year(row: Mapping[str, Any]) -> float | None:
 def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[str]) -> dict[str, float]:
     """Return the features of the software that a row names, in its own column or in the words of its source."""
     stated = row.get("framework") or ""
-    texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "model"))
-    found = frameworks.find(stated) or frameworks.find(texts)
+    found = frameworks.named(row)
     if found is None:
         assumed.append("framework")
-        return {**frameworks.unnamed(year), "expert_imbalance": 1.0, "dispatched_once": 0.0, "chunked_loss": 0.0, "logs_tensors": 0.0}
+        return {**frameworks.unnamed(year), **dict.fromkeys(SAID, 0.0), "expert_imbalance": 1.0}
     brought = frameworks.features(found, year, vendor)
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
         brought["fused_kernels"] = 1.0
@@ -241,7 +248,9 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
     capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
     brought["expert_imbalance"] = max(float(capacity[1]), 1.0) if capacity else 1.0
     brought["dispatched_once"] = float("deepep" in said or "hybridep" in said)
-    brought["logs_tensors"] = frameworks.frameworks()[found]["logs_tensors"]
+    brought |= {
+        name: frameworks.frameworks()[found][name] for name in ("logs_tensors", "selective_share", "balanced_stages")
+    }
     brought["chunked_loss"] = float("liger" in stated.lower())
     graphs = (row.get("cuda_graphs") or "").lower()
     if graphs:
@@ -424,7 +433,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     if row.get("kind") not in (None, "throughput", "mlperf"):
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
-    if not row.get("heads") and row.get("hidden"):
+    if row.get("heads") is None and row.get("hidden"):
         assumed.append("attention_heads")
         size = row.get("head_dim") or USUAL_HEAD
         row["heads"] = max(float(round(row["hidden"] / size)), 1.0)
@@ -445,9 +454,12 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     if stated_year is None:
         assumed.append("software_year")
     year = stated_year or max(USUAL_YEAR, math.floor(chip["chip_year"]) + 1.5)
-    if precision == "fp16" and not row.get("release_month"):
+    if precision == "fp16" and not row.get("release_month") and frameworks.named(row) in FP16_FRAMEWORKS:
         year = min(year, LAST_FP16_YEAR + 0.5)
     chip |= _framework(row, chips()[str(chip["accelerator"])]["vendor"], year, assumed)
+    block = 2.0 * (shape["attention_heads"] + shape["kv_heads"]) * shape["head_size"]
+    block += (2.0 + shape["gated_ffn"]) * shape["ffn_size"]
+    chip["logits_layers"] = chip.pop("balanced_stages") * shape["vocabulary_size"] / block
     layout = _layout(row, year, assumed)
     recompute = (row.get("recompute") or "").lower()
     stated = next((word for word in ("full", "selective", "none") if recompute.startswith(word)), None)
@@ -585,13 +597,23 @@ def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         return ready, reasons
     peak = "memory_peak_bytes"
     plain = _counted(ready.drop("accelerator"))
-    none, first, full = (
-        evaluate(plain.with_columns(recompute_share=pl.lit(share)), peak)[peak] for share in (0.0, FIRST_LAYER, 1.0)
-    )
     room = ready["accelerator_memory_bytes"] * (1.0 + constants()["memory_band"])
+    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share")), peak)[peak]
+    cheap = ~ready["recompute_stated"] & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
+    kept = pl.select(pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(1.0)).to_series()
+    plain = plain.with_columns(kept.alias("kept_share"))
+    none, first, full = (
+        evaluate(plain.with_columns(pl.lit(share).alias("recompute_share")), peak)[peak]
+        for share in (0.0, FIRST_LAYER, 1.0)
+    )
     line = ((first - room) / (first - full).clip(1.0) + ROUNDING).clip(FIRST_LAYER, 1.0)
     least = pl.select(pl.when(none <= room).then(0.0).otherwise(line)).to_series()
     share = pl.select(
-        pl.when(ready["recompute_stated"]).then((ready["recompute"] == "full").cast(pl.Float64)).otherwise(least)
+        pl.when(ready["recompute_stated"])
+        .then(
+            (ready["recompute"] == "full").cast(pl.Float64)
+            + (ready["recompute"] == "selective").cast(pl.Float64) * ready["selective_share"]
+        )
+        .otherwise(least)
     ).to_series()
     return plain.with_columns(share.alias("recompute_share")), reasons

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
@@ -30,7 +31,9 @@ TERMS: Final = ("memory_weights_bytes", "memory_activations_bytes", "memory_work
 MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
 
 
-def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.DataFrame:
+def validate(
+    rows: Any = None, *, leave_family_out: bool | None = None, calibration: Mapping[str, float] | None = None
+) -> pl.DataFrame:
     """Predict measured training runs and compare.
 
     Parameters
@@ -41,6 +44,8 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
     leave_family_out
         Whether a row is predicted with constants that were found without its family (the word of ``group`` before the
         first hyphen). By default so for the shipped table, and not for other rows, which no constant has seen.
+    calibration
+        Constants of one's own, from :func:`factorykit.calibrate`.
 
     Returns
     -------
@@ -75,7 +80,7 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
     import polars as pl
 
     shipped = rows is None
-    frame = _frame(datasets.table("training_runs") if shipped else rows)
+    frame = tidied(datasets.table("training_runs") if shipped else rows)
     left_out = shipped if leave_family_out is None else leave_family_out
     ready, reasons = prepared(frame)
     told = frame.select(
@@ -86,7 +91,7 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
         ],
         positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
-    predicted = _predicted(ready, left_out) if ready.height else _nothing()
+    predicted = _predicted(ready, left_out, calibration or {}) if ready.height else _nothing()
     wide = told.join(predicted, on="row", how="left", maintain_order="left").join(
         reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
     )
@@ -110,7 +115,14 @@ def validate(rows: Any = None, *, leave_family_out: bool | None = None) -> pl.Da
     )
 
 
-def _frame(rows: Any) -> pl.DataFrame:
+def tidied(rows: Any) -> pl.DataFrame:
+    """Return rows of training runs as a frame whose columns of words are words.
+
+    Raises
+    ------
+    ScenarioError
+        If they are no frame, are empty, have none of the columns that a prediction needs, or have lists in one.
+    """
     import polars as pl
 
     if not isinstance(rows, (pl.DataFrame, pl.LazyFrame)):
@@ -138,15 +150,21 @@ def _nothing() -> pl.DataFrame:
     return pl.DataFrame(schema={"row": pl.Int64, **texts, **numbers})
 
 
-def _predicted(ready: pl.DataFrame, left_out: bool) -> pl.DataFrame:
+def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, float]) -> pl.DataFrame:
     """Return one row a run: of its scenarios the fastest that fits, otherwise the one that lacks least memory."""
     import polars as pl
 
     if left_out:
-        names = [name for name, value in constants().items() if value != constants(_any_family())[name]]
+        other = constants(_any_family())
+        names = [name for name, value in constants().items() if value != other[name] and name not in ready.columns]
         found = [{"family": family, **{n: constants(family)[n] for n in names}} for family in ready["family"].unique()]
         ready = ready.join(pl.DataFrame(found), on="family", how="left", maintain_order="left")
-        ready = ready.with_columns((pl.col("evidence_families") - 1.0).clip(0.0))
+        ready = ready.with_columns(pl.col("evidence_families", "evidence_software").sub(1.0).clip(0.0))
+    usual = constants()
+    ready = ready.with_columns(
+        (pl.col(name) * (value / usual[name]) if name in ready.columns else pl.lit(value)).alias(name)
+        for name, value in calibration.items()
+    )
     wide = evaluate(ready, OUTPUTS)
     binding = pl.concat_list(TERMS).list.arg_max()
     wide = wide.with_columns(
@@ -160,7 +178,8 @@ def _predicted(ready: pl.DataFrame, left_out: bool) -> pl.DataFrame:
         pl.when(pl.col("logs_tensors") > 0.0).then(tensors).otherwise("memory_peak_bytes").alias("reported_bytes")
     )
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
-    return best.select("row", "family", "assumed", "memory_binding", "reported_bytes", *[n for n in OUTPUTS if n not in TERMS])
+    told = ("row", "family", "assumed", "memory_binding", "reported_bytes")
+    return best.select(*told, *[name for name in OUTPUTS if name not in TERMS])
 
 
 def _any_family() -> str:

@@ -6,7 +6,8 @@ measured step time, plus squares of the logarithm of each constant over its prio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,17 +47,31 @@ class Measured:
             frame = frame.filter(stated)
         self.frame = frame
 
+    def only(self, rows: Collection[int]) -> Measured:
+        """Return the measured rows of these numbers alone."""
+        import polars as pl
+
+        some = copy(self)
+        some.__dict__.pop("arrays", None)
+        some.frame = self.frame.filter(pl.col("row").is_in(list(rows)))
+        return some
+
     @cached_property
     def arrays(self) -> dict[str, np.ndarray]:
         """Quantities of the scenarios."""
         return {name: self.frame[name].to_numpy() for name in self.frame.columns if name not in BESIDE}
 
     def results(self, values: Mapping[str, float], *names: str, at: Any = None) -> dict[str, Any]:
-        """Return quantities with constants as given, each an array over the scenarios, or over those numbered ``at``."""
+        """Return quantities with constants as given, each an array over the scenarios or those numbered ``at``.
+
+        What a row states of its own, such as the latency of its network, keeps its ratio to the constant.
+        """
         import numpy as np
 
         given = self.arrays if at is None else {name: value[at] for name, value in self.arrays.items()}
-        known = {**constants(), **given, **values}
+        usual = constants()
+        scaled = {name: given[name] * (value / usual[name]) for name, value in values.items() if name in given}
+        known = {**usual, **given, **values, **scaled}
         with np.errstate(all="ignore"):
             found = compute(ask(known, names).steps, known)  # type: ignore[arg-type]
         height = len(next(iter(given.values())))
@@ -92,7 +107,10 @@ def priors() -> Priors:
 
 
 def fit(
-    measured: Measured, used: Any = None, leaning: Priors | None = None, start: Mapping[str, float] | None = None
+    measured: Measured,
+    used: Any = None,
+    leaning: Priors | None = None,
+    start: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the constants and their relative standard errors.
 
@@ -120,7 +138,7 @@ def fit(
         at = measured.chosen(dict(zip(names, np.exp(x), strict=True)))
         at = at if used is None else at[np.asarray(used)[at]]
         logged = np.log(measured.frame["measured_s"].to_numpy()[at])
-        weights = weight(measured.frame["group"].to_numpy()[at]) ** 0.5 / NOISE
+        weights = weight(measured.frame["group"].to_numpy()[at], measured.arrays["assumed_inputs"][at]) ** 0.5 / NOISE
 
         def residuals(x: np.ndarray, at: Any = at, logged: Any = logged, weights: Any = weights) -> np.ndarray:
             values = dict(zip(names, np.exp(x), strict=True))
@@ -134,21 +152,27 @@ def fit(
 
 
 def _robust(rows: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Return SciPy's ``soft_l1`` for the misses of rows, and plain squares for what follows them: the priors."""
+    """Return SciPy's ``cauchy`` for the misses of rows, and plain squares for the priors that follow them.
+
+    The pull of a row falls again the farther it misses: of runs that stalled, no constant should learn.
+    """
     import numpy as np
 
     def loss(z: np.ndarray) -> np.ndarray:
         t = 1.0 + z
-        rho = np.array([2.0 * (np.sqrt(t) - 1.0), t**-0.5, -0.5 * t**-1.5])
+        rho = np.array([np.log(t), 1.0 / t, -1.0 / t**2])
         rho[:, rows:] = [z[rows:], np.ones_like(z[rows:]), np.zeros_like(z[rows:])]
         return rho
 
     return loss
 
 
-def weight(groups: np.ndarray) -> np.ndarray:
-    """Return the weight of each row: those of one group, near-copies of each other, count as the root of their number."""
+def weight(groups: np.ndarray, assumed: np.ndarray | None = None) -> np.ndarray:
+    """Return the weight of each row: near-copies of each other, one group, count as the root of their number.
+
+    Each input that was assumed and not stated adds as much doubt as there was.
+    """
     import numpy as np
 
     _, of_group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    return sizes[of_group] ** -0.5
+    return sizes[of_group] ** -0.5 / (1.0 if assumed is None else 1.0 + assumed)

@@ -11,11 +11,11 @@ from factorykit import datasets
 from factorykit.formulas import catalogue
 from factorykit.quantities import neutral
 
-FROM: Final = ("cuda_graphs", "tensor_overlap", "gradient_overlap", "grouped_experts")
+FROM: Final = ("cuda_graphs", "flash_attention", "tensor_overlap", "gradient_overlap", "grouped_experts")
 """Features that software has from a time on; the table's column ends in ``_from``."""
 
 
-FEATURES: Final = ("maker_kernels", "fused_kernels", "balanced_stages", *FROM)
+FEATURES: Final = ("maker_kernels", "fused_kernels", "evidence_software", *FROM)
 """Quantities that a framework brings."""
 
 
@@ -44,6 +44,24 @@ def find(text: str) -> str | None:
     return next((key for pattern, key in _names() if pattern.search(lowered)), None)
 
 
+def named(row: Mapping[str, Any]) -> str | None:
+    """Return the framework that a measured run names, in its own column or in the words of its source."""
+    texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "model"))
+    return find(str(row.get("framework") or "")) or find(texts)
+
+
+@cache
+def evidence() -> Mapping[str, frozenset[str]]:
+    """Return the families of measured training runs seen with each framework."""
+    rows = datasets.table("training_runs").select("group", "kind", "layers", "framework", "locator", "source", "model")
+    seen: dict[str, set[str]] = {}
+    for row in rows.collect().iter_rows(named=True):
+        key = named(row)
+        if key and row["layers"] and row["kind"] in ("throughput", "mlperf"):
+            seen.setdefault(key, set()).add(row["group"].partition("-")[0])
+    return {key: frozenset(families) for key, families in seen.items()}
+
+
 def features(framework: str, software_year: float, vendor: str) -> dict[str, float]:
     """Return the features that software of a time has by default on the chips of a vendor.
 
@@ -54,7 +72,7 @@ def features(framework: str, software_year: float, vendor: str) -> dict[str, flo
     return {
         "maker_kernels": row["maker_kernels"] if row["maker"] in (vendor, "own") else 0.0,
         "fused_kernels": row["fused_kernels"],
-        "balanced_stages": row["balanced_stages"],
+        "evidence_software": float(len(evidence().get(framework, ()))),
         **{name: float((row[f"{name}_from"] or 1e9) <= software_year) for name in FROM},
     }
 

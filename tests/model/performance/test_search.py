@@ -20,7 +20,7 @@ def test_layouts_divide_and_fit(layouts):
     parts = pl.col("tensor_parallel") * pl.col("pipeline_parallel") * pl.col("context_parallel")
     assert layouts.select((parts * pl.col("data_parallel") == 512).all()).item()
     assert layouts.select((pl.col("micro_batches") % 1 == 0).all()).item()
-    assert layouts["fits"].min() == 1.0
+    assert layouts["fits"].min() > 0.0
 
 
 def test_the_best_layout_comes_first(layouts):
@@ -53,7 +53,7 @@ def test_search_and_evaluate_are_one_model(layouts):
 def test_every_excluded_layout_names_its_rule():
     few = {"recompute": ["none"], "schedule": ["1f1b"], "zero_stage": [1]}
     kept = fk.search("gpt3_175b", A100, global_batch_size=1536, choices=few, keep_excluded=True).collect()
-    assert kept.filter(pl.col("excluded_by").is_null() != (pl.col("fits") == 1.0).fill_null(value=False)).is_empty()
+    assert kept.filter(pl.col("excluded_by").is_null() != (pl.col("fits") > 0.0).fill_null(value=False)).is_empty()
     assert kept["excluded_by"].n_unique() > 5
 
 

@@ -1,0 +1,258 @@
+"""A handful of measured layouts makes the model yours: constants moved from where all published runs left them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.errors import ScenarioError
+from factorykit.model.supply.fitted import EVERYTHING, constants
+from factorykit.quantities import quantity
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+SHARES: Final = {"scale_up_share": 0.3, "scale_out_share": 0.5, "scale_up_latency_s": 0.7}
+"""Constants that published runs leave alone and a framework or network of its own moves, with how far it may."""
+FURTHER: Final = 0.3
+"""Standard deviation of the logarithm by which a constant of one software differs from that of all: eager code launches
+three times as much as fused code, and rates of matrix products lie a third apart."""
+FIRM: Final = (
+    "misaligned_factor",
+    "score_bytes",
+    "software_gain_per_year",
+    "young_attention_share",
+    "young_gemm_share",
+)
+"""Constants about software of other times, which measurements of today cannot move."""
+IMPOSSIBLE: Final = 8.0
+"""Measured over predicted, or the other way round, beyond which units or counts are wrong and not the model."""
+DISAGREE: Final = 0.2
+"""Share by which a step time and a throughput of one row may differ."""
+INFORMED: Final = 0.85
+"""Share of its spread that a constant may keep and still count as learned."""
+
+
+@dataclass(frozen=True)
+class Calibration(Mapping[str, float]):
+    """Constants of the performance model as a handful of measured layouts says they are.
+
+    It is a mapping of quantities to numbers, so that any scenario takes it: ``{**scenario, **calibration}``.
+
+    Attributes
+    ----------
+    constants
+        Constants by quantity, those that the rows moved and those that widen or narrow the interval.
+    learned
+        Sentences: what the rows say differs from published runs, most surely known first.
+    refused
+        Rows that were not used, by number or id, and why.
+    rows
+        Number of rows used.
+    """
+
+    constants: Mapping[str, float]
+    learned: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    rows: int = 0
+
+    def __getitem__(self, name: str) -> float:
+        """Return one constant."""
+        return self.constants[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go over the names of the constants."""
+        return iter(self.constants)
+
+    def __len__(self) -> int:
+        """Return the number of constants."""
+        return len(self.constants)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the calibration as JSON and return where it is."""
+        told = {"constants": dict(self.constants), "learned": list(self.learned), "refused": dict(self.refused)}
+        file = Path(path)
+        file.write_text(json.dumps({**told, "rows": self.rows}, indent=1) + "\n", encoding="utf-8")
+        return file
+
+    @classmethod
+    def load(cls, path: str | Path) -> Calibration:
+        """Return a calibration that :meth:`save` wrote.
+
+        Raises
+        ------
+        ScenarioError
+            If the file holds none.
+        """
+        try:
+            told = json.loads(Path(path).read_text(encoding="utf-8"))
+            values = {quantity(name).name: float(quantity(name).check(v)) for name, v in told["constants"].items()}
+            return cls(values, tuple(told["learned"]), dict(told["refused"]), int(told["rows"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ScenarioError(f"{path} holds no calibration: {error}; write one with Calibration.save") from None
+
+    @staticmethod
+    def design(found: pl.DataFrame, k: int = 5) -> pl.DataFrame:
+        """Return the layouts whose measurement would teach most, the first one first.
+
+        Parameters
+        ----------
+        found
+            Layouts as rows of the ``training_runs`` table; what was measured may be missing.
+        k
+            Number of layouts.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``k`` rows of ``found``: each adds most to what those before it say of the constants.
+        """
+        import numpy as np
+        import polars as pl
+
+        from factorykit.model.performance.calibrate import NOISE, Measured
+
+        frame = found.lazy().collect()
+        measured = Measured(frame.with_columns(pl.lit(1.0).alias("step_time_s")))
+        if measured.frame.is_empty():
+            raise ScenarioError("none of the layouts can be predicted; validate(found) says why")
+        values = dict(constants())
+        names, spread = _loose()
+        at = measured.chosen(values)
+        base = np.log(measured.results(values, "step_s", at=at)["step_s"])
+        slopes = np.array(
+            [
+                (np.log(measured.results({**values, name: values[name] * 1.01}, "step_s", at=at)["step_s"]) - base)
+                / 0.01
+                for name in names
+            ]
+        ).T * (spread / NOISE)
+        known, picked = np.eye(len(names)), []
+        for _ in range(min(k, len(at))):
+            gain = np.einsum("ij,jk,ik->i", slopes, np.linalg.inv(known), slopes)
+            gain[picked] = -1.0
+            best = int(gain.argmax())
+            picked.append(best)
+            known += np.outer(slopes[best], slopes[best])
+        return frame[measured.frame["row"].gather(at[picked]).to_list()]
+
+
+def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
+    """Move the constants of the performance model to where a handful of measured layouts says they are.
+
+    Parameters
+    ----------
+    rows
+        A polars frame with the columns of the ``training_runs`` table, as many of them as there are, with
+        ``step_time_s`` or ``tokens_per_s_per_gpu``. Five layouts that differ teach more than fifty alike.
+    left_out
+        A family of published runs that the constants to start from have not seen; none by default.
+
+    Returns
+    -------
+    Calibration
+        A mapping of constants that any scenario takes, and what it learned. Misses count robustly, near-copies as the
+        root of their number; a row that nothing can explain is refused by name.
+
+    Raises
+    ------
+    ScenarioError
+        If no row can be used; the message says why.
+
+    Examples
+    --------
+    >>> import factorykit as fk
+    >>> runs = fk.table("training_runs").filter(group="nanotron-ultrascale-8b").head(5).collect()
+    >>> found = fk.calibrate(runs)
+    >>> found.rows
+    5
+    """
+    import numpy as np
+
+    from factorykit.model.evidence.validate import tidied
+    from factorykit.model.performance.calibrate import Measured, fit
+
+    frame = tidied(rows)
+    measured = Measured(frame)
+    names = [str(name) for name in (frame["id"] if "id" in frame.columns else range(frame.height))]
+    refused = {names[row]: reason for row, reason in measured.reasons.select("row", "reason").iter_rows()}
+    start = constants(left_out)
+    numbers, spread = _loose()
+    used = _usable(frame, measured, start, names, refused)
+    if not used:
+        why = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
+        raise ScenarioError(f"no row can be used: {why or 'none states a step time or a throughput'}")
+    measured = measured.only(used)
+    leaning = {name: (start[name], width) for name, width in zip(numbers, spread, strict=True)}
+    begin = {name: start[name] for name in numbers}
+    values, errors = fit(measured, leaning=leaning, start=begin)
+    values = {name: min(max(value, quantity(name).lower), quantity(name).upper) for name, value in values.items()}
+    narrowed = {"spread_new_software": start["spread_new_software"] / (1.0 + len(used))}
+    told = sorted(
+        (errors[name] / leaning[name][1], name) for name in numbers if errors[name] < INFORMED * leaning[name][1]
+    )
+    learned = tuple(_sentence(name, values[name], start[name]) for _, name in told)
+    return Calibration({**{n: float(v) for n, v in values.items()}, **narrowed}, learned, refused, len(np.unique(used)))
+
+
+def _loose() -> tuple[list[str], np.ndarray]:
+    """Return the constants that one's own measurements may move, and how far."""
+    import numpy as np
+
+    from factorykit.model.performance.calibrate import priors
+
+    widths = {name: math.hypot(spread, FURTHER) for name, (_, spread) in priors().items() if name not in FIRM}
+    widths |= SHARES
+    return list(widths), np.array(list(widths.values()))
+
+
+def _usable(
+    frame: pl.DataFrame, measured: Any, start: Mapping[str, float], names: list[str], refused: dict[str, str]
+) -> list[int]:
+    """Return the rows that can inform a constant; say of the others why not."""
+    from factorykit.model.evidence.training_runs import positive
+
+    for row, (step, rate, count, tokens, batch, length) in enumerate(
+        frame.select(
+            *[
+                positive(frame, name).alias(name)
+                for name in ("step_time_s", "tokens_per_s_per_gpu", "accelerator_count", "global_batch_tokens")
+            ],
+            positive(frame, "global_batch").alias("global_batch"),
+            positive(frame, "seq_len").alias("seq_len"),
+        ).iter_rows()
+    ):
+        whole = tokens or (batch * length if batch and length else None)
+        if step and rate and count and whole and abs(step * rate * count / whole - 1.0) > DISAGREE:
+            refused[names[row]] = (
+                f"step_time_s {step:g} and tokens_per_s_per_gpu {rate:g} contradict each other for {whole:g} tokens"
+            )
+    if measured.frame.is_empty():
+        return []
+    at = measured.chosen(dict(start))
+    rows = measured.frame["row"].gather(at).to_list()
+    predicted = measured.results(dict(start), "step_s", at=at)["step_s"]
+    used = []
+    for row, ratio in zip(rows, measured.frame["measured_s"].to_numpy()[at] / predicted, strict=True):
+        if names[row] in refused:
+            continue
+        if not 1.0 / IMPOSSIBLE < ratio < IMPOSSIBLE:
+            refused[names[row]] = f"measured is {ratio:.3g} times the prediction; check units and counts"
+            continue
+        used.append(row)
+    for row, name in enumerate(names):
+        if row not in rows and name not in refused:
+            refused[name] = "no step time or throughput is stated, or no layout"
+    return used
+
+
+def _sentence(name: str, value: float, usual: float) -> str:
+    row = quantity(name)
+    return (
+        f"{row.label} ({name}): {value:.3g} {row.unit if row.unit != '1' else ''}".rstrip() + f", usually {usual:.3g}"
+    )

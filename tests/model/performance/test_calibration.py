@@ -1,0 +1,102 @@
+"""A handful of measured layouts moves the model towards them, and says what it learned."""
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.errors import ScenarioError
+from factorykit.model.evidence.validate import errors
+
+GROUP = "oellm-32b-jupiter"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return fk.table("training_runs").filter(pl.col("group") == GROUP).collect()
+
+
+@pytest.fixture(scope="module")
+def calibrated(runs):
+    return fk.calibrate(runs.gather_every(4).head(5))
+
+
+def test_five_rows_halve_the_error_of_the_others(runs, calibrated):
+    others = runs.filter(~pl.col("id").is_in(runs.gather_every(4).head(5)["id"].to_list()))
+    before = errors(fk.validate(others), "group")["median_absolute_error"][0]
+    after = errors(fk.validate(others, calibration=calibrated), "group")["median_absolute_error"][0]
+    assert after < 0.5 * before
+
+
+def test_any_scenario_takes_it(calibrated):
+    shape = fk.table("architectures").filter(architecture="llama3_70b").collect().row(0, named=True)
+    known = {
+        name: value for name, value in shape.items() if name in {row.name for row in _rows()} and value is not None
+    }
+    layout = {"accelerator": "h100_sxm", "accelerators": 64, "tensor_parallel": 8, "sequence_length": 8192}
+    layout |= {"global_batch_size": 64, "micro_batch_size": 1}
+    plain = fk.evaluate(known | layout, "step_s")["step_s"]
+    moved = fk.evaluate({**known, **layout, **calibrated}, "step_s")["step_s"]
+    assert moved != plain
+
+
+def _rows():
+    from factorykit.quantities import vocabulary
+
+    return vocabulary().values()
+
+
+def test_it_is_saved_and_read_again(calibrated, tmp_path):
+    assert fk.Calibration.load(calibrated.save(tmp_path / "mine.json")) == calibrated
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ScenarioError, match="no calibration"):
+        fk.Calibration.load(tmp_path / "other.json")
+
+
+def test_one_row_teaches_a_little(runs):
+    one = fk.calibrate(runs.head(1))
+    assert one.rows == 1
+    assert errors(fk.validate(runs.head(1), calibration=one), "group")["median_absolute_error"][0] < 0.1
+
+
+def test_copies_of_a_row_teach_little_more_than_the_row(runs):
+    once, often = fk.calibrate(runs.head(1)), fk.calibrate(pl.concat([runs.head(1)] * 8))
+    assert often["gemm_share_16bit"] == pytest.approx(once["gemm_share_16bit"], rel=0.05)
+
+
+def test_an_accident_among_the_rows_moves_little(runs):
+    five = runs.gather_every(4).head(5)
+    slow = five.with_columns(
+        pl.when(pl.int_range(pl.len()) == 2)
+        .then(pl.col("step_time_s") * 4)
+        .otherwise("step_time_s")
+        .alias("step_time_s"),
+        pl.lit(None, dtype=pl.Float64).alias("tokens_per_s_per_gpu"),
+    )
+    plain = fk.validate(runs, calibration=fk.calibrate(five))["step_s"]
+    moved = fk.validate(runs, calibration=fk.calibrate(slow))["step_s"]
+    assert (moved / plain).median() == pytest.approx(1.0, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"step_time_s": 1e-3, "tokens_per_s_per_gpu": None}, "times the prediction"),
+        ({"step_time_s": 100.0, "tokens_per_s_per_gpu": 9e4}, "contradict"),
+        ({"step_time_s": None, "tokens_per_s_per_gpu": None, "mfu": None, "tflops_per_gpu": None}, "no step time"),
+        ({"hardware": "Abacus 9"}, "Abacus"),
+    ],
+)
+def test_a_row_that_nothing_explains_is_refused_by_name(runs, change, word):
+    wrong = runs.head(1).with_columns(pl.lit(value).alias(name) for name, value in change.items())
+    both = pl.concat([runs.slice(1, 2), wrong], how="vertical_relaxed")
+    found = fk.calibrate(both)
+    assert word in found.refused[wrong["id"][0]]
+    with pytest.raises(ScenarioError, match=word):
+        fk.calibrate(wrong)
+
+
+def test_layouts_that_teach_most_differ(runs):
+    picked = fk.Calibration.design(fk.table("training_runs").filter(group="nanotron-ultrascale-1b").collect(), k=5)
+    assert picked.height == 5
+    assert picked.select("tp", "pp", "micro_batch", "accelerator_count").is_unique().all()
+    assert picked["tp"].n_unique() >= 3
