@@ -119,7 +119,7 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
         covers = np.array([np.average(inside[member], weights=weights[member]) for member in members])
         return float(np.minimum(np.abs(covers - GOAL), LOST).sum() + WIDTH * np.exp(logged).sum())
 
-    start = np.log([given[name] for name in SPREADS])
+    start = np.log([max(given[name], SOFT) for name in SPREADS])
     found = minimize(unfair, start, method="Nelder-Mead", options={"maxiter": 2000, "xatol": 1e-3, "fatol": 1e-6})
     return dict(zip(SPREADS, np.exp(found.x), strict=True))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from factorykit.formulas.functions import equal, maximum, minimum, where
 from factorykit.typing import Numeric
 
+AGAIN = 1.4
+"""Activations of a layer at work over those it keeps, where it is recomputed: with the gradients that live beside."""
 GATHERED_BYTES = 3.0
 """Bytes for each token and hidden element that eager code keeps of gathered inputs on every tensor-parallel rank: what
 the memory of nanotron grows by with the micro-batch, extrapolated to infinitely many ranks."""
@@ -286,7 +288,8 @@ def layer_activation_bytes(
     r"""Bytes that one layer keeps of one micro-batch for its backward, without attention scores.
 
     .. math::
-        A_l = [t > 1][p = 1] (1 - f)\, 3\, T h + \left(1 + (1 - f)(k_a - 1)\right) \Big\{T h \frac{4 + 2 w + 2 \delta}{t_s}
+        A_l = [t > 1][p = 1]\, u\, 3\, T h + \left(1 + u (k_a - 1)\right)
+        \Big\{T h \frac{4 + 2 w + 2 \delta}{t_s}
         + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v + (4 + 2 g - 2 + w) f\right]\Big\}
 
     Notes
@@ -294,8 +297,8 @@ def layer_activation_bytes(
     Two norm inputs of 2 bytes, inputs of the four matrix products of :math:`w` bytes (2; 1 in 8 bits), query, key,
     value, the feed-forward's inner tensors (one more with a gate) and dropout masks. With 16-bit numbers and a plain
     feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with experts keep each visited
-    expert's input, inner tensors and output; the mean layer is meant. Eager code keeps what each operation reads,
-    some of it whole on every tensor-parallel rank where nothing is pipelined.
+    expert's input, inner tensors and output; the mean layer is meant. Eager code (:math:`u = \max(1 - 2 f, 0)`)
+    keeps what each operation reads, some of it whole on every tensor-parallel rank where nothing is pipelined.
 
     References
     ----------
@@ -318,8 +321,9 @@ def layer_activation_bytes(
     sparse = routed + shared_experts * inner * expert_ffn_size
     split = query + keys_values + width * attention_heads * value_head_size
     blocks = (1.0 - moe) * inner * ffn_size + moe * sparse
-    eager = 1.0 + (1.0 - fused_kernels) * (eager_activation_factor - 1.0)
-    gathered = where(tensor_parallel > 1.0, (1.0 - fused_kernels) * GATHERED_BYTES * hidden_size, 0.0)
+    unfused = maximum(1.0 - 2.0 * fused_kernels, 0.0)
+    eager = 1.0 + unfused * (eager_activation_factor - 1.0)
+    gathered = where(tensor_parallel > 1.0, unfused * GATHERED_BYTES * hidden_size, 0.0)
     gathered = where(pipeline_parallel > 1.0, 0.0, gathered)
     return micro_batch_tokens * (gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel))
 
@@ -394,11 +398,11 @@ def logits_bytes(
 ) -> Numeric:
     r"""Output of the last norm and logits of one micro-batch in 32 bits, on the rank that computes them.
 
-    .. math:: A_v = \frac{4 T \left(h + (2 - f)(1 - c) V\right)}{t}
+    .. math:: A_v = \frac{4 T \left(h + (1 + u)(1 - c) V\right)}{t}
 
     Notes
     -----
-    Eager code keeps the exponentials beside the logits; a loss in chunks keeps neither.
+    Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps the exponentials beside the logits; a loss in chunks keeps neither.
 
     References
     ----------
@@ -409,7 +413,7 @@ def logits_bytes(
     >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.0)
     65011712.0
     """
-    kept = (2.0 - fused_kernels) * (1.0 - chunked_loss) * vocabulary_size
+    kept = (1.0 + maximum(1.0 - 2.0 * fused_kernels, 0.0)) * (1.0 - chunked_loss) * vocabulary_size
     return 4.0 * micro_batch_tokens * (hidden_size + kept) / tensor_parallel
 
 
@@ -420,6 +424,7 @@ def memory_activations_bytes(
     layer_score_bytes: Numeric,
     recompute_share: Numeric,
     kept_share: Numeric,
+    offloaded_share: Numeric,
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
     dropout: Numeric,
@@ -431,14 +436,15 @@ def memory_activations_bytes(
     r"""Activations that the most loaded rank keeps for the backward.
 
     .. math::
-        m_f \left[L_s \left((1 - \rho)(\kappa A_l + A_s) + \rho \frac{2 T h}{t_s}\right)
+        m_f \left[L_s \left((1 - \rho)(\kappa A_l + A_s) + \rho (1 - \omega) \frac{2 T h}{t_s}\right)
         + \frac{T (8 + \delta h)}{t}\right] + [p = 1] A_v
 
     Notes
     -----
     The larger of the first stage, as written, and the last one, which holds one micro-batch and the logits. Token
     numbers take 8 bytes and the embedding's dropout mask one. Norms, activations and up-projections alone may be
-    computed again: then a share :math:`\kappa` is kept.
+    computed again: then a share :math:`\kappa` is kept. A share
+    :math:`\omega` of the inputs of recomputed layers may wait in the memory of the host.
 
     References
     ----------
@@ -448,10 +454,11 @@ def memory_activations_bytes(
     Examples
     --------
     >>> layer = 34.0 * 2048.0 * 12288.0 / 8.0
-    >>> memory_activations_bytes(8.0, 12.0, layer, 0.0, 0.0, 1.0, 2048.0, 12288.0, 1.0, 0.125, 8.0, 8.0, 0.0) / 2**20
+    >>> layout = (2048.0, 12288.0, 1.0, 0.125, 8.0, 8.0)
+    >>> memory_activations_bytes(8.0, 12.0, layer, 0.0, 0.0, 1.0, 0.0, *layout, 0.0) / 2**20
     9816.015625
     """
-    input_alone = 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
+    input_alone = (1.0 - offloaded_share) * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
     kept = (1.0 - recompute_share) * (
         kept_share * layer_activation_bytes + layer_score_bytes
     ) + recompute_share * input_alone
@@ -481,7 +488,7 @@ def memory_workspace_bytes(
     r"""Memory that comes and goes within a step, at its peak.
 
     .. math::
-        2 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + (1 - c)(2 - f) \frac{2 T V}{t}
+        1.4 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + (1 - c)(1 + u) \frac{2 T V}{t}
         + [p > 1] \frac{4 T h}{t_s}
 
     Notes
@@ -498,11 +505,11 @@ def memory_workspace_bytes(
     >>> memory_workspace_bytes(0.0, 1e9, 0.0, 2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.125, 1.0, 0.0, 1.0, 96.0, 1e9, 0.0)
     26214400.0
     """
-    again = where(recompute_share > 0.0, 2.0 * (layer_activation_bytes + layer_score_bytes), 0.0)
+    again = where(recompute_share > 0.0, AGAIN * (layer_activation_bytes + layer_score_bytes), 0.0)
     weights = 4.0 * (stage_sharded_parameters + stage_expert_parameters) / stage_layers
     gathered = where(zero_stage >= 3.0, weights, 0.0)
     logits = 2.0 * micro_batch_tokens * vocabulary_size / tensor_parallel
-    gradient = (1.0 - chunked_loss) * (2.0 - fused_kernels) * logits
+    gradient = (1.0 - chunked_loss) * (1.0 + maximum(1.0 - 2.0 * fused_kernels, 0.0)) * logits
     between = where(pipeline_parallel > 1.0, 4.0 * micro_batch_tokens * hidden_size * kept_rows_share, 0.0)
     return again + gathered + gradient + between
 

@@ -75,6 +75,10 @@ class Frameworks(Sourced):
     maker_kernels = share("1 if recipes are tuned by that vendor too, 0.5 if anybody's run its kernels")
     fused_kernels = share("1 if element-wise chains run as one kernel each; 0 for eager code")
     balanced_stages = share("1 if pipeline stages are cut by their work")
+    state_bytes = number(
+        "byte", "weights, gradients and optimizer of one parameter; empty for Adam with 32-bit master weights"
+    )
+    dropout = share("1 if models without a gate train with dropout")
     logs_tensors = share("1 if the memory it reports is that of tensors, without context and network buffers")
     cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
     selective_share = share("share of matrix products that its selective recomputation repeats")

@@ -209,8 +209,8 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     return {**chip, **usual, **fabric, "accelerator": key}
 
 
-SAID: Final = ("dispatched_once", "chunked_loss", "logs_tensors", "selective_share", "balanced_stages")
-"""Features that only a row's own words tell."""
+OWN: Final = ("logs_tensors", "selective_share", "balanced_stages", "state_bytes", "dropout")
+"""Columns of frameworks that only the reading of rows needs."""
 
 
 def software_year(row: Mapping[str, Any]) -> float | None:
@@ -240,7 +240,12 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
     found = frameworks.named(row)
     if found is None:
         assumed.append("framework")
-        return {**frameworks.unnamed(year), **dict.fromkeys(SAID, 0.0), "expert_imbalance": 1.0}
+        return {
+            **frameworks.unnamed(year),
+            **dict.fromkeys(("dispatched_once", "chunked_loss", *OWN), 0.0),
+            "expert_imbalance": 1.0,
+            "dropout": 1.0,
+        }
     brought = frameworks.features(found, year, vendor)
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
         brought["fused_kernels"] = 1.0
@@ -248,9 +253,7 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
     capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
     brought["expert_imbalance"] = max(float(capacity[1]), 1.0) if capacity else 1.0
     brought["dispatched_once"] = float("deepep" in said or "hybridep" in said)
-    brought |= {
-        name: frameworks.frameworks()[found][name] for name in ("logs_tensors", "selective_share", "balanced_stages")
-    }
+    brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
     brought["chunked_loss"] = float("liger" in stated.lower())
     graphs = (row.get("cuda_graphs") or "").lower()
     if graphs:
@@ -465,7 +468,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     stated = next((word for word in ("full", "selective", "none") if recompute.startswith(word)), None)
     if recompute.startswith("minimal"):
         stated = "selective"
-    elif "offloaded" in recompute:
+    elif "offload" in recompute:
         stated = "full"
     if stated is None:
         assumed.append("recompute")
@@ -474,6 +477,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
     halved = "optimizer state in bfloat16" in text or "bf16 optimizer" in text
     optimizer = 0.0 if "optimizer on the cpu" in text else 4.0 if halved else 12.0
+    state = chip.pop("state_bytes")
     gradients = (
         6.0
         if "fp32 gradient accumulation" in text
@@ -481,6 +485,8 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         if precision == "fp16" or layout["zero_stage"] >= 2 or halved
         else 4.0
     )
+    if state:
+        gradients, optimizer = 2.0, state - 4.0
     common = {
         **chip,
         **shape,
@@ -491,6 +497,8 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
         "gradient_bytes_per_parameter": gradients,
         "optimizer_bytes_per_parameter": optimizer,
+        "offloaded_share": float("offload" in recompute),
+        "dropout": chip["dropout"] * (1.0 - shape["gated_ffn"]),
         "sequence_parallel": 1.0 if year >= 2023 or "sequence" in recompute or stated == "selective" else 0.0,
         "software_year": year,
     }

@@ -186,7 +186,7 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     used = _usable(frame, measured, start, names, refused)
     if not used:
         why = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
-        raise ScenarioError(f"no row can be used: {why or 'none states a step time or a throughput'}")
+        raise ScenarioError(f"no row can be used: {why}")
     measured = measured.only(used)
     leaning = {name: (start[name], width) for name, width in zip(numbers, spread, strict=True)}
     begin = {name: start[name] for name in numbers}
@@ -232,7 +232,9 @@ def _usable(
             refused[names[row]] = (
                 f"step_time_s {step:g} and tokens_per_s_per_gpu {rate:g} contradict each other for {whole:g} tokens"
             )
+    unsaid = "no step time or throughput is stated, or no layout"
     if measured.frame.is_empty():
+        refused |= {name: unsaid for name in names if name not in refused}
         return []
     at = measured.chosen(dict(start))
     rows = measured.frame["row"].gather(at).to_list()
@@ -247,7 +249,7 @@ def _usable(
         used.append(row)
     for row, name in enumerate(names):
         if row not in rows and name not in refused:
-            refused[name] = "no step time or throughput is stated, or no layout"
+            refused[name] = unsaid
     return used
 
 

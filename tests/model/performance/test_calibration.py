@@ -82,7 +82,10 @@ def test_an_accident_among_the_rows_moves_little(runs):
     [
         ({"step_time_s": 1e-3, "tokens_per_s_per_gpu": None}, "times the prediction"),
         ({"step_time_s": 100.0, "tokens_per_s_per_gpu": 9e4}, "contradict"),
-        ({"step_time_s": None, "tokens_per_s_per_gpu": None, "mfu": None, "tflops_per_gpu": None}, "no step time"),
+        (
+            {"step_time_s": None, "tokens_per_s_per_gpu": None, "mfu": None, "tflops_per_gpu": None},
+            "no step time or throughput",
+        ),
         ({"hardware": "Abacus 9"}, "Abacus"),
     ],
 )
