@@ -25,7 +25,6 @@ SPREADS = (
     "spread_model",
     "spread_new_chip",
     "spread_new_software",
-    "spread_assumed",
     "spread_experts",
     "spread_overhead",
 )
@@ -86,10 +85,9 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
             np.ones(len(mine)),
             1.0 / np.maximum(arrays["evidence_families"], 1.0),
             1.0 / np.maximum(arrays["evidence_software"], 1.0),
-            arrays["assumed_inputs"],
             (arrays["experts"] > 1.0).astype(float),
             idle**2,
-            beyond**2,
+            beyond**2 + arrays["assumed_inputs"] * given["spread_assumed"] ** 2,
         )
         terms.append(np.array(squares))
         some = rows[frame["row"].gather(mine).to_list()]

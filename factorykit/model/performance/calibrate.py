@@ -6,7 +6,7 @@ measured step time, plus squares of the logarithm of each constant over its prio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -151,7 +151,7 @@ def fit(
     return dict(zip(names, np.exp(x), strict=True)), dict(zip(names, errors, strict=True))
 
 
-def _robust(rows: int) -> Callable[[np.ndarray], np.ndarray]:
+def _robust(rows: int) -> Any:
     """Return SciPy's ``cauchy`` for the misses of rows, and plain squares for the priors that follow them.
 
     The pull of a row falls again the farther it misses: of runs that stalled, no constant should learn.

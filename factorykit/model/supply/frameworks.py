@@ -84,4 +84,6 @@ def unnamed(software_year: float) -> dict[str, float]:
     >>> unnamed(2025.5)["maker_kernels"]
     0.5
     """
-    return {name: neutral()[name] if name in neutral() else catalogue()[name](software_year) for name in FEATURES}
+    return {
+        name: float(neutral()[name]) if name in neutral() else catalogue()[name](software_year) for name in FEATURES
+    }
