@@ -429,12 +429,16 @@ QuantityName: TypeAlias = Literal[
     "dropout",
     "flash_attention",
     "recompute_share",
+    "kept_share",
+    "offloaded_share",
     "kept_rows_share",
     "layer_activation_bytes",
     "layer_score_bytes",
     "micro_batches_in_flight",
     "logits_bytes",
     "memory_workspace_bytes",
+    "eager_activation_factor",
+    "memory_band",
     "context_bytes",
     "network_buffer_bytes",
     "fragmentation_share",
@@ -449,33 +453,50 @@ QuantityName: TypeAlias = Literal[
     "design_j_per_flop",
     "exponentials_per_s",
     "power_limit_share",
-    "tuned",
+    "maker_kernels",
+    "fused_kernels",
+    "cuda_graphs",
+    "logits_layers",
+    "chunked_loss",
+    "tensor_overlap",
+    "gradient_overlap",
+    "grouped_experts",
+    "dispatched_once",
+    "expert_imbalance",
     "gemm_share_16bit",
     "gemm_share_8bit",
     "gemm_share_block",
     "gemm_traffic_factor",
     "elementwise_factor",
+    "eager_traffic_factor",
     "memory_rate_share",
     "attention_share",
+    "misaligned_factor",
     "score_bytes",
     "maturity_years",
     "young_gemm_share",
     "young_attention_share",
-    "tuning_gain",
+    "maker_gain",
     "power_exponent",
     "full_power_j_per_flop",
     "software_gain_per_year",
     "layer_launch_s",
+    "eager_launch_factor",
+    "collective_skew_s",
+    "routing_launch_s",
+    "expert_launch_s",
     "collective_launch_s",
     "layer_fixed_s",
     "layer_update_s",
     "step_fixed_s",
     "straggler_share",
-    "tensor_exposed_early",
-    "tensor_exposed_late",
+    "tensor_exposed_plain",
+    "tensor_exposed_overlapped",
     "expert_exposed_share",
+    "expert_exposed_across",
     "context_exposed_share",
     "gradient_overlap_share",
+    "gather_overlap_share",
     "gather_contention_share",
     "maturity",
     "gemm_flop_per_s",
@@ -504,10 +525,14 @@ QuantityName: TypeAlias = Literal[
     "gradient_exposed_s",
     "optimizer_s",
     "evidence_families",
+    "evidence_software",
     "assumed_inputs",
     "spread_model",
     "spread_new_chip",
+    "spread_new_software",
     "spread_assumed",
+    "spread_experts",
+    "spread_overhead",
     "spread_scale",
     "scale_seen",
     "step_spread",
@@ -539,6 +564,7 @@ TableName: TypeAlias = Literal[
     "model_statements",
     "models",
     "training_runs",
+    "failed_layouts",
     "presets",
     "defaults",
     "architectures",
@@ -549,6 +575,7 @@ TableName: TypeAlias = Literal[
     "ceilings",
     "generations",
     "links",
+    "frameworks",
     "performance_constants",
     "failures",
     "reliability",
@@ -1192,12 +1219,16 @@ class Quantities(TypedDict, total=False):
     dropout: Any
     flash_attention: Any
     recompute_share: Any
+    kept_share: Any
+    offloaded_share: Any
     kept_rows_share: Any
     layer_activation_bytes: Any
     layer_score_bytes: Any
     micro_batches_in_flight: Any
     logits_bytes: Any
     memory_workspace_bytes: Any
+    eager_activation_factor: Any
+    memory_band: Any
     context_bytes: Any
     network_buffer_bytes: Any
     fragmentation_share: Any
@@ -1212,33 +1243,50 @@ class Quantities(TypedDict, total=False):
     design_j_per_flop: Any
     exponentials_per_s: Any
     power_limit_share: Any
-    tuned: Any
+    maker_kernels: Any
+    fused_kernels: Any
+    cuda_graphs: Any
+    logits_layers: Any
+    chunked_loss: Any
+    tensor_overlap: Any
+    gradient_overlap: Any
+    grouped_experts: Any
+    dispatched_once: Any
+    expert_imbalance: Any
     gemm_share_16bit: Any
     gemm_share_8bit: Any
     gemm_share_block: Any
     gemm_traffic_factor: Any
     elementwise_factor: Any
+    eager_traffic_factor: Any
     memory_rate_share: Any
     attention_share: Any
+    misaligned_factor: Any
     score_bytes: Any
     maturity_years: Any
     young_gemm_share: Any
     young_attention_share: Any
-    tuning_gain: Any
+    maker_gain: Any
     power_exponent: Any
     full_power_j_per_flop: Any
     software_gain_per_year: Any
     layer_launch_s: Any
+    eager_launch_factor: Any
+    collective_skew_s: Any
+    routing_launch_s: Any
+    expert_launch_s: Any
     collective_launch_s: Any
     layer_fixed_s: Any
     layer_update_s: Any
     step_fixed_s: Any
     straggler_share: Any
-    tensor_exposed_early: Any
-    tensor_exposed_late: Any
+    tensor_exposed_plain: Any
+    tensor_exposed_overlapped: Any
     expert_exposed_share: Any
+    expert_exposed_across: Any
     context_exposed_share: Any
     gradient_overlap_share: Any
+    gather_overlap_share: Any
     gather_contention_share: Any
     maturity: Any
     gemm_flop_per_s: Any
@@ -1267,10 +1315,14 @@ class Quantities(TypedDict, total=False):
     gradient_exposed_s: Any
     optimizer_s: Any
     evidence_families: Any
+    evidence_software: Any
     assumed_inputs: Any
     spread_model: Any
     spread_new_chip: Any
+    spread_new_software: Any
     spread_assumed: Any
+    spread_experts: Any
+    spread_overhead: Any
     spread_scale: Any
     scale_seen: Any
     step_spread: Any
