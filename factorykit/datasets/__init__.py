@@ -1,10 +1,37 @@
 """Tables of facts: kept by hand as CSV, built into Parquet, read lazily with polars or asked in SQL."""
 
-from factorykit.datasets.build import build
-from factorykit.datasets.catalogue import table, tables
-from factorykit.datasets.identity import accelerator_in, identify
-from factorykit.datasets.provenance import sources
-from factorykit.datasets.public_data import connect, connectors
-from factorykit.datasets.query import sql
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from factorykit.datasets.builder import build
+    from factorykit.datasets.catalogue import table, tables
+    from factorykit.datasets.identity import accelerator_in, identify
+    from factorykit.datasets.provenance import sources
+    from factorykit.datasets.public_data import connect, connectors
+    from factorykit.datasets.query import sql
+
+_HOME: Final = {
+    "accelerator_in": "identity",
+    "build": "builder",
+    "connect": "public_data",
+    "connectors": "public_data",
+    "identify": "identity",
+    "sources": "provenance",
+    "sql": "query",
+    "table": "catalogue",
+    "tables": "catalogue",
+}
 __all__ = ["accelerator_in", "build", "connect", "connectors", "identify", "sources", "sql", "table", "tables"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'factorykit.datasets' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(f"factorykit.datasets.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value

@@ -157,7 +157,11 @@ def test_sql_and_table_agree():
     ("query", "said", "value"),
     [
         ("select memory_bytes from accelerators where accelerator = 'b200'", "accelerator_memory_bytes now", 1.8e11),
-        ("select max(usd_per_accelerator_h_low) from prices", "rental_usd_per_accelerator_h_low now", 4.99),
+        (
+            "select usd_per_accelerator_h_low from prices where price = 'h100_sxm_on_demand'",
+            "rental_usd_per_accelerator_h_low now",
+            1.99,
+        ),
         ("select count(availability) from accelerator_statements_preferred", "availability_stated now", None),
     ],
 )

@@ -4,7 +4,7 @@ One class is one table: ``StorageSystems`` is the table ``storage_systems``. Its
 then what a row is. A new table is a class in the module of its subject, and a file ``data/sources/<table>.csv`` with
 the same columns; nothing else names it.
 
-Only `factorykit.datasets.build` and tests import this package, since dataframely is needed to build tables and not to
+Only `factorykit.datasets.builder` and tests import this package, since dataframely is needed to build tables and not to
 read them.
 """
 

@@ -59,7 +59,7 @@ def _redundant(
     for name in sorted(given):
         if quantity(name).is_derived:
             try:
-                steps = ask(given - {name}, (name,), dict(using), dict(words)).steps
+                steps = ask(given - {name}, (name,), dict(using), dict(words), fitted="layers" in given).steps
             except MissingQuantity:
                 continue
             found.append((name, steps))

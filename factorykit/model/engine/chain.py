@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import graphlib
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -47,7 +47,8 @@ class Step:
 class Question:
     """What is asked of what: names that are given, words among them that are known, rivals, outputs, defaults or not.
 
-    ``outputs`` of None ask for everything that the inputs allow.
+    ``outputs`` of None ask for everything that the inputs allow. Without ``fitted`` the constants of the performance
+    model are left out, whose table need not be read then.
     """
 
     given: frozenset[str]
@@ -55,6 +56,7 @@ class Question:
     using: tuple[tuple[str, str], ...]
     outputs: tuple[str, ...] | None
     assume: bool = False
+    fitted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def ask(
     words: Mapping[str, Any] | None = None,
     *,
     assume: bool = False,
+    fitted: bool = True,
 ) -> Chain:
     """Return the chain that computes ``outputs`` from ``given``.
 
@@ -99,6 +102,8 @@ def ask(
         Words among the given values, such as the accelerator, that are the same for all rows.
     assume
         Whether gaps are filled by sourced defaults.
+    fitted
+        Whether the constants of the performance model may be used.
 
     Raises
     ------
@@ -115,7 +120,7 @@ def ask(
     known = tuple(sorted((name, word) for name, word in (words or {}).items() if quantity(name).is_text))
     rivals = tuple(sorted((using or {}).items()))
     asked = None if outputs is None else tuple(outputs)
-    return resolve(Question(frozenset(given), known, rivals, asked, assume))
+    return resolve(Question(frozenset(given), known, rivals, asked, assume, fitted))
 
 
 @lru_cache(maxsize=1024)
@@ -144,9 +149,8 @@ def resolve(question: Question) -> Chain:
 class _Known:
     """The step to every quantity: a rival goes before a cell, a cell before a formula, a formula before a constant."""
 
-    def __init__(self, question: Question, *, fitted: bool = True) -> None:
+    def __init__(self, question: Question) -> None:
         self.question = question
-        self.fitted = fitted
         self.using = {name: Step(name, _itself, (rival,), RIVAL) for name, rival in question.using}
         self.assumed: dict[str, Step] = {}
         self.formulas = _formulas()
@@ -167,7 +171,7 @@ class _Known:
             return self.assumed[name]
         if "accelerator" in self.question.given and (step := self._cell(name)):
             return step
-        return self.formulas.get(name) or (_fitted().get(name) if self.fitted else None)
+        return self.formulas.get(name) or (_fitted().get(name) if self.question.fitted else None)
 
     def _cell(self, name: str) -> Step | None:
         if name == "precision":
@@ -180,10 +184,11 @@ class _Known:
 
     def lacks(self, name: str) -> bool:
         """Return whether a chip is named and the tables do not say this of it."""
+        if "accelerator" not in self.question.given:
+            return False
         from factorykit.model.supply.defaults import of_chip
 
-        of_a_chip = name in _cells() or of_chip(name) is not None
-        return "accelerator" in self.question.given and of_a_chip and self.get(name) is None
+        return (name in _cells() or of_chip(name) is not None) and self.get(name) is None
 
     def assume(self, names: Iterable[str]) -> bool:
         """Fill gaps by defaults; return whether any was filled."""
@@ -257,10 +262,11 @@ def _available(question: Question) -> tuple[str, ...]:
     What is neutral, such as no experts, and the constants of the performance model are used where a model's ``layers``
     are given, and not listed; nor are cells of tables.
     """
-    known = _Known(question, fitted="layers" in question.given)
+    question = replace(question, fitted="layers" in question.given)
+    known = _Known(question)
     steps = {name: step for name in vocabulary() if (step := known.get(name))}
     supplied = {name for name, step in steps.items() if step.origin in (CELL, FITTED, NEUTRAL)}
-    if not known.fitted:
+    if not question.fitted:
         steps = {name: step for name, step in steps.items() if step.origin != NEUTRAL or name == "precision"}
     reached = set(question.given)
     while new := {name for name, step in steps.items() if name not in reached and reached.issuperset(step.arguments)}:
