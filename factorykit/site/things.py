@@ -6,6 +6,7 @@ tables reaches a page through the template alone, which escapes it.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -14,7 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.datasets.things import BESIDE, KINDS, NAMED
 from factorykit.errors import FactorykitError
@@ -237,10 +240,38 @@ def add(project: Project, out: Path) -> None:
         if isinstance(entry, dict) and "text" in entry and "href" in entry
     ]
     places = write(project.root / "data", out, menu)
+    _lead_to_sources(project, out)
     index = out / "site_libs" / "search.js"
     if places and index.is_file():
         known = json.loads(index.read_text("utf-8").partition("=")[2].rstrip().rstrip(";"))
         index.write_text(f"window.siteSearch = {json.dumps(known + places, ensure_ascii=False)};\n", "utf-8")
+
+
+def _lead_to_sources(project: Project, out: Path) -> None:
+    """Let each cell of a table that is the citation or the title of a source lead to that source's page."""
+    shelf = load(project.root / "data")
+    if shelf is None:
+        return
+    known: dict[str, str] = {}
+    for key, row in shelf.cited.items():
+        said = [str(row[name]) for name in ("title", "author", "published") if row.get(name)]
+        known |= {" ".join(text.split()): key for text in (said[0] if said else "", ". ".join(said)) if text}
+    for page in project.pages:
+        file = out / page.href
+        if not known or not file.is_file():
+            continue
+        read = LexborHTMLParser(file.read_text(encoding="utf-8"))
+        cells = [cell for cell in read.css("td") if not cell.css_first("a")]
+        led = [(cell, known[text]) for cell in cells if (text := " ".join(cell.text().split())) in known]
+        for cell, key in led:
+            text = html.escape(" ".join(cell.text().split()))
+            root = "../" * (len(Path(page.href).parts) - 1)
+            for child in [*cell.iter(include_text=True)]:
+                child.decompose()
+            made = LexborHTMLParser(f'<a href="{root}things/sources/{key}.html">{text}</a>').body
+            cell.insert_child(cast("LexborNode", cast("LexborNode", made).child))
+        if led:
+            file.write_text(str(read.html), encoding="utf-8")
 
 
 def write(data: Path, out: Path, menu: Iterable[tuple[str, str]] = ()) -> list[list[str]]:

@@ -82,6 +82,16 @@ def test_sentences_are_whole_and_numbers_are_for_reading(site):
             assert not re.search(r"\bseed_00\d\b", text), name
 
 
+def test_every_citation_in_a_table_leads_to_its_source(site):
+    tables = 0
+    for page in sorted((site / "notebooks").glob("*.html")):
+        for found in re.findall(r"<th[^>]*>Citation</th>.*?</table>", page.read_text("utf-8"), re.DOTALL):
+            rows, led = found.count("<tr>"), found.count("things/sources/")
+            assert rows == led, page.name
+            tables += 1
+    assert tables >= 15
+
+
 def test_the_script_of_the_charts_is_where_a_chart_is(site):
     for page in sorted(site.rglob("*.html")):
         text = page.read_text("utf-8")

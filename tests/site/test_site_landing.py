@@ -1,14 +1,46 @@
-"""The landing page leads to every notebook."""
+"""The landing page leads to every notebook, and its numbers are those that the model gives."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
+import factorykit as fk
+
 ROOT = Path(__file__).parent.parent.parent
+LANDING = (ROOT / "index.qmd").read_text(encoding="utf-8")
+NUMBERS = {
+    "wall_days": (r"\[(\d+) days\]", 1.0),
+    "facility_power_w": (r"\[(\d+) MW\]", 1e6),
+    "failures_per_day": (r"\[([\d.]+) failures\]", 1.0),
+    "checkpoint_interval_optimal_s": (r"\[(\d+) minutes\]", 60.0),
+    "rental_cost_usd": (r"\[(\d+) million USD\]", 1e6),
+    "training_carbon_kg": (r"\[([\d,]+) t of CO2\]", 1e3),
+}
 
 
-def test_the_landing_page_has_a_card_for_every_notebook_in_order() -> None:
-    landing = (ROOT / "index.qmd").read_text(encoding="utf-8")
-    cards = re.findall(r"\]\(notebooks/([^)]+\.ipynb)\)", landing)
-    assert cards == sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+def test_the_landing_page_has_a_card_for_every_notebook() -> None:
+    cards = LANDING[LANDING.index("{#notebooks}") :]
+    found = re.findall(r"\]\(notebooks/([^)]+\.ipynb)\)", cards)
+    assert sorted(found) == sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_six_numbers_are_those_of_the_preset(name: str) -> None:
+    pattern, scale = NUMBERS[name]
+    printed = re.search(pattern, LANDING)[1].replace(",", "")
+    digits = len(printed.partition(".")[2]) if "." in printed else -(len(printed) - len(printed.rstrip("0")))
+    found = fk.evaluate(fk.preset("llama_3_1_405b"), name)[name] / scale
+    assert round(found, digits) == float(printed)
+
+
+def test_answers_on_the_cards_are_those_of_the_model() -> None:
+    counts = dict(fk.audit()["verdict"].value_counts().iter_rows())
+    assert f"[{counts['agrees'] + counts['rounding']} of 450 published numbers hold]" in LANDING
+    build = fk.charts.cost.build_or_rent({"": fk.preset("llama_3_1_405b")})
+    assert f"[Building pays above {build.now()['break_even_utilization']:.0%}".replace("%", " %") in LANDING
+    assert fk.evaluate(fk.preset("llama_3_1_405b"), "training_energy_kwh")["training_energy_kwh"] == pytest.approx(
+        26e6, rel=0.02
+    )
