@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PLATFORM_DIRS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data site serve lab test check lock bench clean
+.PHONY: help setup data site serve lab test check lock bench mutants clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -49,6 +49,9 @@ test: check ## everything that CI runs
 
 bench: setup ## measure the speeds, each beside its rival
 	@$(VENV)/bin/python -m benchmarks
+
+mutants: setup ## change the code in one place at a time and see whether its tests mind
+	@nice -n 10 $(RUN) benchmarks.mutants
 
 lock: ## renew requirements.lock from pyproject.toml
 	$(VENV)/bin/uv pip compile --quiet --universal --all-extras --no-emit-index-url --no-header --no-annotate --upgrade pyproject.toml -o requirements.lock

@@ -118,6 +118,8 @@ def label_expression(row: Quantity) -> str:
 
 def text_expression(row: Quantity, value: str) -> str:
     """Return the Vega expression that prints ``value`` as :meth:`factorykit.quantities.Quantity.text` does."""
+    if row.is_text:
+        return value
     if row.display_unit:
         return f"{_rounded(f'({scaled_expression(row, value)})')} + ' {row.display_unit}'"
     unit = "" if row.unit == "1" else row.unit.replace("byte", "B")
@@ -125,7 +127,7 @@ def text_expression(row: Quantity, value: str) -> str:
     letters = f"format({value}, '.3~s')"
     if row.unit in SI_UNITS:
         return f"abs({value}) >= 999.5 ? replace({letters}, regexp('(.)$'), ' $1') + '{unit}' : {text}"
-    if row.unit in ("USD", "1"):
+    if row.unit in ("USD", "1", "h"):
         for letter, word in (("M", " million"), ("G", " billion"), ("T", " trillion")):
             letters = f"replace({letters}, '{letter}', '{word}')"
         end = f" + ' {unit}'" if unit else ""

@@ -18,6 +18,8 @@ from factorykit.formulas.checkpoint import (
     checkpoint_interval_young_s,
     lost_work_s,
 )
+from factorykit.formulas.checkpoint_tiers import checkpoint_interval_async_s
+from factorykit.model.engine.evaluate import evaluate
 
 writes = st.floats(1.0, 1e4)
 mtbfs = st.floats(1e3, 1e7)
@@ -94,3 +96,11 @@ def test_lost_work_is_the_mean_of_a_cut_off_exponential(ratio: float) -> None:
     density = np.exp(-t) / -np.expm1(-ratio)
     mean = float(np.sum(weights * t * density) * ratio / 2)
     assert lost_work_s(ratio, 0.0, 1.0) == pytest.approx(mean, rel=1e-11)
+
+
+@pytest.mark.parametrize(("block_s", "lag_s", "interval_s"), [(0.0, 50.0, 50.0), (1.0, 500.0, 499.0)])
+def test_a_background_save_is_durable_before_the_next_begins(block_s: float, lag_s: float, interval_s: float) -> None:
+    """The optimum would save more often: sqrt(2 x 1 s x 1e4 s) is 141 s."""
+    saves = {"checkpoint_block_s": block_s, "checkpoint_lag_s": lag_s, "cluster_mtbf_s": 1e4}
+    assert evaluate(saves, "checkpoint_interval_async_s")["checkpoint_interval_async_s"] == interval_s
+    assert checkpoint_interval_async_s(1.0, 1e4, 50.0) == checkpoint_interval_optimal_s(1.0, 1e4)

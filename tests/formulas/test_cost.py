@@ -51,3 +51,7 @@ def test_a_hundred_million_today_is_25_in_four_years():
 def test_dollars_of_one_year_and_back_are_the_same():
     there = cost.real_usd(100.0, 258.811, 321.943)
     assert cost.real_usd(there, 321.943, 258.811) == pytest.approx(100.0, rel=1e-12)
+
+
+def test_a_failure_costs_the_work_lost_the_restart_and_the_downtime():
+    assert cost.failure_cost_usd(900.0, 600.0, 300.0, 50_000.0) == 25_000.0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factorykit.formulas import arguments, memory
 from factorykit.model.engine.evaluate import evaluate
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "counting.csv"
@@ -92,3 +93,81 @@ def test_too_little_memory_does_not_fit():
     layout = LAYOUT | {"zero_stage": 0}
     assert evaluate(layout | {"accelerator_memory_bytes": 40e9}, "fits") == {"fits": 0.0}
     assert evaluate(layout | {"accelerator_memory_bytes": 400e9}, "fits") == {"fits": 1.0}
+
+
+STAGE = {
+    "stage_layers": 12.0,
+    "attention_parameters": 3.0,
+    "ffn_parameters": 5.0,
+    "shared_parameters": 7.0,
+    "routed_parameters": 64.0,
+    "replicated_parameters": 11.0,
+    "router_parameters": 13.0,
+    "embedding_parameters": 0.0,
+    "tied_embeddings": 0.0,
+    "norm_vectors": 0.0,
+    "hidden_size": 1.0,
+    "tensor_parallel": 2.0,
+    "pipeline_parallel": 1.0,
+    "expert_parallel": 4.0,
+    "expert_tensor_parallel": 2.0,
+}
+STAGES = (memory.stage_sharded_parameters, memory.stage_replicated_parameters, memory.stage_expert_parameters)
+
+
+def of(formula, **changes):
+    """Return what a formula gives for the stage with these values changed."""
+    return formula(*[(STAGE | changes)[name] for name in arguments(formula)])
+
+
+@pytest.mark.parametrize(("experts", "later"), [(0.0, 0.0), (12.0, 13.0)])
+@pytest.mark.parametrize("formula", STAGES)
+def test_a_prediction_layer_holds_what_a_further_layer_of_its_kind_holds(formula, experts, later):
+    predicting = of(formula, stage_moe_layers=experts, mtp_layers=1.0)
+    assert predicting == of(formula, stage_moe_layers=later, mtp_layers=0.0, stage_layers=13.0)
+
+
+@pytest.mark.parametrize(("experts", "held"), [(0.0, (12 * 3 + 12 * 5) / 2), (4.0, (12 * 3 + 8 * 5 + 4 * 7) / 2)])
+def test_weights_that_tensor_parallelism_splits_are_counted_layer_by_layer(experts, held):
+    assert of(memory.stage_sharded_parameters, stage_moe_layers=experts, mtp_layers=0.0) == held
+    assert of(memory.stage_replicated_parameters, stage_moe_layers=experts, mtp_layers=0.0) == 12 * 11 + experts * 13
+    assert of(memory.stage_expert_parameters, stage_moe_layers=experts, mtp_layers=0.0) == experts * 64 / (4 * 2)
+
+
+@pytest.mark.parametrize(("stages", "tied", "matrices"), [(1.0, 0.0, 2), (1.0, 1.0, 1), (2.0, 0.0, 1), (2.0, 1.0, 1)])
+def test_a_rank_holds_one_matrix_of_the_vocabulary_or_with_one_stage_both(stages, tied, matrices):
+    ends = {"embedding_parameters": 100.0, "tied_embeddings": tied, "pipeline_parallel": stages}
+    none = of(memory.stage_sharded_parameters, stage_moe_layers=0.0, mtp_layers=0.0)
+    assert of(memory.stage_sharded_parameters, **ends, stage_moe_layers=0.0, mtp_layers=0.0) - none == matrices * 50.0
+
+
+WORKSPACE = {
+    "recompute_share": 0.0,
+    "layer_activation_bytes": 3e9,
+    "layer_score_bytes": 1e9,
+    "micro_batch_tokens": 2048.0,
+    "hidden_size": 12288.0,
+    "vocabulary_size": 51200.0,
+    "tensor_parallel": 8.0,
+    "pipeline_parallel": 1.0,
+    "kept_rows_share": 0.125,
+    "zero_stage": 2.0,
+    "stage_layers": 96.0,
+    "stage_sharded_parameters": 9e9,
+    "stage_expert_parameters": 6e8,
+    "fused_kernels": 1.0,
+    "chunked_loss": 0.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("cause", "added"),
+    [({"zero_stage": 3.0}, 4 * 9.6e9 / 96), ({"pipeline_parallel": 2.0}, 4 * 2048 * 12288 / 8), ({}, 0.0)],
+)
+def test_what_comes_and_goes_adds_up(cause, added):
+    """Beside 16-bit gradients of the logits: two layers gathered by ZeRO 3, a stage that receives and sends."""
+    gradient = 2 * 2048 * 51200 / 8
+    found = of(memory.memory_workspace_bytes, **WORKSPACE | cause)
+    assert found == pytest.approx(gradient + added, rel=1e-12)
+    again = of(memory.memory_workspace_bytes, **WORKSPACE | cause | {"recompute_share": 1.0})
+    assert 4e9 < again - found <= 2 * 4e9

@@ -179,9 +179,11 @@ def _check_frame(floats: pl.LazyFrame, inputs: list[str]) -> bool:
                 usual.warn_column(floats, name)
                 continue
             height, (first, value) = floats.select(pl.len()).collect().item(), rows.row(0)
+            row = quantity(name)
+            hint = "" if row.is_text else row.hint(math.nan if value is None else value)
             raise ScenarioError(
-                f"column {name}: {rows.height} of {height} rows break {quantity(name).bounds}; "
-                f"the first is row {first} with {value}{quantity(name).hint(math.nan if value is None else value)}"
+                f"column {name}: {rows.height} of {height} rows break {row.bounds or 'the known names'}; "
+                f"the first is row {first} with {value}{hint}"
             )
     return all(verdicts[name][0] for name in inputs)
 

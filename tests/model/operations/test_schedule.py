@@ -155,6 +155,56 @@ def test_what_nobody_uses_is_paid_as_well():
     assert found["idle_cost_usd"] == pytest.approx(200 * 64 - 100 * 32)
 
 
+def test_by_default_the_scheduler_fills_holes_preempts_and_packs():
+    hole = jobs((0, 48, 100, 0), (1, 64, 50, 0), (2, 16, 90, 0))
+    critical = jobs((0, 64, 500, 0), (100, 64, 50, 2))
+    assert fk.schedule(hole, CALM).jobs["start_s"].to_list() == [0.0, 100.0, 2.0]
+    assert fk.schedule(critical, CALM).summary["preemptions"] == 1.0
+    assert all(fk.schedule(jobs((0, 32, 1, 0)), CALM, seed=seed).jobs["pods"][0] == 1 for seed in range(9))
+    assert any(
+        fk.schedule(jobs((0, 32, 1, 0)), CALM, Policy(packed=False), seed=seed).jobs["pods"][0] > 1 for seed in range(9)
+    )
+
+
+@pytest.mark.parametrize("first", [0.0, 1234.5])
+def test_busy_accelerator_seconds_of_the_timeline_are_the_work_of_the_jobs(first):
+    rows = [(first + 700.0 * i, 8 * (1 + i % 7), 900.0 + 333.0 * i, i % 2) for i in range(40)]
+    found = fk.schedule(jobs(*rows), CALM, Policy(preempt=False))
+    busy = found.timeline["busy_share"].sum() * 64 * 3600.0
+    assert busy == pytest.approx(math.fsum(need * run for _, need, run, _ in rows), rel=1e-9)
+    assert found.timeline["hour"].to_list() == [float(hour) for hour in range(found.timeline.height)]
+
+
+def test_down_accelerator_seconds_of_the_timeline_are_the_repairs():
+    """One node that always works, whose repairs all take two hours: each failure has a repair after it."""
+    one = CALM.replace(accelerators=8, nodes_per_pod=1, node_failures_per_node_day=1.0, checkpoint_interval_s=600.0)
+    fragile = one.replace(node_repair_median_s=7200.0, node_repair_sigma=0.0)
+    found = fk.schedule(jobs((0, 8, 1e6, 0)), fragile)
+    assert found.summary["failures"] > 3
+    assert found.timeline["down_share"].sum() * 3600.0 == pytest.approx(found.summary["failures"] * 7200.0, rel=1e-9)
+
+
+def test_the_clock_may_start_at_any_time():
+    plant = CALM.replace(rental_usd_per_accelerator_h=2.0)
+    early, late = (
+        fk.schedule(jobs(*[(start + 50 * i, 16, 300, 0) for i in range(20)]), plant).summary for start in (0.0, 5e4)
+    )
+    assert late == pytest.approx(early, rel=1e-9)
+
+
+def test_no_more_jobs_are_preempted_than_room_is_needed():
+    """Of four nodes wanted two are free: the younger job makes way with its two nodes, the older runs on."""
+    found = fk.schedule(jobs((0, 32, 500, 0), (1, 16, 500, 0), (100, 32, 50, 2)), CALM).jobs
+    assert found["preemptions"].to_list() == [0.0, 1.0, 0.0]
+    assert found["start_s"][2] == 100.0
+
+
+def test_a_critical_job_smaller_than_a_node_takes_the_place_of_one_alike():
+    found = fk.schedule(jobs(*[(0, 4, 500, 0)] * 16, (100, 4, 50, 2)), CALM).jobs
+    assert found["preemptions"].sum() == 1.0
+    assert found["start_s"][16] == 100.0
+
+
 def test_a_scenario_says_what_it_knows_of_the_cluster():
     run = fk.preset("deepseek_v3")
     plant = Plant.of(run, pod_spread_penalty=0.0)

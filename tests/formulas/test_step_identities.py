@@ -1,0 +1,389 @@
+"""The parts of a step against counting: identities that no refit of a constant moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, log2, sqrt
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factorykit.formulas import arguments
+from factorykit.formulas.network import all_to_all_s
+from factorykit.formulas.step import communication, interval, layer, rates, whole
+
+LINKS = {
+    "scale_up_domain": 8.0,
+    "scale_up_bytes_per_s": 4.5e11,
+    "scale_out_bytes_per_s": 5e10,
+    "scale_up_share": 1.0,
+    "scale_out_share": 1.0,
+    "scale_up_latency_s": 0.0,
+    "scale_out_latency_s": 0.0,
+}
+ALONE = {"scale_up_domain": 1.0, "scale_up_bytes_per_s": 1e15}
+"""Every rank in a domain of its own: all that is sent goes over the network."""
+BASE: dict[str, Any] = LINKS | {
+    "micro_batch_tokens": 8192.0,
+    "sequence_length": 8192.0,
+    "attended_tokens": 4096.0,
+    "hidden_size": 4096.0,
+    "ffn_size": 16384.0,
+    "expert_ffn_size": 0.0,
+    "gated_ffn": 1.0,
+    "attention_heads": 32.0,
+    "kv_heads": 8.0,
+    "head_size": 128.0,
+    "rope_head_size": 0.0,
+    "value_head_size": 128.0,
+    "layers": 80.0,
+    "moe_layers": 0.0,
+    "mtp_layers": 0.0,
+    "experts": 0.0,
+    "experts_per_token": 0.0,
+    "shared_experts": 0.0,
+    "attention_parameters": 1e8,
+    "ffn_parameters": 2e8,
+    "shared_parameters": 0.0,
+    "routed_parameters": 0.0,
+    "embedding_parameters": 5e8,
+    "vocabulary_size": 128256.0,
+    "stage_layers": 8.0,
+    "stage_sharded_parameters": 1e9,
+    "stage_replicated_parameters": 1e6,
+    "stage_expert_parameters": 0.0,
+    "gradient_bytes_per_parameter": 4.0,
+    "optimizer_bytes_per_parameter": 12.0,
+    "zero_stage": 1.0,
+    "tensor_parallel": 1.0,
+    "pipeline_parallel": 1.0,
+    "virtual_stages": 1.0,
+    "context_parallel": 1.0,
+    "data_parallel": 64.0,
+    "expert_parallel": 1.0,
+    "expert_data_parallel": 1.0,
+    "recompute": "none",
+    "recompute_share": 0.0,
+    "flash_attention": 1.0,
+    "precision": "bf16",
+    "kept_rows_share": 1.0,
+    "software_year": 2025.0,
+    "software_gain_per_year": 0.0,
+    "maturity_years": 1.5,
+    "maturity": 1.0,
+    "young_attention_share": 1.0,
+    "power_limit_share": 1.0,
+    "power_exponent": 0.4,
+    "context_exposed_share": 1.0,
+    "expert_exposed_share": 1.0,
+    "gradient_overlap_share": 0.5,
+    "gather_contention_share": 0.0,
+    "peak_16bit_flop_per_s": 1e15,
+    "attention_share": 0.5,
+    "exponentials_per_s": 1e300,
+    "gemm_flop_per_s": 6e14,
+    "gemm_16bit_flop_per_s": 6e14,
+    "gemm_traffic_factor": 1.0,
+    "elementwise_factor": 1.0,
+    "score_bytes": 25.0,
+    "expert_tensor_parallel": 1.0,
+    "expert_imbalance": 1.0,
+    "expert_exposed_across": 1.0,
+    "dispatched_once": 1.0,
+    "tensor_overlap": 1.0,
+    "tensor_exposed_plain": 1.0,
+    "tensor_exposed_overlapped": 0.5,
+    "gradient_overlap": 1.0,
+    "gather_overlap_share": 0.5,
+    "misaligned_factor": 4.0,
+    "fused_kernels": 1.0,
+    "eager_traffic_factor": 2.0,
+    "eager_launch_factor": 2.0,
+    "cuda_graphs": 0.0,
+    "grouped_experts": 1.0,
+    "collective_skew_s": 0.0,
+    "routing_launch_s": 0.0,
+    "expert_launch_s": 0.0,
+    "maker_kernels": 0.0,
+    "maker_gain": 1.25,
+    "sustained_memory_bytes_per_s": 2.5e12,
+}
+
+
+def of(formula: Callable[..., Any], **changes: Any) -> Any:
+    """Return what a formula gives for the base with these values changed."""
+    return formula(*[(BASE | changes)[name] for name in arguments(formula)])
+
+
+@given(st.floats(0.0, 1.0))
+@pytest.mark.parametrize("formula", [communication.gradient_s, whole.optimizer_s])
+def test_split_or_repeated_weights_are_exchanged_and_updated_alike(formula, split: float) -> None:
+    """A weight is a weight, whether tensor parallelism splits it or not."""
+    parts = {"stage_sharded_parameters": split * 1e9, "stage_replicated_parameters": (1.0 - split) * 1e9}
+    together = of(formula, stage_sharded_parameters=1e9, stage_replicated_parameters=0.0)
+    assert of(formula, **parts) == pytest.approx(together, rel=1e-12)
+
+
+@pytest.mark.parametrize("copies", [1.0, 2.0, 8.0, 64.0])
+@pytest.mark.parametrize("formula", [communication.gradient_s, whole.optimizer_s])
+def test_experts_are_exchanged_and_updated_over_their_own_copies(formula, copies: float) -> None:
+    """Experts of as many copies as other weights cost what those cost."""
+    none = {"stage_sharded_parameters": 0.0, "stage_replicated_parameters": 0.0}
+    experts = of(formula, **none | ALONE, stage_expert_parameters=1e9, expert_data_parallel=copies)
+    dense = of(formula, **ALONE, stage_sharded_parameters=1e9, stage_replicated_parameters=0.0, data_parallel=copies)
+    assert experts == pytest.approx(dense, rel=1e-12)
+
+
+@pytest.mark.parametrize(("stage", "sent"), [(0.0, 4 + 4), (1.0, 4 + 2), (2.0, 4 + 2), (3.0, 0)])
+def test_a_ring_sends_all_but_its_own_part(stage: float, sent: int) -> None:
+    """Gradients reduced, and gradients or 16-bit weights gathered: (n - 1) / n of the bytes, each on one link."""
+    found = of(communication.gradient_s, **ALONE, zero_stage=stage, stage_replicated_parameters=0.0)
+    assert found == pytest.approx(63 / 64 * sent * 1e9 / 5e10, rel=1e-12)
+
+
+def test_at_most_four_bytes_of_a_gradient_travel() -> None:
+    assert of(communication.gradient_s, gradient_bytes_per_parameter=8.0) == of(communication.gradient_s)
+    assert of(communication.gradient_s, gradient_bytes_per_parameter=2.0) < of(communication.gradient_s)
+
+
+@pytest.mark.parametrize("experts", [0.0, 1e9])
+def test_one_copy_of_the_weights_exchanges_nothing(experts: float) -> None:
+    one = {"data_parallel": 1.0, "expert_data_parallel": 1.0, "stage_expert_parameters": experts}
+    assert of(communication.gradient_s, **one) == 0.0
+    assert of(communication.gather_s, **one, zero_stage=3.0) == 0.0
+
+
+def test_ranks_together_update_every_weight_once() -> None:
+    """Two reads and writes of state in 12 bytes, and 6 bytes of gradient and weight: 30 bytes a weight."""
+    experts = {"stage_expert_parameters": 1e9, "data_parallel": 8.0, "context_parallel": 2.0, "expert_data_parallel": 4}
+    whole_s = of(whole.optimizer_s, **experts, zero_stage=0.0)
+    assert whole_s == pytest.approx(30 * (1e9 + 1e6 + 1e9) / 2.5e12, rel=1e-12)
+    dense = 16 * of(whole.optimizer_s, **experts | {"stage_expert_parameters": 0.0})
+    routed = 4 * (of(whole.optimizer_s, **experts) - dense / 16)
+    assert dense + routed == pytest.approx(whole_s, rel=1e-9)
+
+
+@pytest.mark.parametrize(("zero_stage", "seconds"), [(2.0, 0.0), (3.0, 3 * 2 * 3e8 * 63 / 64 / 5e10)])
+def test_sharded_weights_are_gathered_twice_and_gradients_scattered(zero_stage: float, seconds: float) -> None:
+    assert of(communication.gather_s, **ALONE, zero_stage=zero_stage) == pytest.approx(seconds, rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_experts_that_hold_what_a_dense_layer_holds_are_gathered_alike(share: float) -> None:
+    sharded = ALONE | {"zero_stage": 3.0, "expert_data_parallel": 64.0}
+    dense = of(communication.gather_s, **sharded)
+    experts = sharded | {"moe_layers": 80.0 * share, "routed_parameters": 5e7, "shared_parameters": 1.5e8}
+    assert of(communication.gather_s, **experts) == pytest.approx(dense, rel=1e-12)
+    eight = experts | {"routed_parameters": 4e8, "expert_parallel": 8.0}
+    assert of(communication.gather_s, **eight) == pytest.approx(dense, rel=1e-12)
+
+
+def test_a_token_that_visits_all_experts_works_as_in_a_dense_layer() -> None:
+    square = {"ffn_size": 4096.0, "expert_ffn_size": 4096.0}
+    experts = square | {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 8.0}
+    dense = of(layer.layer_gemm_s, **square)
+    assert of(layer.layer_gemm_s, **experts, routed_parameters=2e8) == pytest.approx(dense, rel=1e-12)
+    halves = experts | {"routed_parameters": 1e8, "shared_parameters": 1e8}
+    assert of(layer.layer_gemm_s, **halves) == pytest.approx(dense, rel=1e-12)
+    twice = of(layer.layer_gemm_s, **experts | {"experts": 16.0}, routed_parameters=4e8, gemm_traffic_factor=0.0)
+    assert twice == pytest.approx(2 * 8192 * 3e8 / 6e14, rel=1e-12)
+
+
+def test_a_product_without_traffic_takes_two_flop_a_weight_and_token() -> None:
+    found = of(layer.layer_gemm_s, gemm_traffic_factor=0.0, tensor_parallel=4.0)
+    assert found == pytest.approx(2 * 8192 * 3e8 / 4 / 6e14, rel=1e-12)
+
+
+def test_a_product_reads_and_writes_its_three_matrices() -> None:
+    """Of rows x inner x width: inverse sizes summed; weights of two bytes and gradients of four are (2 + 4) / 3."""
+    traffic = of(layer.layer_gemm_s) - of(layer.layer_gemm_s, gemm_traffic_factor=0.0)
+    inverse = 2.0 / 8192 + 1 / 4096 + 1 / 16384
+    assert traffic == pytest.approx(2 * 8192 * 3e8 * inverse / 2.5e12, rel=1e-9)
+
+
+def test_fused_attention_does_what_is_attended_and_unfused_the_square() -> None:
+    scores = 8192 * 32 * 256
+    assert of(layer.layer_attention_s) == pytest.approx(scores * 4096 / (1e15 * 0.5), rel=1e-12)
+    assert of(layer.layer_attention_s, exponentials_per_s=1e12) - of(layer.layer_attention_s) == pytest.approx(
+        8192 * 32 * 4096 * 0.5 / 1e12, rel=1e-9
+    )
+    square = of(layer.layer_attention_s, flash_attention=0.0)
+    written = 25.0 * 8192 * 32 * 8192 / (3 * 2.5e12)
+    assert square == pytest.approx(2 * scores * 8192 / 6e14 + written, rel=1e-12)
+
+
+def test_young_kernels_ripen_on_the_chip_and_since_they_were_published() -> None:
+    slow = of(layer.layer_attention_s, young_attention_share=0.25, maturity=0.0, software_year=2000.0)
+    assert slow == pytest.approx(of(layer.layer_attention_s) / 0.25**2, rel=1e-12)
+    aged = of(layer.layer_attention_s, young_attention_share=0.25, maturity=0.0, software_year=2100.0)
+    assert aged == pytest.approx(of(layer.layer_attention_s) / 0.25, rel=1e-12)
+    assert rates.maturity(2022.0, 2022.75, 1.5, 0.0) == 0.0
+    early, late = (1.0 - rates.maturity(year, 2022.75, 1.5, 0.0) for year in (2024.0, 2025.5))
+    assert early / late == pytest.approx(exp(1.0))
+    assert rates.maturity(2022.0, 2022.75, 1.5, 1.0) == 1.0
+
+
+def test_less_power_slows_attention_by_its_exponent() -> None:
+    half = of(layer.layer_attention_s, power_limit_share=0.5)
+    assert half == pytest.approx(of(layer.layer_attention_s) * 2.0**0.4, rel=1e-12)
+
+
+@pytest.mark.parametrize(("precision", "cast"), [("bf16", 0), ("fp16", 0), ("fp8", 1), ("mxfp8", 1), ("nvfp4", 1)])
+def test_elementwise_traffic_is_counted_tensor_by_tensor(precision: str, cast: int) -> None:
+    """Bytes of a token: 20 a hidden unit, 6 a unit of query, key and value, 2 + 4 of the gated half; casts of 4."""
+    moved = 20 * 4096 + 6 * (32 + 2 * 8) * 128 + 6 * 16384 + cast * 4 * (2 * 4096 + 32 * 128 + 16384)
+    found = of(layer.layer_elementwise_s, precision=precision)
+    assert found == pytest.approx(8192 * moved / 2.5e12, rel=1e-12)
+
+
+def test_routing_adds_what_tokens_carry_to_experts_and_back() -> None:
+    experts = {"moe_layers": 80.0, "experts_per_token": 3.0, "shared_experts": 1.0, "expert_ffn_size": 4096.0}
+    routed = of(layer.layer_elementwise_s, **experts) - of(layer.layer_elementwise_s)
+    assert routed == pytest.approx(8192 * (20 * 3 + 4) * 4096 / 2.5e12, rel=1e-9)
+
+
+@pytest.mark.parametrize(("recompute", "share", "passes"), [("none", 0, 3.5), ("selective", 0, 4.5), ("full", 1, 4.5)])
+def test_attention_runs_again_where_it_is_recomputed(recompute: str, share: float, passes: float) -> None:
+    assert of(layer.attention_passes, recompute=recompute, recompute_share=share) == passes
+    assert of(layer.attention_passes, recompute=recompute, recompute_share=share, flash_attention=0.0) == passes - 0.5
+
+
+def test_full_recomputation_sends_six_all_reduces_and_none_four() -> None:
+    eight = {"tensor_parallel": 8.0}
+    four = of(communication.tensor_parallel_s, **eight)
+    assert four == pytest.approx(0.5 * 4 * 2 * 7 / 8 * 2 * 8192 * 4096 / 4.5e11, rel=1e-12)
+    assert of(communication.tensor_parallel_s, **eight, recompute_share=1.0) == pytest.approx(1.5 * four, rel=1e-12)
+    assert of(communication.tensor_parallel_s, **eight, tensor_overlap=0.0) == pytest.approx(2.0 * four, rel=1e-12)
+
+
+def test_one_rank_sends_nothing() -> None:
+    for sent in (communication.tensor_parallel_s, communication.context_parallel_s, communication.stage_transfer_s):
+        assert of(sent, scale_up_latency_s=1.0, scale_out_latency_s=1.0) == 0.0
+    assert of(communication.expert_parallel_s, moe_layers=80.0, experts_per_token=8.0) == 0.0
+
+
+@pytest.mark.parametrize(("tensor", "rate"), [(4.0, 4.5e11), (8.0, 5e10)])
+def test_keys_and_values_go_once_around_the_ring_and_with_gradients_back(tensor: float, rate: float) -> None:
+    """Two ranks of a ring fill the domain of eight with four ways of tensor parallel, and leave it with eight."""
+    one_block = 4 * 8192 * 8 * 128 / tensor
+    found = of(communication.context_parallel_s, context_parallel=2.0, tensor_parallel=tensor)
+    assert found == pytest.approx(3 * one_block / rate, rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [2.0, 8.0, 64.0])
+def test_one_expert_a_token_over_lone_ranks_is_four_all_to_alls(ranks: float) -> None:
+    experts = {"moe_layers": 80.0, "experts_per_token": 1.0, "expert_parallel": ranks}
+    one = all_to_all_s(2.0 * 8192 * 4096, ranks, 5e10, 0.0)
+    assert of(communication.expert_parallel_s, **experts | ALONE) == pytest.approx(4.0 * one, rel=1e-12)
+    assert of(communication.expert_parallel_s, **experts | ALONE, layers=160.0) == pytest.approx(2.0 * one, rel=1e-12)
+
+
+def test_experts_within_a_domain_leave_the_network_alone() -> None:
+    experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 8.0}
+    inside = of(communication.expert_parallel_s, **experts)
+    assert inside == of(communication.expert_parallel_s, **experts, scale_out_bytes_per_s=1.0)
+    assert inside == pytest.approx(4 * 2 * 8192 * 4096 * 4 * 7 / 8 / 4.5e11, rel=1e-12)
+
+
+def test_interleaving_sends_twice_as_often_and_hides_half() -> None:
+    pipeline = {"pipeline_parallel": 4.0}
+    plain = of(communication.stage_transfer_s, **pipeline)
+    assert plain == pytest.approx(4 * 2 * 8192 * 4096 / 5e10, rel=1e-12)
+    assert of(communication.stage_transfer_s, **pipeline, virtual_stages=2.0) == pytest.approx(plain, rel=1e-12)
+
+
+@pytest.mark.parametrize(("overlap", "stage_s", "exposed"), [(0.0, 9.0, 1.0), (1.0, 1.0, 0.5), (1.0, 9.0, 0.1)])
+def test_gradients_hide_behind_the_last_micro_batch_but_for_a_tenth(overlap: float, stage_s: float, exposed: float):
+    found = of(communication.gradient_exposed_s, gradient_overlap=overlap, stage_s=stage_s, gradient_s=1.0)
+    assert found == pytest.approx(exposed, rel=1e-12)
+
+
+def test_logits_are_six_flop_a_weight_and_ten_bytes_a_word() -> None:
+    once = 6 * 8192 * 5e8 / 6e14 + 10 * 8192 * 128256 / 2.5e12
+    assert of(whole.logits_s) == pytest.approx(once, rel=1e-12)
+    assert of(whole.logits_s, mtp_layers=1.0, tensor_parallel=4.0) == pytest.approx(2 * once / 4, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("stages", "layers", "shown"), [(1.0, 8.0, 5.0), (2.0, 16.0, 5.0), (2.0, 14.0, 3.0), (2.0, 9.0, 0)]
+)
+def test_a_lighter_last_stage_makes_up_for_the_logits(stages: float, layers: float, shown: float) -> None:
+    pipeline = {"pipeline_parallel": stages, "layers": layers}
+    assert of(whole.logits_exposed_s, **pipeline, logits_s=5.0, layer_s=1.0) == shown
+
+
+STEP = {
+    "micro_batches": 10.0,
+    "stage_s": 2.0,
+    "logits_exposed_s": 0.5,
+    "pipeline_wait_s": 3.0,
+    "gradient_exposed_s": 1.0,
+    "optimizer_s": 1.0,
+    "straggler_share": 0.01,
+    "accelerators": 1.0,
+    "layer_update_s": 0.25,
+    "step_fixed_s": 4.0,
+}
+
+
+@pytest.mark.parametrize("accelerators", [1.0, 2.0, 1024.0])
+def test_a_step_is_its_work_slowed_by_the_slowest_and_what_recurs(accelerators: float) -> None:
+    found = of(whole.step_s, **STEP | {"accelerators": accelerators})
+    assert found == pytest.approx(30.0 * (1 + 0.01 * log2(accelerators)) + 8 * 0.25 + 4.0, rel=1e-12)
+
+
+def test_prediction_layers_are_spread_over_the_stages() -> None:
+    four = {"pipeline_parallel": 4.0, "layer_s": 1.0, "stage_transfer_s": 0.5}
+    assert of(whole.stage_s, **four, mtp_layers=2.0) == 8 + 2 / 4 + 0.5
+
+
+def test_launching_and_computing_overlap_and_gathers_hide() -> None:
+    quick = {"tensor_parallel_s": 0.5, "context_parallel_s": 0.25, "expert_parallel_s": 0.25, "layer_fixed_s": 0.0}
+    plain = quick | {"layer_compute_s": 2.0, "launch_s": 4.0, "gather_s": 0.0}
+    assert of(layer.layer_s, **plain) == pytest.approx(sqrt(3**2 + 4**2))
+    assert of(layer.layer_s, **plain | {"gather_s": 6.0}) == pytest.approx(5.0 + 6.0 - 0.5 * 5.0)
+    contended = plain | {"gather_s": 2.0, "gather_contention_share": 0.1}
+    assert of(layer.layer_s, **contended) == pytest.approx(5.0 + 0.1 * 2.0)
+    fixed = plain | {"layer_compute_s": 0.0, "layer_fixed_s": 3.0, "recompute_share": 1.0, "launch_s": 0.0}
+    assert of(layer.layer_s, **fixed) == pytest.approx(1.0 + 4 / 3 * 3.0)
+
+
+def test_launches_are_three_passes_and_four_with_recomputation() -> None:
+    launched = {"layer_launch_s": 3.0, "collective_launch_s": 1.0}
+    assert of(layer.launch_s, **launched) == 3.0
+    assert of(layer.launch_s, **launched, recompute_share=1.0) == pytest.approx(4.0)
+    assert of(layer.launch_s, **launched, tensor_parallel=8.0) == pytest.approx(3.0 + 4.0)
+    later = of(layer.launch_s, **launched, software_gain_per_year=0.1, software_year=2030.0)
+    assert later == pytest.approx(3.0 * exp(-0.4))
+
+
+def test_deviations_add_in_squares_and_evidence_narrows_them() -> None:
+    none = {name: 0.0 for name in arguments(interval.step_spread) if name.startswith("spread")}
+    seen = none | {"scale_seen": 1024.0, "accelerators": 512.0, "spread_scale": 1.0, "step_s": 1.0}
+    seen |= {name: 0.0 for name in arguments(interval.step_spread) if name not in seen}
+    spread = seen | {"spread_model": 2.0, "spread_new_chip": 3.0, "spread_assumed": 6.0, "assumed_inputs": 1.0}
+    assert of(interval.step_spread, **spread) == pytest.approx(7.0)
+    assert of(interval.step_spread, **spread | {"evidence_families": 8.0}) == pytest.approx(sqrt(4 + 1 + 36))
+    wider = spread | {"assumed_inputs": 0.0, "accelerators": 4096.0}
+    assert of(interval.step_spread, **wider) == pytest.approx(sqrt(4 + 9 + 2**2))
+
+
+def test_the_step_is_the_middle_of_its_interval() -> None:
+    low, high = interval.step_low_s(10.0, 0.3), interval.step_high_s(10.0, 0.3)
+    assert low * high == pytest.approx(100.0, rel=1e-12)
+    assert high / low == pytest.approx(exp(2 * 1.6448536269514722 * 0.3), rel=1e-12)
+
+
+def test_software_that_has_ripened_on_a_chip_keeps_what_its_ceiling_allows() -> None:
+    rate = {"peak_flop_per_s": 2e15, "gemm_ceiling": 0.8, "gemm_ceiling_16bit": 0.8, "held_rate_share": 0.5}
+    shares = {"gemm_share_16bit": 0.5, "gemm_share_8bit": 0.75, "gemm_share_block": 0.25}
+    ripe = rate | shares | {"maturity": 1.0, "young_gemm_share": 0.5}
+    assert of(rates.gemm_16bit_flop_per_s, **ripe) == pytest.approx(1e15 * 0.8 * 0.5 * 0.5)
+    for precision, share in (("bf16", 0.5), ("fp16", 0.5), ("fp8", 0.75), ("mxfp8", 0.25), ("nvfp4", 0.25)):
+        assert of(rates.gemm_flop_per_s, **ripe, precision=precision) == pytest.approx(2e15 * 0.8 * 0.5 * share)
+        young = of(rates.gemm_flop_per_s, **ripe | {"maturity": 0.0}, precision=precision)
+        assert young == pytest.approx(0.5 * 2e15 * 0.8 * 0.5 * share)
+        makers = of(rates.gemm_flop_per_s, **ripe | {"maker_kernels": 1.0}, precision=precision)
+        assert makers == pytest.approx(1.25 * 2e15 * 0.8 * 0.5 * share)
