@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from factorykit.errors import FactorykitError, FactorykitWarning, ScenarioError
+from factorykit.errors import FactorykitWarning, NotInstalled, ScenarioError
 from factorykit.quantities import is_number
 
 Called = TypeVar("Called", bound=Callable[..., Any])
@@ -89,7 +89,7 @@ def need(module: str) -> Any:
 
     Raises
     ------
-    FactorykitError
+    NotInstalled
         If it is not installed, with what to install.
     """
     try:
@@ -98,7 +98,7 @@ def need(module: str) -> Any:
         raise not_installed(error) from None
 
 
-def not_installed(error: ModuleNotFoundError) -> Exception:
+def not_installed(error: ModuleNotFoundError) -> ImportError:
     """Return what to raise for a package that is not there: the extra that brings it, or the error itself.
 
     >>> str(not_installed(ModuleNotFoundError(name="scipy.stats")))
@@ -107,4 +107,4 @@ def not_installed(error: ModuleNotFoundError) -> Exception:
     package = (error.name or "").partition(".")[0]
     if package in ("", "factorykit"):
         return error
-    return FactorykitError(f"{package} is not installed; pip install 'factorykit[{EXTRAS.get(package, 'site')}]'")
+    return NotInstalled(f"{package} is not installed; pip install 'factorykit[{EXTRAS.get(package, 'site')}]'")

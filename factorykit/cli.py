@@ -84,6 +84,10 @@ def _parser() -> argparse.ArgumentParser:
     connect.add_argument("file", nargs="?", metavar="FILE|URL", help="CSV file or https:// address; else the cache")
     connect.add_argument("--query", help="SQL to ask afterwards; by default the table is printed")
 
+    assumed = _json(_verb(verbs, "assumed", _assumed, "list what --assume takes for granted, each with who says it"))
+    _inputs(assumed, assume=False)
+    assumed.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
+
     evaluate = _json(_verb(verbs, "evaluate", _evaluate, "compute quantities from others"))
     _inputs(evaluate)
     evaluate.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
@@ -98,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         required=True,
         metavar="QUANTITY=VALUES",
-        help="mfu=0.3,0.4 or restart_s=1min:10min:8 (eight values, evenly; on a log axis by factors); repeat",
+        help="mfu=0.3,0.4, accelerator=h100_sxm,b200 or restart_s=1min:10min:8 (eight values); repeat",
     )
     sweep.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
     sweep.add_argument("--out", type=Path, metavar="FILE", help="Parquet file to stream to")
@@ -128,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("global_batch_size", type=float, help="sequences of one optimizer step")
     search.add_argument("--sequence-length", type=float, default=4096.0, help="tokens of one sequence (default 4096)")
     search.add_argument("--objective", default="step_s", metavar="QUANTITY", help="what makes a layout better")
+    _assume(search)
     search.add_argument("--rows", type=_count, default=10, help="how many layouts to print (default 10)")
 
     validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
@@ -163,7 +168,15 @@ def _json(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     return parser
 
 
-def _inputs(parser: argparse.ArgumentParser) -> None:
+def _assume(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--assume", action="store_true", help="fill gaps with sourced defaults; `factorykit assumed` lists them"
+    )
+
+
+def _inputs(parser: argparse.ArgumentParser, *, assume: bool = True) -> None:
+    if assume:
+        _assume(parser)
     parser.add_argument("--preset", metavar="NAME", help="start from a published run or cluster")
     parser.add_argument(
         "inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12 or 15.6T; a rival model by name"
@@ -217,10 +230,14 @@ def _data_connect(options: argparse.Namespace) -> None:
     return _print_frame(fk.sql(options.query) if options.query else table.collect(), options.json)
 
 
+def _assumed(options: argparse.Namespace) -> None:
+    _print_frame(fk.assumed(_scenario(options), options.output), options.json)
+
+
 def _evaluate(options: argparse.Namespace) -> None:
     if options.rows:
         return _evaluate_rows(options)
-    results = fk.evaluate(_scenario(options), options.output)
+    results = fk.evaluate(_scenario(options), options.output, assume=options.assume)
     if options.json:
         _print_json(results)
     else:
@@ -235,7 +252,7 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
 
     scenario = _scenario(options)
     rows = _read(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
-    wider = fk.evaluate(rows, options.output)
+    wider = fk.evaluate(rows, options.output, assume=options.assume)
     if options.out is None:
         _print_frame(wider, options.json)
     else:
@@ -257,16 +274,16 @@ def _sweep(options: argparse.Namespace) -> None:
     if options.out is not None and options.out.suffix != ".parquet":
         raise ScenarioError(f"--out {options.out} is no .parquet file, and a sweep is streamed to Parquet")
     if options.out is None:
-        _print_frame(fk.sweep(_scenario(options), grid, options.output), options.json)
+        _print_frame(fk.sweep(_scenario(options), grid, options.output, assume=options.assume), options.json)
         return
-    fk.sweep(_scenario(options), grid, options.output, options.out, options.engine)
+    fk.sweep(_scenario(options), grid, options.output, options.out, options.engine, assume=options.assume)
     print(f"{math.prod(map(len, grid.values())):,} rows in {options.out}", file=sys.stderr)
 
 
 def _simulate(options: argparse.Namespace) -> None:
     import polars as pl
 
-    runs = fk.simulate(_scenario(options), options.runs, options.seed)
+    runs = fk.simulate(_scenario(options), options.runs, options.seed, assume=options.assume)
     if options.out is not None:
         _write(runs, options.out)
     shown = ["wall_s", "goodput", "failures", "lost_work_run_s", "recovery_s", "rental_cost_usd"]
@@ -278,10 +295,12 @@ def _simulate(options: argparse.Namespace) -> None:
     _print_frame(pl.DataFrame(rows, schema=["quantity", "mean", "p05", "p50", "p95"], orient="row"), options.json)
 
 
-def _axis(text: str) -> tuple[str, list[float]]:
+def _axis(text: str) -> tuple[str, list[Any]]:
     """Return a quantity and its values from ``name=a,b,c`` or ``name=low:high:count``."""
     name, equals, values = text.partition("=")
     row = quantity(name)
+    if row.is_text and values:
+        return name, values.split(",")
     try:
         if ":" not in values:
             return name, [_number(row, value) for value in values.split(",")]
@@ -315,7 +334,7 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    explanation = fk.explain(_scenario(options), options.output)
+    explanation = fk.explain(_scenario(options), options.output, assume=options.assume)
     if options.json:
         _print_frame(explanation.to_frame(), as_json=True)
     else:
@@ -353,7 +372,8 @@ def _search(options: argparse.Namespace) -> int:
     for part in options.cluster.split(","):
         name, equals, text = part.partition("=")
         cluster |= {name.strip(): text.strip()} if equals else fk.preset(name.strip())
-    asked = {"global_batch_size": options.global_batch_size, "objective": options.objective}
+    asked: dict[str, Any] = {"global_batch_size": options.global_batch_size, "objective": options.objective}
+    asked["assume"] = options.assume
     best = fk.search(model, cluster, **asked).head(options.rows).collect()
     if best.is_empty():
         rules = fk.search(model, cluster, **asked, keep_excluded=True).collect()["excluded_by"]
@@ -405,7 +425,7 @@ def _lab(options: argparse.Namespace) -> int:
     import subprocess
 
     if importlib.util.find_spec("jupyterlab") is None:
-        raise FactorykitError("JupyterLab is missing; pip install 'factorykit[notebook]'")
+        raise not_installed(ModuleNotFoundError(name="jupyterlab"))
     home = Path("notebooks") if Path("notebooks").is_dir() else Path()
     quiet = [
         "--ServerApp.ip=127.0.0.1",

@@ -53,6 +53,10 @@ class RecipeError(FactorykitError):
     """A recipe of a claim that cannot be read, names something unknown, or gives no finite number."""
 
 
+class NotInstalled(FactorykitError, ImportError):
+    """A package that an extra brings and that is not there; the message says which extra."""
+
+
 class SiteError(FactorykitError):
     """A page, notebook or link of the site that is found wanting."""
 

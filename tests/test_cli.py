@@ -164,3 +164,36 @@ def test_a_missing_extra_is_one_line_and_status_2(capsys, monkeypatch, tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert main(["lab"]) == 2
     assert "factorykit[notebook]" in capsys.readouterr().err
+
+
+SHORT = ["parameters=70B", "tokens=15T", "accelerators=2048", "accelerator=h100_sxm"]
+WITH_DEFAULTS = [
+    ["evaluate", *SHORT, "-o", "wall_days"],
+    ["explain", "wall_days", *SHORT],
+    ["sweep", *SHORT, "-g", "mfu=0.3,0.4", "-o", "wall_days"],
+    ["simulate", *SHORT, "--runs", "5"],
+    ["search", "llama3_70b", "accelerators=64,accelerator=h100_sxm", "256", "--objective", "rental_cost_usd"],
+]
+
+
+@pytest.mark.parametrize("arguments", WITH_DEFAULTS, ids=lambda arguments: arguments[0])
+def test_defaults_are_taken_where_they_are_asked_for(arguments, capsys):
+    assert main([*arguments, "--json"]) == 2
+    assert "MissingQuantity" in capsys.readouterr().err
+    assert main([*arguments, "--assume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+def test_what_is_assumed_is_listed(capsys):
+    assert main(["assumed", *SHORT, "-o", "training_days", "--json"]) == 0
+    rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (rows["mfu"]["value"], rows["mfu"]["basis"]) == (0.4, "stated")
+    assert rows["active_parameters"]["formula"] == "1 * parameters"
+    assert main(["assumed", *SHORT, "-o", "training_days"]) == 0
+    assert "seed_000" in capsys.readouterr().out
+
+
+def test_an_axis_of_a_sweep_may_be_words(capsys):
+    sweep = ["sweep", "-g", "accelerator=h100_sxm,b200", "accelerators=8", "-o", "cluster_peak_flop_per_s", "--json"]
+    assert main(sweep) == 0
+    assert [row["accelerator"] for row in json.loads(capsys.readouterr().out)] == ["h100_sxm", "b200"]

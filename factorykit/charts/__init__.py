@@ -6,7 +6,12 @@ then draw in JupyterLab and on the site without a network.
 
 from __future__ import annotations
 
-import altair as alt
+from factorykit.borders import not_installed
+
+try:
+    import altair as alt
+except ModuleNotFoundError as error:
+    raise not_installed(error) from None
 
 from factorykit.charts import (
     audit,

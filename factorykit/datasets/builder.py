@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import need
 from factorykit.datasets.catalogue import CROISSANT, DESCRIPTOR, INCOMING, folder
 from factorykit.datasets.croissant import croissant
 from factorykit.datasets.identity import KINDS, letters
@@ -87,7 +88,7 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
     """
     import polars as pl
 
-    from factorykit.datasets.schemas import RELEASED
+    released = need("factorykit.datasets.schemas").RELEASED
 
     target = Path(out) if out is not None else folder()
     origin = Path(sources) if sources is not None else target / "sources"
@@ -103,7 +104,7 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
         files[f"{name}.parquet"] = buffer.getvalue()
     package = _package(tables, files, views)
     files[DESCRIPTOR] = _json(package)
-    files[CROISSANT] = _json(croissant(package, RELEASED))
+    files[CROISSANT] = _json(croissant(package, released))
     changed = _swap_in(files, target)
     rows = [
         (

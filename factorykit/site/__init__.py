@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from factorykit.borders import not_installed
+
+try:
+    import yaml  # noqa: F401
+except ModuleNotFoundError as error:
+    raise not_installed(error) from None
+
 from factorykit.site.build import Build, build
 from factorykit.site.checks import check
 from factorykit.site.notebooks import execute

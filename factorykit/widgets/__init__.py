@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from factorykit.borders import not_installed
+
+try:
+    import anywidget  # noqa: F401
+except ModuleNotFoundError as error:
+    raise not_installed(error) from None
+
 from factorykit.widgets.controls import Slider, slider
 from factorykit.widgets.explorer import Explorer, explore
 from factorykit.widgets.live_chart import LiveChart

@@ -33,13 +33,13 @@ class Exponential:
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles [s]."""
-        import numpy as np
+        np = need("numpy")
 
         return -self.mean_s * np.log1p(-q)
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
-        import numpy as np
+        np = need("numpy")
 
         return np.exp(-t / self.mean_s)
 
@@ -66,13 +66,13 @@ class Weibull:
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles [s]."""
-        import numpy as np
+        np = need("numpy")
 
         return self.scale_s * (-np.log1p(-q)) ** (1.0 / self.shape)
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
-        import numpy as np
+        np = need("numpy")
 
         return np.exp(-((t / self.scale_s) ** self.shape))
 
@@ -99,15 +99,13 @@ class Lognormal:
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles [s]."""
-        import numpy as np
-        from scipy.special import ndtri
+        np, ndtri = need("numpy"), need("scipy.special").ndtri
 
         return self.median_s * np.exp(self.sigma * ndtri(q))
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
-        import numpy as np
-        from scipy.special import ndtr
+        np, ndtr = need("numpy"), need("scipy.special").ndtr
 
         with np.errstate(divide="ignore"):
             return ndtr(-np.log(np.asarray(t) / self.median_s) / self.sigma)
@@ -161,12 +159,12 @@ def fit(
     >>> fits["law"][0], round(fits["parameter"][0], 1)
     ('weibull', 1.7)
     """
-    import numpy as np
     import polars as pl
 
+    lifelines, np = _lifelines(), need("numpy")
     times, seen = _checked(durations_s, observed)
     normal = statistics.NormalDist().inv_cdf(0.5 + 0.5 * share("confidence", confidence))
-    kaplan = _lifelines().KaplanMeierFitter().fit(times, seen)
+    kaplan = lifelines.KaplanMeierFitter().fit(times, seen)
     steps = kaplan.survival_function_.index.to_numpy()[1:]
     curve = kaplan.survival_function_.to_numpy()[:, 0]
     rows = []
@@ -241,11 +239,11 @@ def survival_curve(
     >>> survival_curve([60.0, 120.0, 180.0, 240.0], points=2)["survival"].round(6).to_list()
     [0.75, 0.0]
     """
-    import numpy as np
     import polars as pl
 
+    lifelines, np = _lifelines(), need("numpy")
     times, seen = _checked(durations_s, observed)
-    kaplan = _lifelines().KaplanMeierFitter(alpha=1.0 - share("confidence", confidence)).fit(times, seen)
+    kaplan = lifelines.KaplanMeierFitter(alpha=1.0 - share("confidence", confidence)).fit(times, seen)
     limits = kaplan.confidence_interval_.to_numpy()
     spans = np.geomspace(times.min(), times.max(), points)
     spans[-1] = times.max()

@@ -409,7 +409,7 @@ def renewal_failures(
     >>> round(renewal_failures(86400.0, 16384.0, 1.8e8, 1.0), 3)
     7.864
     """
-    import numpy as np
+    np = need("numpy")
 
     span, parts = _checked("span_s", span_s), _checked("accelerators", accelerators)
     scale, shape = _checked("lifetime_scale_s", lifetime_scale_s), _checked("lifetime_shape", lifetime_shape)

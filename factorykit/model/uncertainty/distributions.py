@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from factorykit.borders import need
 from factorykit.errors import ScenarioError
 from factorykit.quantities import is_number, quantity
 
@@ -101,7 +102,7 @@ class Normal:
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        from scipy.special import ndtr, ndtri
+        ndtr, ndtri = need("scipy.special").ndtr, need("scipy.special").ndtri
 
         below, above = ndtr((self.low - self.mean) / self.sd), ndtr((self.high - self.mean) / self.sd)
         return self.mean + self.sd * ndtri(below + (above - below) * q)
@@ -134,14 +135,13 @@ class LogNormal:
     @property
     def sigma(self) -> float:
         """Standard deviation of the logarithm."""
-        from scipy.special import ndtri
+        ndtri = need("scipy.special").ndtri
 
         return math.log(self.high / self.low) / (2.0 * float(ndtri(0.5 + 0.5 * self.mass)))
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        import numpy as np
-        from scipy.special import ndtri
+        np, ndtri = need("numpy"), need("scipy.special").ndtri
 
         return math.sqrt(self.low) * math.sqrt(self.high) * np.exp(self.sigma * ndtri(q))
 
@@ -166,7 +166,7 @@ class Triangular:
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        import numpy as np
+        np = need("numpy")
 
         width, rise = self.high - self.low, self.mode - self.low
         left = self.low + np.sqrt(q * width * rise)
@@ -199,7 +199,7 @@ class Quantiles:
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        import numpy as np
+        np = need("numpy")
 
         return np.interp(q, self.shares, self.values)
 
