@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from factorykit.model.performance.calibration import Calibration, calibrate
     from factorykit.model.performance.configurations import read_hf_config
     from factorykit.model.performance.search import search
+    from factorykit.model.planning.plan import Plan, plan
     from factorykit.model.reliability import checkpoint_patterns, fault_traces, lifetimes
     from factorykit.model.reliability import statistics as reliability
     from factorykit.model.scenario.accelerators import accelerator
@@ -66,6 +67,7 @@ _HOME = {
     "LogUniform": "model.uncertainty.distributions",
     "Maintenance": "model.operations.simulate",
     "Normal": "model.uncertainty.distributions",
+    "Plan": "model.planning.plan",
     "Plant": "model.operations.schedule",
     "Policy": "model.operations.schedule",
     "Quantiles": "model.uncertainty.distributions",
@@ -97,6 +99,7 @@ _HOME = {
     "identify": "datasets",
     "lifetimes": "model.reliability.lifetimes",
     "outside": "model.engine.outside",
+    "plan": "model.planning.plan",
     "preset": "model.scenario.presets",
     "presets": "model.scenario.presets",
     "price_performance": "model.market.trend",
@@ -130,6 +133,7 @@ __all__ = [
     "LogUniform",
     "Maintenance",
     "Normal",
+    "Plan",
     "Plant",
     "Policy",
     "Quantiles",
@@ -161,6 +165,7 @@ __all__ = [
     "identify",
     "lifetimes",
     "outside",
+    "plan",
     "preset",
     "presets",
     "price_performance",

@@ -48,6 +48,23 @@ def rental_cost_usd(accelerator_hours: Numeric, rental_usd_per_accelerator_h: Nu
     return accelerator_hours * rental_usd_per_accelerator_h
 
 
+def run_cost_usd(rental_cost_usd: Numeric, spares_usd_per_day: Numeric, wall_days: Numeric) -> Numeric:
+    r"""Rent of everything that the run keeps busy or ready.
+
+    .. math:: K_r = K + K_s T_d
+
+    Notes
+    -----
+    On owned machines ``run_cost_owned_usd`` stands for it.
+
+    Examples
+    --------
+    >>> run_cost_usd(5e6, 6144.0, 50.0)
+    5307200.0
+    """
+    return rental_cost_usd + spares_usd_per_day * wall_days
+
+
 def budget_share(rental_cost_usd: Numeric, budget_usd: Numeric) -> Numeric:
     r"""Share of the budget that the rent of the run takes.
 

@@ -358,6 +358,23 @@ def ownership_cost_usd(accelerator_hours: Numeric, ownership_usd_per_accelerator
     return accelerator_hours * ownership_usd_per_accelerator_h
 
 
+def run_cost_owned_usd(ownership_cost_usd: Numeric, spare_nodes: Numeric, nodes: Numeric) -> Numeric:
+    r"""Cost of the run on an owned cluster, with the nodes held ready.
+
+    .. math:: K_{r,o} = K_o \left(1 + \frac{n_\mathrm{sp}}{n_s}\right)
+
+    Notes
+    -----
+    A spare costs what a working node does.
+
+    Examples
+    --------
+    >>> run_cost_owned_usd(1e6, 16.0, 256.0)
+    1062500.0
+    """
+    return ownership_cost_usd * (1.0 + spare_nodes / nodes)
+
+
 def ownership_usd_per_token(ownership_cost_usd: Numeric, tokens: Numeric) -> Numeric:
     r"""Cost per training token on an owned cluster.
 

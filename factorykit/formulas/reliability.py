@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from factorykit.constants import HOURS_PER_FIT, SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_YEAR
-from factorykit.formulas.functions import exp, expm1, log1p
+from factorykit.formulas.functions import ceil, exp, expm1, log1p, sqrt, where
 from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
 
@@ -13,6 +13,10 @@ SMALL_JOB_RATE: Final = 3.65
 """Rate measured for jobs of 1,024 GPUs over the rate fitted to large jobs; arXiv:2410.21680, section III."""
 SUPERLINEAR_RATE: Final = 2.83
 """Rate measured at 98,304 GPUs over the linear law; arXiv:2602.00277: 18 minutes against 51."""
+NORMAL_99: Final = 2.3263478740408408
+"""Quantile of the normal distribution: 99 % lie below this many standard deviations."""
+RARELY: Final = 0.010050335853501442
+"""Mean of a Poisson number that is zero 99 % of the time: -ln 0.99."""
 
 
 def cluster_mtbf_s(accelerator_mtbf_s: Numeric, accelerators: Numeric) -> Numeric:
@@ -447,6 +451,33 @@ def nodes_in_repair(nodes: Numeric, node_mtbf_s: Numeric, node_repair_s: Numeric
     7.76
     """
     return nodes * node_repair_s / node_mtbf_s
+
+
+def spare_nodes_enough(node_repair_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
+    r"""Least number of spare nodes with which no place stays empty 99 % of the time.
+
+    .. math:: n_\mathrm{sp,e} = \left\lceil m + z \sqrt{m} + \tfrac{z^2 - 1}{6} - \tfrac12 \right\rceil,
+       \qquad m = \frac{t_r}{M}, \quad z = 2.326
+
+    Notes
+    -----
+    The number in repair is Poisson; its quantile to second order, within one of the exact number, and none where a
+    place stays empty less than 1 % of the time anyhow. Every failure takes a node away.
+
+    References
+    ----------
+    .. [cornish1938] the second term of the expansion
+
+    Examples
+    --------
+    Llama 3 405B, 7.8 failures a day and a day of repair:
+
+    >>> spare_nodes_enough(86400.0, 54 * 86400 / 419)
+    15.0
+    """
+    mean = node_repair_s / cluster_mtbf_s
+    quantile = mean + NORMAL_99 * sqrt(mean) + (NORMAL_99 * NORMAL_99 - 1.0) / 6.0
+    return where(mean < RARELY, 0.0, ceil(quantile - 0.5))
 
 
 def node_repair_lognormal_s(node_repair_median_s: Numeric, node_repair_sigma: Numeric) -> Numeric:

@@ -324,21 +324,24 @@ def _gap(outputs: tuple[str, ...], given: Collection[str], needs: Mapping[str, t
     nothing of an architecture is asked for the parameters, not for twenty widths.
     """
 
-    def leaves_of(name: str) -> set[str]:
+    @cache
+    def leaves_of(name: str) -> frozenset[str]:
         step = known.get(name)
         if name in given or step is None:
-            return {name}
-        return set().union(*(leaves_of(needed) for needed in needs[name]))
+            return frozenset({name})
+        return frozenset().union(*(leaves_of(needed) for needed in needs[name]))
 
     def stands_for_its_leaves(name: str) -> bool:
         found = leaves_of(name)
         return bool(found) and not quantity(name).is_derived and name not in outputs and found.isdisjoint(given)
 
     asked: dict[str, None] = {}
+    seen: set[str] = set()
 
     def visit(name: str) -> None:
-        if name in given:
+        if name in given or name in seen:
             return
+        seen.add(name)
         step = known.get(name)
         if step is None or (step.origin == FORMULA and stands_for_its_leaves(name)):
             asked[name] = None

@@ -115,7 +115,7 @@ def search(
     chain = ask({*fixed, *tried}, wanted, rivals, fixed, assume=assume)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)
-    first, then = _parted(left, {name for rule in rules.RULES for name in rule.arguments})
+    first, then = parted(left, {name for rule in rules.RULES for name in rule.arguments})
     lazy = _grid(tried)
     for layer in columns(first):
         lazy = lazy.with_columns(layer)
@@ -226,7 +226,7 @@ def _usual(fixed: Mapping[str, Any], tried: Collection[str]) -> pl.Expr:
     return (stage < 2.0) | (stages == 1.0)
 
 
-def _parted(steps: Sequence[Step], wanted: Collection[str]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+def parted(steps: Sequence[Step], wanted: Collection[str]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """Return the steps that lead to what is wanted, and the others."""
     needed = set(wanted)
     for step in reversed(steps):

@@ -97,6 +97,13 @@ def _purchase() -> dict[str, float]:
     return dict(sold.group_by("accelerator").agg(pl.col("accelerator_usd").last()).collect().iter_rows())
 
 
+def _server() -> dict[str, float]:
+    prices, node = _purchase(), defaults()["server_usd"].value
+    return {key: node * price / prices[NODE_OF] for key, price in prices.items()}
+
+
+NODE_OF = "h100_sxm"
+"""The chip in the server whose price is a default."""
 BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingProxyType(
     {
         "accelerator_peak_power_w": (_design_power, "design power of the chip, table accelerators"),
@@ -105,6 +112,10 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
         "rental_usd_per_accelerator_h": (
             _rental,
             "median over providers of the cheapest offer on demand, table rental_offers",
+        ),
+        "server_usd": (
+            _server,
+            "300,000 USD with H100, in proportion to the chip's price at release, table chip_prices",
         ),
         "accelerator_usd": (_purchase, "price at release, table chip_prices"),
     }

@@ -99,8 +99,8 @@ def sample(
     distributions, n = check(distributions), whole("n", n)
     if n < 1:
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
-    points = _points(len(distributions), n, whole("seed", seed), method)
-    drawn = pl.DataFrame({name: column(points[:, i], d) for i, (name, d) in enumerate(distributions.items())})
+    cube = points(len(distributions), n, whole("seed", seed), method)
+    drawn = pl.DataFrame({name: column(cube[:, i], d) for i, (name, d) in enumerate(distributions.items())})
     axes = axes_of(grid) if grid else {}
     for name, values in axes.items():
         drawn = pl.DataFrame({name: column_of(name, values)}).join(drawn, how="cross", maintain_order="left_right")
@@ -113,7 +113,8 @@ def sample(
     return wider.select(draw.alias("draw"), *dict.fromkeys([*kept, *asked]))
 
 
-def _points(d: int, n: int, seed: int, method: str) -> Any:
+def points(d: int, n: int, seed: int, method: str = "sobol") -> Any:
+    """Return ``n`` points of the unit cube, one row each: scrambled Sobol points, or a Latin hypercube."""
     qmc = need("scipy.stats.qmc")
     if method == "sobol":
         drawn = qmc.Sobol(d, bits=SOBOL_BITS, rng=seed).random_base2((n - 1).bit_length())[:n]

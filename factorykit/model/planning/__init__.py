@@ -1,0 +1,1 @@
+"""From a question to a plan: model, chips, count, layout, failures, money and power answered together."""

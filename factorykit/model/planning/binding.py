@@ -1,0 +1,112 @@
+"""What limits the best plan, and what one more unit of each limit would be worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.constants import SECONDS_PER_DAY
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.planning.frontier import overdrawn, value
+from factorykit.model.planning.layouts import PARTS, best_layouts
+from factorykit.model.planning.whole import complete, rivals_of
+from factorykit.model.planning.wishes import Wishes
+from factorykit.quantities import quantity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from factorykit.model.planning.plan import Plan
+
+MORE: Final = 1.1
+"""Memory and bandwidth are asked for a tenth more: a byte alone changes no layout."""
+FELT: Final = 0.005
+"""Share of the time from which on a tenth more of memory or bandwidth is said to bind."""
+UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "budget": ("million USD", 1e6), "power": ("MW", 1e6)}
+OF_THE_CHIP: Final = {"memory": "accelerator_memory_bytes", "network": "scale_out_bytes_per_s"}
+
+
+def binding(plan: Plan) -> pl.DataFrame:
+    """Return what limits the best plan.
+
+    Returns
+    -------
+    DataFrame
+        One row per limit: ``limit`` (deadline, budget, power, supply, memory, network), ``allowed`` and ``used`` in the
+        unit of their quantity (null where nobody gave a limit), ``binds``, ``one_more`` (the unit: a day, a million
+        USD, a megawatt, an accelerator, a tenth of memory or bandwidth), and what one more is worth: ``days_saved``,
+        ``usd_saved``, on the way to the next better plan, zero where none is; ``next_plan``, its number in ``plans``.
+    """
+    import polars as pl
+
+    best = plan.best.row(0, named=True)
+    rows = [_of_a_wish(plan, best, name) for name in UNITS] + [_of_supply(plan, best)]
+    rows += [_of_the_chip(plan, best, name) for name in OF_THE_CHIP]
+    schema = {"limit": pl.String, "allowed": pl.Float64, "used": pl.Float64, "binds": pl.Boolean}
+    schema |= {"one_more": pl.String, "days_saved": pl.Float64, "usd_saved": pl.Float64, "next_plan": pl.Int64}
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def _of_a_wish(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """Return a wish's row: the better plan that a little more of it would allow."""
+    wishes = plan.question.wishes
+    used = {
+        "deadline": best["wall_days"] * SECONDS_PER_DAY,
+        "budget": max(best["run_cost_usd"], best.get("capital_usd") or 0.0),
+        "power": best["facility_power_w"],
+    }[name]
+    field = {"deadline": "deadline_s", "budget": "budget_usd", "power": "facility_power_w"}[name]
+    allowed, (unit, size) = getattr(wishes, field), UNITS[name]
+    if allowed is None:
+        return name, None, used, False, f"1 {unit}", 0.0, 0.0, None
+    others = Wishes(**{**wishes.held(), field: None})  # type: ignore[arg-type]
+    kept = [share <= 1.0 for share in overdrawn(plan.plans, others).values()]
+    mine = overdrawn(plan.plans, Wishes(**{field: allowed}))[name]
+    goal = value(wishes, plan.question.objective)
+    now = plan.best.select(goal).item()
+    better = plan.plans.filter(*kept, mine > 1.0, goal < now).sort(mine)
+    if better.is_empty():
+        return name, allowed, used, best["breaks"] is not None and name in best["breaks"], f"1 {unit}", 0.0, 0.0, None
+    step = better.row(0, named=True)
+    taken = (better.select(mine).item(0, 0) * allowed - used) / size
+    return name, allowed, used, True, f"1 {unit}", *_per(best, step, taken), step["plan"]
+
+
+def _of_supply(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the row of supply: whether more accelerators would help; nobody says how many there are."""
+    import polars as pl
+
+    same = [pl.col(name) == best[name] for name in ("accelerator", "precision", "acquire")]
+    kin = plan.plans.filter(*same)
+    most = float(kin["accelerators"].max() or 0.0)  # type: ignore[arg-type]
+    more = kin.filter(pl.col("accelerators") > best["accelerators"]).sort("accelerators")
+    allowed = most if plan.question.counts is not None else None
+    binds = allowed is not None and best["accelerators"] >= most and best["breaks"] is not None
+    if more.is_empty():
+        return "supply", allowed, best["accelerators"], binds, "1 accelerator", 0.0, 0.0, None
+    step = more.row(0, named=True)
+    taken = step["accelerators"] - best["accelerators"]
+    return "supply", allowed, best["accelerators"], binds, "1 accelerator", *_per(best, step, taken), step["plan"]
+
+
+def _of_the_chip(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """Return the row of memory or network: the same count with a tenth more of it, laid out anew."""
+    question = plan.question
+    fixed = {**question.fixed, "accelerator": best["accelerator"], "precision": best["precision"]}
+    field = OF_THE_CHIP[name]
+    has = evaluate(fixed, field, assume=True)[field]
+    counted = [each for each in ("accelerators", "global_batch_size") if each in plan.plans.columns]
+    counts = plan.best.select(counted)
+    tried = {each: values for each, values in question.choices.items() if each in PARTS}
+    more = {**fixed, field: has * MORE}
+    rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, question.using))
+    found = complete(rows, more, best["acquire"], question.using).row(0, named=True)
+    saved = best["wall_days"] - found["wall_days"], best["run_cost_usd"] - found["run_cost_usd"]
+    used = best["memory_peak_bytes"] if name == "memory" else None
+    binds = saved[0] > FELT * best["wall_days"]
+    return name, has, used, binds, quantity(field).text(has * (MORE - 1.0)), *saved, None
+
+
+def _per(best: Mapping[str, Any], step: Mapping[str, Any], taken: float) -> tuple[float, float]:
+    """Return days and dollars saved by each unit on the way from the best plan to a next one."""
+    return (best["wall_days"] - step["wall_days"]) / taken, (best["run_cost_usd"] - step["run_cost_usd"]) / taken

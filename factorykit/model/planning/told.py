@@ -1,0 +1,90 @@
+"""A plan in words and as a table."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.model.planning.layouts import PARTS
+from factorykit.quantities import quantity, vocabulary
+
+if TYPE_CHECKING:
+    from factorykit.model.planning.plan import Plan
+
+SHOWN: Final = (
+    "accelerators",
+    "precision",
+    "global_batch_size",
+    "data_parallel",
+    *PARTS,
+    "checkpoint_interval_s",
+    "spare_nodes",
+    "wall_days",
+    "run_cost_usd",
+    "capital_usd",
+    "training_energy_kwh",
+    "training_carbon_kg",
+    "goodput",
+    "predicted_mfu",
+    "step_s",
+    "failures_per_day",
+    "memory_peak_bytes",
+    "facility_power_w",
+    "rental_usd_per_accelerator_h",
+)
+NEUTRAL: Final = ("pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel")
+"""Parts of a layout of which one means none."""
+
+
+def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
+    """Return the best plan as rows of name, label, value and 90 % interval."""
+    row = plan.best.row(0, named=True)
+    found = [("accelerator", "Accelerator", _chip(row), "")]
+    for name in SHOWN:
+        if (value := row.get(name)) is None or (name in NEUTRAL and value == 1.0):
+            continue
+        ends = [_text(name, row[f"{name}_{end}"]) for end in ("low", "high") if f"{name}_{end}" in row]
+        found.append((name, quantity(name).label, _text(name, value), " to ".join(ends)))
+    return found
+
+
+def sentence(plan: Plan) -> str:
+    """Return the best plan in a sentence or two, with what it breaks and what limits it."""
+    row = plan.best.row(0, named=True)
+    days, money = _text("wall_days", row["wall_days"]), _text("run_cost_usd", row["run_cost_usd"])
+    label = plan.question.model.label or "The run"
+    said = f"{label}: {_text('accelerators', row['accelerators'])} {_chip(row)}, {days}, {money}"
+    if row["breaks"] is not None:
+        return f"No plan keeps every limit. The nearest: {said}; it takes {row['breaks']}."
+    limits = plan.binding.filter(binds=True)["limit"].to_list()
+    return f"{said}. {'It is limited by ' + ', '.join(limits) if limits else 'Nothing limits it'}."
+
+
+def told(plan: Plan) -> str:
+    """Return the best plan as text."""
+    rows = lines(plan)
+    width = max(len(label) for _, label, _, _ in rows)
+    values = max(len(value) for _, _, value, _ in rows)
+    table = [f"{label:<{width}}  {value:<{values}}  {ends}".rstrip() for _, label, value, ends in rows]
+    return "\n".join([sentence(plan), "", *table])
+
+
+def as_html(plan: Plan) -> str:
+    """Return the best plan as a table."""
+    body = "".join(
+        f'<tr title="{escape(name)}"><td>{escape(label)}</td><td>{escape(value)}</td><td>{escape(ends)}</td></tr>'
+        for name, label, value, ends in lines(plan)
+    )
+    head = "<tr><th>Quantity</th><th>Value</th><th>90 % interval</th></tr>"
+    return f"<p>{escape(sentence(plan))}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def _chip(row: dict[str, Any]) -> str:
+    from factorykit.model.supply.chips import chips
+
+    way = {"rent": "rented", "own": "owned"}[row["acquire"]]
+    return f"{chips()[row['accelerator']]['name']}, {way}"
+
+
+def _text(name: str, value: Any) -> str:
+    return value if isinstance(value, str) or name not in vocabulary() else quantity(name).text(value)

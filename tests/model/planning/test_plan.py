@@ -1,0 +1,186 @@
+"""A plan is one scenario among many: it says what evaluate says, keeps what is wished, and names what it left out."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.errors import ScenarioError, UnknownName
+
+FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
+
+
+@pytest.fixture(scope="module")
+def llama() -> fk.Plan:
+    return fk.plan("llama3_70b", tokens="15T", chips=["h100_sxm", "b200"], deadline="60 d", budget="20 M USD")
+
+
+@pytest.mark.parametrize("way", ["rent", "own"])
+def test_the_best_plan_says_what_evaluate_says(way: str) -> None:
+    found = fk.plan("llama3_70b", **FEW, chips="h100_sxm", deadline="100 d", acquire=way)
+    results = fk.evaluate(found.scenario, found.outputs)
+    for name in found.outputs:
+        assert results[name] == pytest.approx(found.best[name].item(), rel=1e-9), name
+
+
+def test_every_plan_can_be_made_a_scenario(llama: fk.Plan) -> None:
+    for row in llama.plans.sample(3, seed=1).iter_slices(1):
+        days = fk.evaluate(llama.scenario_of(row), "wall_days")["wall_days"]
+        assert days == pytest.approx(row["wall_days"].item(), rel=1e-9)
+
+
+def test_days_and_dollars_by_hand(llama: fk.Plan) -> None:
+    best = llama.best.row(0, named=True)
+    steps = 15e12 / (best["global_batch_size"] * 8192.0)
+    days = steps * best["step_s"] / best["goodput"] / 86400.0
+    assert best["wall_days"] == pytest.approx(days)
+    nodes = best["accelerators"] / 8.0 + best["spare_nodes"]
+    assert best["run_cost_usd"] == pytest.approx(days * 24.0 * nodes * 8.0 * best["rental_usd_per_accelerator_h"])
+    flop = fk.evaluate(llama.scenario, "model_flop_per_token")["model_flop_per_token"] * 15e12
+    rate = best["accelerators"] * best["predicted_mfu"] * 989.4e12
+    assert days * best["goodput"] * 86400.0 == pytest.approx(flop / rate)
+
+
+def test_the_best_plan_keeps_the_limits_and_is_the_cheapest_that_does(llama: fk.Plan) -> None:
+    kept = llama.plans.filter((pl.col("wall_days") <= 60.0) & (pl.col("run_cost_usd") <= 20e6))
+    assert llama.best["run_cost_usd"].item() == kept["run_cost_usd"].min()
+    assert llama.best["breaks"].item() is None
+
+
+def test_results_lie_within_their_intervals(llama: fk.Plan) -> None:
+    for name in ("wall_days", "run_cost_usd", "training_energy_kwh", "goodput", "failures_per_day"):
+        inside = llama.plans[name].is_between(llama.plans[f"{name}_low"], llama.plans[f"{name}_high"])
+        assert inside.all(), name
+
+
+def test_nothing_that_was_given_is_drawn() -> None:
+    known = {"accelerator_mtbf_s": 1.8e8, "rental_usd_per_accelerator_h": 2.0}
+    found = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[256], **known)
+    best = found.best.row(0, named=True)
+    assert best["failures_per_day_low"] == best["failures_per_day_high"] == best["failures_per_day"]
+
+
+def test_a_distribution_widens_what_hangs_on_it() -> None:
+    asked = {"tokens": "1T", "chips": "h100_sxm", "counts": [256]}
+    narrow = fk.plan("llama3_8b", rental_usd_per_accelerator_h=fk.Uniform(1.9, 2.1), **asked).best
+    wide = fk.plan("llama3_8b", rental_usd_per_accelerator_h=fk.Uniform(1.0, 3.0), **asked).best
+    width = [row["run_cost_usd_high"].item() - row["run_cost_usd_low"].item() for row in (narrow, wide)]
+    assert width[1] > 2.0 * width[0]
+    assert narrow["run_cost_usd"].item() == pytest.approx(wide["run_cost_usd"].item())
+
+
+def test_a_longer_deadline_never_costs_more() -> None:
+    costs = [
+        fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", deadline=f"{days} d").best["run_cost_usd"].item()
+        for days in (5, 10, 30, 90)
+    ]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_a_larger_budget_is_never_slower() -> None:
+    days = [
+        fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", budget=budget).best["wall_days"].item()
+        for budget in (2e5, 2.5e5, 5e5, 1e7)
+    ]
+    assert days == sorted(days, reverse=True)
+
+
+def test_no_plan_beats_one_of_the_frontier(llama: fk.Plan) -> None:
+    told = ["wall_days", "run_cost_usd", "training_carbon_kg"]
+    every = llama.plans.select(told).rows()
+    for days, dollars, carbon in llama.frontier.select(told).iter_rows():
+        better = [row for row in every if row[0] <= days and row[1] <= dollars and row[2] <= carbon]
+        assert set(better) == {(days, dollars, carbon)}
+
+
+def test_wishes_that_contradict_give_the_nearest_and_say_what_breaks() -> None:
+    found = fk.plan("llama3_70b", **FEW, chips="h100_sxm", deadline="1 d", budget="1 USD")
+    assert "deadline" in found.best["breaks"].item()
+    assert "budget" in found.best["breaks"].item()
+    assert found.nearest.filter(pl.col("at_least") > 1.0)["limit"].to_list() == ["deadline", "budget"]
+    assert "No plan keeps every limit" in str(found)
+
+
+def test_a_chip_that_lacks_a_cell_is_left_out_and_the_others_stay() -> None:
+    found = fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm", "tpu_v6e"], counts=[64])
+    assert found.plans["accelerator"].unique().to_list() == ["h100_sxm"]
+    assert "accelerator_power_w" in found.left_out.filter(accelerator="tpu_v6e")["reason"].item()
+
+
+def test_what_the_tables_lack_can_be_given() -> None:
+    found = fk.plan("llama3_8b", tokens="1T", chips="tpu_v6e", counts=[64], accelerator_power_w=300.0)
+    assert found.best["accelerator"].item() == "tpu_v6e"
+
+
+def test_no_plan_at_all_says_why() -> None:
+    with pytest.raises(ScenarioError, match="no layout fits in memory"):
+        fk.plan("llama3_405b", tokens="1T", chips="h100_sxm", counts=[8])
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong", "said"),
+    [
+        ("lama3_70b", {}, "llama3_70b"),
+        ("llama3_8b", {"chips": ["h1000"]}, "h100"),
+        ("llama3_8b", {"deadline": "60 W"}, "deadline_s"),
+        ("llama3_8b", {"budget": -1.0}, "budget_usd"),
+        ("llama3_8b", {"counts": []}, "counts"),
+        ("llama3_8b", {"counts": [1.5]}, "whole"),
+        ("llama3_8b", {"acquire": "steal"}, "rent"),
+        ("llama3_8b", {"sites": ["atlantis"]}, "atlantis"),
+        ("llama3_8b", {"tokns": 1e12}, "tokens"),
+        (["70B"], {}, "model"),
+    ],
+)
+def test_a_wrong_wish_names_itself(model: object, wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=said):
+        fk.plan(model, **{"tokens": 1e12, "chips": ["h100_sxm"], "counts": [64]} | wrong)
+
+
+def test_code_asks_the_same_question(llama: fk.Plan) -> None:
+    names: dict[str, object] = {}
+    exec(llama.code, names)
+    assert names["p"].best.equals(llama.best)  # type: ignore[attr-defined]
+
+
+def test_a_site_brings_its_grid() -> None:
+    found = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[256], sites=["fra", "pol"])
+    carbon = dict(found.plans.select("site", "training_carbon_kg").iter_rows())
+    assert carbon["pol"] > 5.0 * carbon["fra"]
+
+
+def test_more_memory_or_bandwidth_is_worth_nothing_negative(llama: fk.Plan) -> None:
+    worth = llama.binding.filter(pl.col("limit").is_in(["memory", "network"]))["days_saved"]
+    assert all(saved >= -1e-9 for saved in worth)
+
+
+def test_a_deadline_binds_where_more_time_costs_less(llama: fk.Plan) -> None:
+    row = llama.binding.row(by_predicate=pl.col("limit") == "deadline", named=True)
+    cheaper = llama.plans.row(by_predicate=pl.col("plan") == row["next_plan"], named=True)
+    days = cheaper["wall_days"] - llama.best["wall_days"].item()
+    saved = llama.best["run_cost_usd"].item() - cheaper["run_cost_usd"]
+    assert row["usd_saved"] == pytest.approx(saved / days)
+    assert row["usd_saved"] > 0.0
+
+
+def test_plans_share_their_futures() -> None:
+    found = fk.plan("llama3_70b", **FEW, chips="h100_sxm")
+    rates = found.draws.pivot("plan", index="draw", values="failures_per_day").drop("draw")
+    ratios = rates / rates[:, 0]
+    assert all(math.isclose(column.std() or 0.0, 0.0, abs_tol=1e-9) for column in ratios)
+
+
+def test_two_plans_side_by_side() -> None:
+    one, two = (fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[n]) for n in (64, 128))
+    rows = one.compare(two)
+    assert dict(rows.select("quantity", "this").iter_rows())["accelerators"] == 64.0
+    with pytest.raises(ScenarioError, match=r"fk\.plan"):
+        one.compare("two")  # type: ignore[arg-type]
+
+
+def test_an_unknown_model_names_what_to_give() -> None:
+    with pytest.raises(UnknownName, match=r"config\.json"):
+        fk.plan("my model")

@@ -1,0 +1,73 @@
+"""A size that nobody published has a shape that has this size and can be laid out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import factorykit as fk
+from factorykit.errors import ScenarioError, UnknownName
+from factorykit.model.planning.sizes import dense, mixture, model_of
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.floats(6e8, 2e12))
+def test_a_dense_shape_has_the_size_that_was_asked_for(parameters: float) -> None:
+    shape = dense(parameters)
+    assert fk.evaluate(shape, "parameters")["parameters"] == pytest.approx(parameters, rel=0.02)
+    assert shape.attention_heads % shape.kv_heads == 0.0
+    assert shape.hidden_size == shape.attention_heads * shape.head_size
+    assert 2.0 < float(shape.ffn_size) / float(shape.hidden_size) < 6.0
+
+
+@pytest.mark.parametrize("name", ["llama3_8b", "llama3_70b", "llama3_405b"])
+def test_the_family_has_its_own_depth_and_width(name: str) -> None:
+    published = fk.architecture(name)
+    made = dense(fk.evaluate(published, "parameters")["parameters"])
+    assert (made.layers, made.hidden_size) == (published.layers, published.hidden_size)
+
+
+@pytest.mark.parametrize("parameters", [2e11, 1e12])
+def test_a_mixture_has_about_the_size_that_was_asked_for(parameters: float) -> None:
+    shape = mixture(parameters)
+    assert fk.evaluate(shape, "parameters")["parameters"] == pytest.approx(parameters, rel=0.05)
+    assert shape.experts % 8.0 == 0.0
+
+
+@pytest.mark.parametrize("said", ["70B", "70 B dense", 70e9, "70B parameters"])
+def test_a_size_is_read_as_somebody_writes_it(said: object) -> None:
+    assert model_of(said).layers == 80.0
+
+
+def test_a_configuration_file_is_a_model(tmp_path: Path) -> None:
+    config = {
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "hidden_act": "silu",
+        "tie_word_embeddings": False,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    parameters = fk.evaluate(model_of(tmp_path / "config.json"), "parameters")["parameters"]
+    assert parameters == fk.evaluate(fk.architecture("llama3_8b"), "parameters")["parameters"]
+
+
+def test_a_shape_that_was_made_says_so() -> None:
+    assert model_of("30B").sources["layers"].startswith("chosen")
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="size"):
+        model_of(None)
+    with pytest.raises(UnknownName, match="mixture"):
+        model_of("my model")
+    with pytest.raises(ScenarioError, match="larger"):
+        dense(1e6)
