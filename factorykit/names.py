@@ -58,6 +58,8 @@ QuantityName: TypeAlias = Literal[
     "rental_usd_per_accelerator_h",
     "cluster_usd_per_h",
     "rental_cost_usd",
+    "run_cost_usd",
+    "run_cost_owned_usd",
     "layers",
     "dense_layers",
     "hidden_size",
@@ -275,6 +277,7 @@ QuantityName: TypeAlias = Literal[
     "deadline_s",
     "required_accelerators",
     "compute_optimal_tokens",
+    "compute_optimal_step_tokens",
     "bytes_per_token",
     "data_read_bytes_per_s",
     "storage_read_bytes_per_s",
@@ -394,6 +397,7 @@ QuantityName: TypeAlias = Literal[
     "mtbf_factor",
     "mtbf_saving_usd_per_day",
     "spare_nodes",
+    "spare_nodes_enough",
     "spares_usd_per_day",
     "collective_bytes",
     "collective_ranks",
@@ -567,6 +571,7 @@ TableName: TypeAlias = Literal[
     "failed_layouts",
     "presets",
     "defaults",
+    "ranges",
     "architectures",
     "config_defaults",
     "parallelism",
@@ -848,6 +853,8 @@ class Quantities(TypedDict, total=False):
     rental_usd_per_accelerator_h: Any
     cluster_usd_per_h: Any
     rental_cost_usd: Any
+    run_cost_usd: Any
+    run_cost_owned_usd: Any
     layers: Any
     dense_layers: Any
     hidden_size: Any
@@ -1065,6 +1072,7 @@ class Quantities(TypedDict, total=False):
     deadline_s: Any
     required_accelerators: Any
     compute_optimal_tokens: Any
+    compute_optimal_step_tokens: Any
     bytes_per_token: Any
     data_read_bytes_per_s: Any
     storage_read_bytes_per_s: Any
@@ -1184,6 +1192,7 @@ class Quantities(TypedDict, total=False):
     mtbf_factor: Any
     mtbf_saving_usd_per_day: Any
     spare_nodes: Any
+    spare_nodes_enough: Any
     spares_usd_per_day: Any
     collective_bytes: Any
     collective_ranks: Any
