@@ -267,8 +267,41 @@ def at(kind: str, when: str, tables: Mapping[str, pl.DataFrame], columns: Mappin
 def derived(tables: Mapping[str, pl.DataFrame], columns: Mapping[str, Mapping[str, str]]) -> dict[str, pl.DataFrame]:
     """Return the tables that are put together from others, by name."""
     said = statements(tables)
+    fresh = freshness(tables).select(list(columns["freshness"]))
     things = complete({kind: rows(kind, said, columns[kind]) for kind in KINDS}, tables)
-    return {"statements": said.select(list(columns["statements"])), **things}
+    return {"freshness": fresh, "statements": said.select(list(columns["statements"])), **things}
+
+
+def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return one row a source: when it appeared and was read, and the rows that rest on it."""
+    import polars as pl
+
+    named = [
+        frame.select(
+            "source",
+            table=pl.lit(name),
+            newest=(
+                pl.col("as_of").str.split("/").list.last() if "as_of" in frame.columns else pl.lit(None, pl.String)
+            ),
+        )
+        for name, frame in tables.items()
+        if name != "sources" and "source" in frame.columns
+    ]
+    cited = (
+        pl.concat(named)
+        .group_by("source")
+        .agg(
+            pl.col("newest").max(),
+            rows=pl.len().cast(pl.Float64),
+            tables=pl.col("table").unique(maintain_order=True).str.join("; "),
+        )
+    )
+    return (
+        tables["sources"]
+        .select("source", "published", "accessed")
+        .join(cited, on="source", how="left", maintain_order="left")
+        .with_columns(pl.col("rows").fill_null(0.0))
+    )
 
 
 def picked_from() -> set[str]:

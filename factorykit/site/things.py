@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -49,6 +50,8 @@ ALSO: Final = {
 }
 """Words by which things of a kind are asked for."""
 SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP", "USD", "1", "h", "kWh"}
+NAMED_WITHIN: Final = 64
+"""Letters of a name in a row of a browser."""
 LISTED: Final = 40
 """Rows of another table that a page lists before it leads to the table."""
 
@@ -533,13 +536,14 @@ def _browsers(shelf: Shelf, out: Path, menu: list[dict[str, str]]) -> list[list[
             "fields": fields,
             "rows": [_plain(row) for row in table.frame.iter_rows()],
         }
+        content["names"] = _names_used(shelf, table)
         content["credit"] = f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0"
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         (out / f"{name}.js").write_text(f"window.fkTable={text};\n", "utf-8")
         page = {
             "name": name,
             "title": table.resource["title"],
-            "about": table.resource["description"],
+            "about": table.resource["description"].replace("`", ""),
             "rows": table.frame.height,
             "fields": fields,
             "version": shelf.version,
@@ -550,6 +554,16 @@ def _browsers(shelf: Shelf, out: Path, menu: list[dict[str, str]]) -> list[list[
         heads = ", ".join(each["label"] for each in fields[:12])
         search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", heads, name.replace("_", " ")])
     return search
+
+
+def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
+    """Return the names of the things that the rows of a table refer to, by table and key."""
+    used: dict[str, dict[str, str]] = defaultdict(dict)
+    for column, of in table.references.items():
+        names = shelf.names.get(of, {})
+        keys = (key for key in table.frame[column].unique().drop_nulls() if key in names)
+        used[of] |= {key: shorten(names[key], NAMED_WITHIN, placeholder=" …") for key in keys}
+    return used
 
 
 def _plain(row: tuple[Any, ...]) -> list[Any]:

@@ -151,3 +151,12 @@ def test_electricity_is_in_dollars_at_the_rate_named():
     ).row(0)
     assert row[0] == pytest.approx(row[1], rel=1e-4)
     assert data.sql("select count(*) from electricity where electricity_usd_per_kwh is null").item() == 0
+
+
+def test_freshness_counts_the_rows_that_rest_on_a_source():
+    fresh = data.table("freshness").filter(source="epoch_data_centers").collect().row(0, named=True)
+    tables = ("cluster_statements", "site_statements", "organisation_statements")
+    rows = sum(data.table(name).filter(source="epoch_data_centers").collect().height for name in tables)
+    assert fresh["rows"] >= rows > 500
+    assert fresh["accessed"] is not None
+    assert set(data.table("freshness").collect()["source"]) == set(data.table("sources").collect()["source"])

@@ -68,6 +68,21 @@ class Organisations(OrganisationFields, Thing):
     organisation = key("name of the organisation in all tables", unique=True, entity=True)
 
 
+class Freshness(Derived, Table):
+    """Freshness.
+
+    A row is how old what one source says is: when it appeared, when it was read, how many rows rest on it, and the
+    newest time of which one of them speaks.
+    """
+
+    source = key("name of the source", unique=True, entity=True)
+    published = dy.String(nullable=True, regex=DAY, description="when it appeared")
+    accessed = dy.String(nullable=True, regex=DAY, description="when its facts were read")
+    newest = dy.String(nullable=True, regex=DAY, description="newest time of which a row from it speaks")
+    rows = dy.Float64(nullable=False, min=0, description="rows of all tables that name it", metadata={"unit": "1"})
+    tables = text("tables with such rows, separated by '; '")
+
+
 class Statements(Derived, Sourced):
     """Statements.
 

@@ -3,13 +3,21 @@
   "use strict";
   var table = window.fkTable, fields = table.fields;
   var one = function (id) { return document.getElementById(id); };
-  var low = table.rows.map(function (row) { return row.join("\u0001").toLowerCase(); });
+  var led = fields.map(function (field, place) { return field.to ? place : -1; }).filter(function (place) { return place >= 0; });
+  var low = table.rows.map(function (row) {
+    var names = led.map(function (place) { return (table.names[fields[place].to] || {})[row[place]] || ""; });
+    return row.concat(names).join("\u0001").toLowerCase();
+  });
   var PAGE = 100;
   var state = { q: "", sort: -1, down: false, shown: PAGE, hidden: {} };
   var beside = { source: 1, locator: 1, as_of: 1, note: 1, statement: 1, preferred: 1, address: 1 };
+  var full = fields.map(function (field, place) {
+    return [table.rows.filter(function (row) { return row[place] !== null; }).length / Math.max(1, table.rows.length), place];
+  });
+  var wanted = full.filter(function (pair) { return pair[0] > 0 && !beside[fields[pair[1]].name]; })
+    .sort(function (a, b) { return (b[0] > 0.2) - (a[0] > 0.2) || a[1] - b[1]; }).slice(0, 11).map(function (pair) { return pair[1]; });
   fields.forEach(function (field, place) {
-    var filled = table.rows.some(function (row) { return row[place] !== null; });
-    state.hidden[place] = !filled || (place > 11 && !(field.name === "source" || field.name === "as_of"));
+    state.hidden[place] = wanted.indexOf(place) < 0 && !((field.name === "source" || field.name === "as_of") && full[place][0] > 0);
   });
 
   function read() {
@@ -60,7 +68,7 @@
     if (href && !(field.to && /; /.test(text))) {
       var link = document.createElement("a");
       link.href = href;
-      link.textContent = text;
+      link.textContent = (field.to && (table.names[field.to] || {})[value]) || text;
       td.appendChild(link);
     } else td.textContent = text;
     return td;
