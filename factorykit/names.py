@@ -548,6 +548,7 @@ TableName: TypeAlias = Literal[
     "sources",
     "organisation_statements",
     "organisations",
+    "freshness",
     "statements",
     "aliases",
     "accelerators",
