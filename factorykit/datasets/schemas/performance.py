@@ -86,6 +86,9 @@ class Frameworks(Sourced):
     tensor_overlap_from = number("a", "year and part of a year from which it overlaps tensor-parallel collectives")
     gradient_overlap_from = number("a", "year and part of a year from which it overlaps gradients")
     grouped_experts_from = number("a", "year and part of a year from which experts multiply in one kernel")
+    dispatched_once_from = number(
+        "a", "year and part of a year from which a token crosses the network once for a domain"
+    )
 
 
 class PerformanceConstants(Sourced):

@@ -242,7 +242,7 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
         assumed.append("framework")
         return {
             **frameworks.unnamed(year),
-            **dict.fromkeys(("dispatched_once", "chunked_loss", *OWN), 0.0),
+            **dict.fromkeys(("chunked_loss", *OWN), 0.0),
             "expert_imbalance": 1.0,
             "dropout": 1.0,
         }
@@ -252,7 +252,8 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
     said = f"{row.get('note')} {row.get('notes')}".lower()
     capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
     brought["expert_imbalance"] = max(float(capacity[1]), 1.0) if capacity else 1.0
-    brought["dispatched_once"] = float("deepep" in said or "hybridep" in said)
+    if "deepep" in said or "hybridep" in said:
+        brought["dispatched_once"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
     brought["chunked_loss"] = float("liger" in stated.lower())
     graphs = (row.get("cuda_graphs") or "").lower()

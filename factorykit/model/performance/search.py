@@ -93,7 +93,8 @@ def search(
         One row a layout: its parts, ``data_parallel``, ``micro_batches``, ``step_s`` with interval [s],
         ``predicted_mfu``, ``pipeline_bubble``, ``memory_peak_bytes`` [byte], ``fits``, the objective, and ``pareto``:
         whether no other layout is both as fast and as small. With ``keep_excluded`` also ``excluded_by``. Where no
-        layout works there is no row; ``keep_excluded`` says why.
+        layout works there is no row; ``keep_excluded`` says why. ``fits`` is 0.5 where memory is so near to the chip's
+        that a run may end for want of it.
 
     Raises
     ------
@@ -131,7 +132,7 @@ def search(
     plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
     lazy = lazy.with_columns(
         *plain,
-        pl.when(pl.col("excluded_by").is_null() & (pl.col("fits") <= 0.0))
+        pl.when(pl.col("excluded_by").is_null() & (pl.col("memory_peak_bytes") > known["accelerator_memory_bytes"]))
         .then(pl.lit("memory"))
         .otherwise("excluded_by")
         .alias("excluded_by"),

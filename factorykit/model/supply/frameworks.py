@@ -11,7 +11,14 @@ from factorykit import datasets
 from factorykit.formulas import catalogue
 from factorykit.quantities import neutral
 
-FROM: Final = ("cuda_graphs", "flash_attention", "tensor_overlap", "gradient_overlap", "grouped_experts")
+FROM: Final = (
+    "cuda_graphs",
+    "flash_attention",
+    "tensor_overlap",
+    "gradient_overlap",
+    "grouped_experts",
+    "dispatched_once",
+)
 """Features that software has from a time on; the table's column ends in ``_from``."""
 
 
