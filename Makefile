@@ -9,10 +9,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PLATFORM_DIRS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data site serve lab test check lock bench mutants clean
+.PHONY: help setup data site serve lab test test-long check lock bench mutants clean
 
 help: ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 setup: $(STAMP) ## make .venv and install everything into it
 
@@ -21,7 +21,12 @@ $(STAMP): pyproject.toml requirements.lock hatch_build.py
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV) || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv --clear $(VENV); } || { \
 	  echo "python3 cannot make virtual environments here; install the package python3-venv and try again"; exit 1; }
+ifeq ($(RESOLUTION),lowest)
+	$(VENV)/bin/pip install --quiet uv
+	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --resolution lowest-direct --editable '.[dev]'
+else
 	$(VENV)/bin/pip install --quiet --constraint requirements.lock --editable '.[dev]'
+endif
 	@touch $@
 
 data: setup ## build the Parquet tables from data/sources
@@ -46,6 +51,9 @@ test: check ## everything that CI runs
 	@$(RUN) pytest -q -n 2 --dist loadfile
 	@$(RUN) pytest -q notebooks --nbval --nbval-current-env --nbval-cell-timeout=120 -n 2 --dist loadfile
 	@$(FK) site build --stored
+
+test-long: setup ## what takes longer than a change should wait: all pairs, all kills, mutants
+	@$(RUN) pytest -q -n 2 --dist loadfile -m long
 
 bench: setup ## measure the speeds, each beside its rival
 	@$(VENV)/bin/python -m benchmarks

@@ -190,6 +190,10 @@ class _Known:
 
         return (name in _cells() or of_chip(name) is not None) and self.get(name) is None
 
+    def has_default(self, name: str) -> bool:
+        """Return whether a default stands beside what is given."""
+        return self._default(name) is not None
+
     def assume(self, names: Iterable[str]) -> bool:
         """Fill gaps by defaults; return whether any was filled."""
         filled = {name: step for name in names if (step := self._default(name))}
@@ -200,6 +204,8 @@ class _Known:
         from factorykit.model.supply.defaults import defaults, of_chip, suits
 
         given = self.question.given
+        if name == "precision":
+            return Step(name, partial(_itself, "bf16"), (), NEUTRAL)
         chip = of_chip(name) if "accelerator" in given else None
         if chip is not None:
             return Step(name, chip, chip.words, ASSUMED) if chip.says(dict(self.question.words)) else None
@@ -332,6 +338,8 @@ def _gap(outputs: tuple[str, ...], given: Collection[str], needs: Mapping[str, t
         return frozenset().union(*(leaves_of(needed) for needed in needs[name]))
 
     def stands_for_its_leaves(name: str) -> bool:
+        if known.question.assume and not known.has_default(name):
+            return False
         found = leaves_of(name)
         return bool(found) and not quantity(name).is_derived and name not in outputs and found.isdisjoint(given)
 

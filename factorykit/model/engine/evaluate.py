@@ -12,7 +12,7 @@ from factorykit.formulas.validity import validity
 from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.answer import Answer
-from factorykit.model.engine.chain import Chain, Step, ask
+from factorykit.model.engine.chain import FORMULA, Chain, Step, ask
 from factorykit.model.engine.frames import evaluate_frame
 from factorykit.model.engine.read import Outputs, checked, chosen, named
 from factorykit.model.engine.run import compute
@@ -185,7 +185,7 @@ def _outside(steps: Sequence[Step], results: Mapping[str, Any]) -> tuple[str, ..
     """Return a sentence for every formula on the way whose stated validity the values leave."""
     sentences = []
     for step in steps:
-        stated = validity(step.quantity)
+        stated = validity(step.quantity) if step.origin == FORMULA else None
         if stated and not stated.condition(*[results[name] for name in stated.arguments]):
             held = ", ".join(f"{name} = {results[name]:g}" for name in stated.arguments)
             sentences.append(f"{step.quantity} is good for {stated.words}; here {held}")

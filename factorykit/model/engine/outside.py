@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from factorykit.borders import renamed
 from factorykit.errors import ScenarioError
 from factorykit.formulas.validity import validity
+from factorykit.model.engine.chain import FORMULA
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.frames import resolved
 from factorykit.model.engine.read import Outputs, chosen, named
@@ -57,7 +58,7 @@ def outside(inputs: Frame, outputs: Outputs, *, using: Mapping[str, str] | None 
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a polars DataFrame or LazyFrame")
     schema = inputs.collect_schema()
     steps = resolved(schema, named(outputs) or (), chosen(using), assume=assume).steps
-    stated = {step.quantity: found for step in steps if (found := validity(step.quantity))}
+    stated = {step.quantity: found for step in steps if step.origin == FORMULA and (found := validity(step.quantity))}
     needed = sorted({name for found in stated.values() for name in found.arguments})
     known = evaluate(inputs, needed, using=using, assume=assume) if needed else inputs
     said = [
