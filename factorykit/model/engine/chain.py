@@ -190,9 +190,11 @@ class _Known:
 
         return (name in _cells() or of_chip(name) is not None) and self.get(name) is None
 
-    def has_default(self, name: str) -> bool:
-        """Return whether a default stands beside what is given."""
-        return self._default(name) is not None
+    def stands(self, name: str) -> bool:
+        """Return whether a default is taken for what defaults below it could compute: for a model and its parts."""
+        from factorykit.model.supply.defaults import is_whole_or_part
+
+        return is_whole_or_part(name) and self._default(name) is not None
 
     def assume(self, names: Iterable[str]) -> bool:
         """Fill gaps by defaults; return whether any was filled."""
@@ -338,7 +340,7 @@ def _gap(outputs: tuple[str, ...], given: Collection[str], needs: Mapping[str, t
         return frozenset().union(*(leaves_of(needed) for needed in needs[name]))
 
     def stands_for_its_leaves(name: str) -> bool:
-        if known.question.assume and not known.has_default(name):
+        if known.question.assume and not known.stands(name):
             return False
         found = leaves_of(name)
         return bool(found) and not quantity(name).is_derived and name not in outputs and found.isdisjoint(given)

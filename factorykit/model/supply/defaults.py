@@ -123,6 +123,16 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
 """Quantities that follow the chip where nobody gives them: how they are read, and that in words."""
 
 
+def is_whole_or_part(name: str) -> bool:
+    """Return whether a default is one of a set that belongs together, or what the set makes up.
+
+    >>> is_whole_or_part("layers"), is_whole_or_part("parameters"), is_whole_or_part("goodput")
+    (True, True, False)
+    """
+    rows = defaults()
+    return name in rows and bool(rows[name].part_of or any(name in row.part_of.split() for row in rows.values()))
+
+
 def suits(name: str, given: Collection[str]) -> bool:
     """Return whether a default may stand beside what is given.
 
