@@ -62,7 +62,7 @@ TESTS: Final = {
     "model/operations/schedule": "tests/model/operations/test_schedule.py",
     "model/performance/search": "tests/model/performance/test_search.py",
     "model/evidence/training_runs": "tests/model/evidence/test_validate.py",
-    "datasets/build": "tests/datasets/test_build.py",
+    "datasets/builder": "tests/datasets/test_build.py",
     "site/checks": "tests/site/test_site_checks.py",
     "charts/encoding": LIVE,
     "charts/live": LIVE,

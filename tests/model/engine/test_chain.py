@@ -27,6 +27,12 @@ def test_a_chip_brings_the_peak_of_its_precision_and_16_bits_by_default(precisio
     assert fk.evaluate(frame, "cluster_peak_flop_per_s")["cluster_peak_flop_per_s"].item() == peak
 
 
+@pytest.mark.parametrize("said", ["B200", "NVIDIA B200", "b200"])
+def test_a_chip_goes_by_its_other_names(said: str) -> None:
+    peak = {"cluster_peak_flop_per_s": 8 * PEAKS["peak_16bit_flop_per_s"]}
+    assert fk.evaluate(CHIP | {"accelerator": said}, "cluster_peak_flop_per_s") == peak
+
+
 def test_what_is_given_wins_over_the_cell_of_the_chip() -> None:
     assert fk.evaluate(CHIP | {"peak_flop_per_s": 1e15}, "cluster_peak_flop_per_s")["cluster_peak_flop_per_s"] == 8e15
 

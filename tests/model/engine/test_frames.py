@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 import polars as pl
 import pytest
@@ -73,6 +74,14 @@ def test_columns_that_contradict_each_other_are_refused_with_the_row() -> None:
     with pytest.raises(ScenarioError, match="training_flop contradicts the other columns in 1 rows, first in row 1"):
         fk.evaluate(frame, "training_flop")
     assert fk.evaluate(frame.head(1), "training_flop").height == 1
+
+
+@pytest.mark.parametrize(("off", "agrees"), [(0.0, True), (9e-7, True), (-9e-7, True), (1.05e-6, False)])
+def test_a_given_result_may_be_off_by_a_millionth_of_itself(off: float, agrees: bool) -> None:
+    given = {"active_parameters": 1e9, "tokens": 1e12, "training_flop": 6e21 * (1.0 + off)}
+    for inputs in (given, pl.DataFrame([given])):
+        with nullcontext() if agrees else pytest.raises(ScenarioError, match="contradicts the other"):
+            fk.evaluate(inputs, "training_flop")
 
 
 def test_a_chip_whose_cell_is_empty_is_named() -> None:

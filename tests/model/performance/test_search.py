@@ -111,3 +111,80 @@ def test_every_row_is_what_evaluate_gives():
 def test_a_preset_with_its_chip_is_a_cluster():
     site = {**fk.preset("dgx_h100"), "accelerator": "h100_sxm"}
     assert fk.search("llama3_8b", site, global_batch_size=64).collect().height > 0
+
+
+SMALL = {"accelerators": 64, "accelerator": "h100_sxm"}
+PLAIN = {"recompute": ["none"], "schedule": ["1f1b"]}
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return fk.search("llama3_8b", SMALL, global_batch_size=128, choices=PLAIN, keep_excluded=True).collect()
+
+
+def test_the_front_holds_every_layout_that_none_beats(layouts, everything):
+    for found in (layouts, everything.filter(pl.col("excluded_by").is_null())):
+        front = found.filter("pareto")
+        for step_s, bytes_ in found.filter(~pl.col("pareto")).select("step_s", "memory_peak_bytes").sample(50).rows():
+            beaten = (pl.col("step_s") <= step_s) & (pl.col("memory_peak_bytes") <= bytes_)
+            assert not front.filter(beaten).is_empty()
+    assert not everything.filter(pl.col("excluded_by").is_not_null())["pareto"].any()
+
+
+RATES = ("predicted_mfu", "model_flop_per_s_per_accelerator")
+
+
+@pytest.mark.parametrize("objective", [*RATES, "step_s", "memory_peak_bytes"])
+def test_more_is_better_of_a_rate_and_less_of_a_time_or_of_bytes(objective):
+    found = fk.search("llama3_8b", SMALL, global_batch_size=128, choices=PLAIN, objective=objective).collect()
+    rate = objective in RATES
+    assert found[objective][0] == (found[objective].max() if rate else found[objective].min())
+    assert found[objective].is_sorted(descending=rate)
+
+
+def test_what_works_stands_before_what_a_rule_excludes(everything):
+    excluded = everything["excluded_by"].is_not_null()
+    assert excluded.is_sorted()
+    assert everything.filter(~excluded)["step_s"].is_sorted()
+    broken = everything.filter(excluded & (pl.col("excluded_by") != "memory"))
+    assert broken["step_s"].null_count() == broken.height > 0
+    assert everything.filter(excluded_by="memory")["fits"].max() < 1.0
+
+
+def test_powers_of_two_and_divisors_are_tried(everything):
+    """Tensor parallel as wide as the eight chips that NVLink joins; stages divide 64 chips, chunks the 32 layers."""
+    tried = {name: sorted(everything[name].unique().to_list()) for name in CHOICES}
+    assert tried["tensor_parallel"] == [1, 2, 4, 8]
+    assert tried["context_parallel"] == tried["micro_batch_size"] == [1, 2, 4, 8, 16]
+    assert tried["pipeline_parallel"] == tried["virtual_stages"] == [1, 2, 4, 8, 16, 32]
+    assert (tried["zero_stage"], tried["expert_parallel"]) == ([0, 1, 2, 3], [1])
+    alone = {"context_parallel": [1], "virtual_stages": [1], "micro_batch_size": [1]} | PLAIN
+    rack = SMALL | {"accelerators": 72, "accelerator": "gb200"}
+    wide = fk.search("mixtral_8x7b", rack, global_batch_size=72, choices=alone, keep_excluded=True).collect()
+    assert sorted(wide["tensor_parallel"].unique()) == [1, 2, 4, 8, 16, 32, 64]
+    assert sorted(wide["pipeline_parallel"].unique()) == [1, 2, 3, 4, 6, 8, 9, 12, 18, 24]
+    assert sorted(wide["expert_parallel"].unique()) == [1, 2, 4, 8]
+
+
+def test_weights_of_a_pipeline_stay_whole_unless_somebody_asks(everything):
+    assert everything.filter(pl.col("zero_stage") >= 2)["pipeline_parallel"].unique().to_list() == [1.0]
+    asked = fk.search("llama3_8b", SMALL, global_batch_size=128, choices=PLAIN | {"zero_stage": [2]}).collect()
+    assert asked["pipeline_parallel"].max() > 1.0
+
+
+@pytest.mark.parametrize(("name", "value"), [("accelerators", 12.5), ("layers", 31.5), ("global_batch_size", 127.5)])
+def test_what_is_counted_is_whole(name, value):
+    given = {**fk.architecture("llama3_8b"), **SMALL, "sequence_length": 4096, "global_batch_size": 128, name: value}
+    cluster = {"accelerators": given.pop("accelerators"), "accelerator": given.pop("accelerator")}
+    with pytest.raises(ScenarioError, match=f"{name} = {value} is not whole"):
+        fk.search(given, cluster, global_batch_size=given.pop("global_batch_size"))
+
+
+def test_what_is_fixed_is_not_tried():
+    fixed = SMALL | {"tensor_parallel": 2, "recompute": "none", "schedule": "1f1b"}
+    found = fk.search("llama3_8b", fixed, global_batch_size=128)
+    assert "tensor_parallel" not in found.collect_schema()
+    both = (
+        fk.search("llama3_8b", SMALL, global_batch_size=128, choices=PLAIN | {"tensor_parallel": [2]}).head(1).collect()
+    )
+    assert found.head(1).collect()["step_s"].item() == pytest.approx(both["step_s"].item(), rel=1e-12)
