@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from surface import AGREED, lines
 
 import factorykit as fk
 from factorykit.formulas import arguments, catalogue, topic
@@ -146,3 +147,10 @@ def test_the_names_that_editors_complete_are_those_of_the_vocabulary_and_the_tab
 
     written = (PACKAGE / "names.py").read_text(encoding="utf-8")
     assert written == naming.module(), "run `factorykit data build`"
+
+
+def test_the_public_surface_is_the_one_that_was_agreed() -> None:
+    assert list(lines()) == AGREED.read_text(encoding="utf-8").splitlines(), (
+        "a public name or argument changed: if it is meant, keep the old one for a version with a warning "
+        "(borders.renamed), say so in CHANGELOG.md, and run `python tests/surface.py`"
+    )

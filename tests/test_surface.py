@@ -28,7 +28,7 @@ ON_INPUTS: dict[str, Callable[..., Any]] = {
         *("evaluate", "explain", "assumed", "outside", "sweep", "sample", "sensitivity"),
         *("simulate", "timeline", "rent", "decide", "check_recipe"),
     )
-} | {"Plant.of": fk.Plant.of}
+} | {"Plant.of": fk.Plant.of, "reliability.spares_table": fk.reliability.spares_table}
 JUDGED = [*(set(ON_INPUTS) - {"assumed"}), "compare", "attribute", "search"]
 
 

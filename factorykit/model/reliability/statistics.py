@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from factorykit.borders import need, share, whole
+from factorykit.borders import need, renamed, share, whole
 from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import ScenarioError
 from factorykit.formulas.failure_cost import spares_usd_per_day
@@ -256,16 +256,26 @@ def copies_left_probability(nodes: float, copies: float, nodes_lost: float) -> f
     return ways / math.comb(total, lost)
 
 
-def spares_table(scenario: Mapping[str, Any], most: int | None = None, confidence: float = 0.999) -> pl.DataFrame:
+@renamed(scenario="inputs")
+def spares_table(
+    inputs: Mapping[str, Any],
+    most: int | None = None,
+    confidence: float = 0.999,
+    *,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
+) -> pl.DataFrame:
     """Return what each number of spares gives and costs.
 
     Parameters
     ----------
-    scenario
-        Gives or leads to ``nodes``, ``node_mtbf_s``, ``node_repair_s``, ``accelerators_per_node`` and
+    inputs
+        Quantities that give or lead to ``nodes``, ``node_mtbf_s``, ``node_repair_s``, ``accelerators_per_node`` and
         ``rental_usd_per_accelerator_h``.
     most
         Largest number of spares; by default the one that is enough with ``confidence``.
+    using, assume
+        As in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -288,7 +298,7 @@ def spares_table(scenario: Mapping[str, Any], most: int | None = None, confidenc
     from factorykit.model.engine.evaluate import evaluate
 
     needed = ("nodes", "node_mtbf_s", "node_repair_s", "accelerators_per_node", "rental_usd_per_accelerator_h")
-    found = evaluate(scenario, needed)
+    found = evaluate(inputs, needed, using=using, assume=assume)
     nodes, mtbf, repair, per_node, price = (float(found[name]) for name in needed)
     mean = nodes_in_repair(nodes, mtbf, repair)
     last = spares_poisson(mean, confidence) if most is None else whole("most", most)
