@@ -85,7 +85,7 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
             rendered = Path(folder) / "rendered"
             said = _embedded(stage, rendered, root / ".cache" / "pages")
         finish.finish(staged, rendered)
-        things.add(staged, rendered)
+        things.add(staged, rendered, root / ".cache" / "things")
         problems += [checks.Problem(*_page_and_text(line)) for line in said]
         read, found = checks.rendered(rendered, staged)
         checks.require([*problems, *found])

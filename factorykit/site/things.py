@@ -6,6 +6,7 @@ tables reaches a page through the template alone, which escapes it.
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -28,7 +29,8 @@ from factorykit.site.sources import Project
 if TYPE_CHECKING:
     import polars as pl
 
-THEME: Final = Path(__file__).parent / "theme"
+PACKAGE: Final = Path(__file__).parent.parent
+THEME: Final = PACKAGE / "site" / "theme"
 PAGES: Final = {
     "accelerators": "chip",
     "clusters": "cluster",
@@ -99,7 +101,6 @@ class Shelf:
 
     tables: dict[str, Table]
     version: str
-    root: str = ""
     measured: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
     @cached_property
@@ -234,20 +235,40 @@ def load(data: Path) -> Shelf | None:
     return Shelf(tables, str(package.get("version", "")))
 
 
-def add(project: Project, out: Path) -> None:
-    """Add the pages of things and tables to a rendered folder, and their places to its search."""
+def add(project: Project, out: Path, cache: Path | None = None) -> None:
+    """Add the pages of things and tables to a rendered folder, and their places to its search.
+
+    They are kept in the folder ``cache``, if given, and taken again while tables, code and templates stay the same.
+    """
     bar = (project.website.get("navbar") or {}).get("left") or []
     menu = [
         (str(entry["text"]), re.sub(r"\.(qmd|ipynb)$", ".html", str(entry["href"]).lstrip("/")))
         for entry in bar
         if isinstance(entry, dict) and "text" in entry and "href" in entry
     ]
-    places = write(project.root / "data", out, menu)
+    places = _taken_again(project.root / "data", out, menu, cache) if cache else write(project.root / "data", out, menu)
     _lead_to_sources(project, out)
     index = out / "site_libs" / "search.js"
     if places and index.is_file():
         known = json.loads(index.read_text("utf-8").partition("=")[2].rstrip().rstrip(";"))
         index.write_text(f"window.siteSearch = {json.dumps(known + places, ensure_ascii=False)};\n", "utf-8")
+
+
+def _taken_again(data: Path, out: Path, menu: list[tuple[str, str]], cache: Path) -> list[list[str]]:
+    """Write the pages, or copy those of the last build if nothing that goes into them has changed."""
+    described = data / "datapackage.json"
+    code = sorted(file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".csv", ".html", ".css", ".js"))
+    digest = hashlib.sha256(json.dumps(menu).encode())
+    for file in [described, *code] if described.is_file() else code:
+        digest.update(file.read_bytes())
+    kept, index = cache / digest.hexdigest()[:16], "places.json"
+    if not (kept / index).is_file():
+        shutil.rmtree(cache, ignore_errors=True)
+        places = write(data, kept, menu)
+        kept.mkdir(parents=True, exist_ok=True)
+        (kept / index).write_text(json.dumps(places, ensure_ascii=False), "utf-8")
+    shutil.copytree(kept, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(index))
+    return json.loads((kept / index).read_text("utf-8"))
 
 
 def _lead_to_sources(project: Project, out: Path) -> None:
@@ -344,7 +365,6 @@ def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
             "also": sorted({*shelf.aliases.get((kind, key), [])}),
             "sql": f"fk.sql(\"from {kind} where {table.key} = '{key}'\")",
             "sql_said": f"fk.sql(\"from statements where kind = '{kind}' and thing = '{key}'\")" if said else "",
-            "row": row,
         }
 
 

@@ -129,6 +129,21 @@ def test_text_of_a_table_is_shown_and_never_read(tmp_path):
     assert "<script>alert" not in (tmp_path / "out" / "tables" / "sources.js").read_text("utf-8")
 
 
+def test_pages_are_taken_again_while_nothing_changes(tmp_path, monkeypatch):
+    folder, cache = tmp_path / "data", tmp_path / "cache"
+    folder.mkdir()
+    (folder / "datapackage.json").write_text(json.dumps({"resources": [], "version": "1"}))
+    calls = []
+    monkeypatch.setattr(things, "write", lambda *given: calls.append(given) or [["a.html", "A", "", "", ""]])
+    again = [things._taken_again(folder, tmp_path / f"out{turn}", [], cache) for turn in range(2)]
+    assert len(calls) == 1
+    assert again[0] == again[1]
+    (folder / "datapackage.json").write_text(json.dumps({"resources": [], "version": "2"}))
+    things._taken_again(folder, tmp_path / "out2", [], cache)
+    assert len(calls) == 2
+    assert len(list(cache.iterdir())) == 1
+
+
 def test_numbers_are_for_reading():
     shown = [things.number({"name": "tdp_w", "unit": unit}, value) for unit, value in (("W", 1.2e6), ("USD", 6.3e10))]
     assert shown == ["1.2 MW", "63 billion USD"]
