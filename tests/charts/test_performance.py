@@ -46,7 +46,7 @@ def test_layouts_are_shown_by_time_and_memory(layouts):
 @pytest.mark.parametrize("chart", [performance.predicted_and_measured, performance.error_by_family])
 def test_predictions_are_shown_beside_measurements(validated, chart):
     spec = chart(validated, "Runs").to_dict()
-    assert set(fields(spec)) <= {*validated.columns, "percent", "at"}
+    assert set(fields(spec)) <= {*validated.columns, "percent", "at", "among"}
     assert spec["usermeta"]["source"]
 
 
