@@ -16,10 +16,14 @@ CALLEE: Final = re.compile(r"([A-Za-z_][\w.]*)$")
 SCENARIO: Final = re.compile(r"\b(?:Scenario|preset|architecture|accelerator|replace)\([^()]*\)\.replace$")
 KEY: Final = re.compile(r"""(?:(\w+)\s*=|["'](\w+)["']\s*:)\s*\[?\s*$""")
 ENTITIES: Final = {"accelerator": "accelerator", "like": "accelerator", "architecture": "architecture"}
-OF_CALL: Final = {"preset": "preset", "table": "table", "sources": "table", "search": "architecture"} | {
-    name: name for name in ("accelerator", "architecture")
-}
-KEYWORDS: Final = ("Scenario", "replace", "accelerator")
+OF_CALL: Final = {
+    "preset": "preset",
+    "table": "table",
+    "sources": "table",
+    "search": "architecture",
+    "plan": "architecture",
+} | {name: name for name in ("accelerator", "architecture")}
+KEYWORDS: Final = ("Scenario", "replace", "accelerator", "plan")
 """Calls that take quantities as keywords."""
 VERBS: Final = (
     *("evaluate", "explain", "assumed", "outside", "compare", "attribute", "sweep", "sample", "sensitivity", "search"),

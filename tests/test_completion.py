@@ -34,6 +34,8 @@ TYPED = {
     'fk.sweep(run, {"precision": ["fp': "fp8",
     'fk.accelerator("mine", like="b2': "b200",
     'fk.search("llama3_7': "llama3_70b",
+    'fk.plan("llama3_7': "llama3_70b",
+    'fk.plan("llama3_70b", tokens=15e12, pu': "pue=",
     "run.replace(mf": "mfu=",
     "fk.Scenario(\n    mfu=0.4,\n    checkpoint_wr": "checkpoint_write_s=",
     'fk.preset("gpt_3_175b").replace(mf': "mfu=",
