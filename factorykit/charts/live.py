@@ -152,9 +152,9 @@ class Live:
         given, rivals = checked(values)
         if name in given:
             return given[name]
+        if name == self.x and quantity(name).default is not None:
+            return quantity(name).default
         for assume in (False, True):
-            if not assume and name == self.x:
-                continue
             with suppress(MissingQuantity):
                 chain = ask(given, (name,), {n: r for n, r in rivals.items() if n != name}, given, assume=assume)
                 return compute(chain.steps, given)[name]
