@@ -135,6 +135,27 @@ def _parser() -> argparse.ArgumentParser:
     _assume(search)
     search.add_argument("--rows", type=_count, default=10, help="how many layouts to print (default 10)")
 
+    plan = _json(_verb(verbs, "plan", _plan, "find the whole plan of a run: chips, count, layout, days and dollars"))
+    plan.add_argument(
+        "model", help="a known model, a config.json, a size such as 70B, 'largest', or a run.toml that says it all"
+    )
+    plan.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="what is known: precision=fp8, pue=1.2")
+    for name, text in (
+        ("tokens", "training tokens, such as 15T; compute-optimal if left away"),
+        ("deadline", "wall-clock time, such as 60d"),
+        ("budget", "money for the run, such as '20 M USD'"),
+        ("power", "power of the facility, such as 20MW"),
+        ("objective", "quantity that makes a plan better, the less the better"),
+    ):
+        plan.add_argument(f"--{name}", metavar=name.upper(), help=text)
+    for name, text in (
+        ("chips", "accelerators to choose from: h100_sxm,b200"),
+        ("counts", "numbers of accelerators to choose from: 1024,2048"),
+        ("sites", "countries to choose from: usa,fra"),
+        ("acquire", "rent, own, or rent,own"),
+    ):
+        plan.add_argument(f"--{name}", metavar="A,B", type=lambda text: text.split(","), help=text)
+
     validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
     validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
     validate.add_argument("--by", default=None, choices=("family", "group"), help="print errors by this column instead")
@@ -389,6 +410,25 @@ def _search(options: argparse.Namespace) -> int:
         best = best.drop(alike)
     _print_frame(best, options.json)
     return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from factorykit.model.planning.run_file import read_run
+
+    asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
+    wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire")
+    asked |= {name: value for name in wishes if (value := getattr(options, name)) is not None}
+    for text in options.inputs:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. pue=1.2")
+        asked[quantity(name).name] = value
+    found = fk.plan(asked.pop("model"), **asked)
+    if options.json:
+        _print_json(found.to_dict())
+    else:
+        print(found)
+    return 0 if found.best["breaks"].item() is None else 1
 
 
 def _short(value: Any) -> str:

@@ -33,14 +33,15 @@ SHORTEST_PIECE: Final = 4096.0
 """Tokens of a sequence below which nobody cuts it over accelerators."""
 MOST_TENSOR_WAYS: Final = 16.0
 MOST_EXPERT_WAYS: Final = 64.0
+MOST_STAGES: Final = 64.0
 POWERS: Final = tuple(2.0**i for i in range(11))
 
 
-def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]]) -> pl.LazyFrame:
+def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts: Iterable[float] = ()) -> pl.LazyFrame:
     """Return the layouts that somebody would try, one row each, without the parts that are fixed.
 
     Powers of two, tensor parallel within the fast fabric, virtual stages and whole gradients with a pipeline, sharded
-    ones without.
+    ones without. Where the batch is given, a pipeline may take up the odd part of a count that does not divide it.
     """
     import polars as pl
 
@@ -48,7 +49,7 @@ def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]]) -> pl.L
     domain, sequence = min(_domain(fixed), MOST_TENSOR_WAYS), float(fixed["sequence_length"])
     usual: dict[str, Iterable[Any]] = {
         "tensor_parallel": (ways for ways in POWERS if ways <= domain),
-        "pipeline_parallel": (stages for stages in POWERS if stages <= min(layers, 64.0)),
+        "pipeline_parallel": _stages(min(layers, MOST_STAGES), counts if "global_batch_size" in fixed else ()),
         "context_parallel": (ways for ways in POWERS if ways == 1.0 or sequence / ways >= SHORTEST_PIECE),
         "virtual_stages": (1.0, 2.0, 4.0, 8.0),
         "expert_parallel": (ways for ways in POWERS if ways <= MOST_EXPERT_WAYS and experts % ways == 0.0)
@@ -57,7 +58,7 @@ def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]]) -> pl.L
         "micro_batch_size": (1.0, 2.0, 4.0, 8.0),
         "zero_stage": (1.0, 2.0, 3.0),
         "recompute": ("none", "selective", "full"),
-        "schedule": ("1f1b",),
+        "schedule": ("1f1b", "dualpipe") if experts > 1.0 else ("1f1b",),
     }
     grid: pl.LazyFrame | None = None
     for name, values in usual.items():
@@ -107,7 +108,7 @@ def best_layouts(
     """
     import polars as pl
 
-    grid = sensible(fixed, choices)
+    grid = sensible(fixed, choices, counts["accelerators"])
     grid = grid.select(name for name in grid.collect_schema() if name not in fixed)
     varied = [*counts.columns, *grid.collect_schema()]
     chain = ask({*fixed, *varied}, CHOSEN, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
@@ -133,6 +134,16 @@ def best_layouts(
         *told, fits.sum().alias("layouts"), pl.col("step_s").min().alias("step_unbounded_s")
     )
     return found.collect()
+
+
+def _stages(most: float, counts: Iterable[float]) -> list[float]:
+    """Return the lengths of pipelines: powers of two, and those times odd divisors of the counts.
+
+    >>> _stages(16.0, [384.0])
+    [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0]
+    """
+    odd = {part for n in counts for part in range(1, int(most) + 1, 2) if n % part == 0.0} | {1}
+    return sorted({part * power for part in odd for power in POWERS if part * power <= most})
 
 
 def _domain(fixed: Mapping[str, Any]) -> float:

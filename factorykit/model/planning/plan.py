@@ -20,9 +20,10 @@ from factorykit.model.engine.run import compute
 from factorykit.model.planning import counts as numbers
 from factorykit.model.planning import doubts
 from factorykit.model.planning.frontier import nondominated, overdrawn, ranked
+from factorykit.model.planning.largest import LARGEST, SMALLEST, largest
 from factorykit.model.planning.layouts import PARTS, best_layouts
-from factorykit.model.planning.sizes import model_of
-from factorykit.model.planning.told import as_html, told
+from factorykit.model.planning.sizes import dense, model_of
+from factorykit.model.planning.told import as_html, sentence, told
 from factorykit.model.planning.whole import complete, outputs, rivals_of
 from factorykit.model.planning.wishes import Wishes, parted, ways
 from factorykit.model.scenario.compare import compare
@@ -61,8 +62,8 @@ def plan(
     Parameters
     ----------
     model
-        Name of a known model, path of a ``config.json``, a mapping of quantities, or a size: ``"70B"``,
-        ``"1T mixture"``.
+        Name of a known model, path of a ``config.json``, a mapping of quantities, a size such as ``"70B"`` or
+        ``"1T mixture"``, or ``"largest"``: dense and as large as the wishes and ``counts`` allow.
     tokens
         Training tokens; by default as many as are compute-optimal for the size.
     chips
@@ -123,7 +124,7 @@ def plan(
     once, choices = parted({name: value for name, value in given.items() if name not in doubted})
     once |= {name: float(distribution.ppf(0.5)) for name, distribution in doubted.items()}
     question = Question(
-        model_of(model),
+        dense(SMALLEST) if model == LARGEST else model_of(model),
         once if tokens is None else once | {"tokens": tokens},
         choices,
         wishes,
@@ -139,7 +140,7 @@ def plan(
         seed,
         (model, said),
     )
-    return question.answer()
+    return largest(question) if model == LARGEST else question.answer()
 
 
 def _chips(chips: str | Iterable[str] | None, once: dict[str, Any]) -> tuple[str, ...]:
@@ -463,6 +464,12 @@ class Plan:
         shown = dict(model) if isinstance(model, Mapping) else str(model) if isinstance(model, Path) else model
         given = "".join(f",\n    {name}={_written(value)}" for name, value in said.items())
         return f"import factorykit as fk\n\np = fk.plan(\n    {shown!r}{given},\n)\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        frames = ("best", "frontier", "binding", "nearest", "alternatives", "assumed", "left_out")
+        rows = {name: getattr(self, name).to_dicts() for name in frames}
+        return {"answer": sentence(self)} | rows | {"scenario": dict(self.scenario), "code": self.code}
 
     def __str__(self) -> str:
         return told(self)

@@ -1,0 +1,48 @@
+"""A study that can be repeated: what is asked of a plan, in a TOML file."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from factorykit.errors import ScenarioError, UnknownName, nearest
+from factorykit.model.planning.plan import plan
+from factorykit.quantities import vocabulary
+
+
+def read_run(path: str | Path) -> dict[str, Any]:
+    """Return what a file asks of :func:`factorykit.plan`, as its arguments.
+
+    Parameters
+    ----------
+    path
+        A TOML file with ``model`` and arguments of :func:`factorykit.plan`; quantities that are known stand beside them
+        or under ``[given]``.
+
+    Raises
+    ------
+    ScenarioError, UnknownName
+        If the file cannot be read, names no model, or has a key that is no argument and no quantity.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        said = tomllib.loads(text)
+    except OSError as error:
+        raise ScenarioError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: {error}") from None
+    given = said.pop("given", {})
+    if not isinstance(given, dict):
+        raise ScenarioError(f"{path}: given = {given!r} is no table; write [given] above quantities")
+    asked = said | given
+    if "model" not in asked:
+        raise ScenarioError(f"{path} names no model; write model = 'llama3_70b'")
+    known = [name for name in inspect.signature(plan).parameters if name != "given"]
+    for name in asked:
+        if name not in known and name not in vocabulary():
+            close = nearest(name, [*known, *vocabulary()])
+            hint = f"; nearest is {close!r}" if close else ""
+            raise UnknownName(f"{path}: {name!r} is no argument of plan and no quantity{hint}")
+    return asked

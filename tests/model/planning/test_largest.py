@@ -1,0 +1,35 @@
+"""The largest model that the wishes allow: a little more is too much."""
+
+from __future__ import annotations
+
+import pytest
+
+import factorykit as fk
+from factorykit.errors import ScenarioError
+
+ASKED = {"chips": "h100_sxm", "counts": [64, 128], "deadline": "20 d"}
+
+
+def test_the_largest_model_keeps_the_deadline_and_a_larger_one_does_not() -> None:
+    found = fk.plan("largest", **ASKED)
+    assert found.best["breaks"].item() is None
+    size = fk.evaluate(found.scenario, "parameters")["parameters"]
+    assert fk.plan(1.1 * size, **ASKED).best["breaks"].item() is not None
+
+
+def test_more_time_allows_a_larger_model() -> None:
+    sizes = [
+        fk.evaluate(fk.plan("largest", **ASKED | {"deadline": f"{days} d"}).scenario, "parameters")["parameters"]
+        for days in (10, 40)
+    ]
+    assert sizes[1] == pytest.approx(2.0 * sizes[0], rel=0.15)
+
+
+def test_without_a_limit_nothing_is_largest() -> None:
+    with pytest.raises(ScenarioError, match="deadline"):
+        fk.plan("largest", chips="h100_sxm")
+
+
+def test_a_budget_for_no_model_says_so() -> None:
+    with pytest.raises(ScenarioError, match="budget"):
+        fk.plan("largest", chips="h100_sxm", counts=[8], budget=1.0)

@@ -1,0 +1,68 @@
+"""A run.toml asks what the call asks, and says which line is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import factorykit as fk
+from factorykit.cli import main
+from factorykit.errors import FactorykitError
+from factorykit.model.planning.run_file import read_run
+
+RUN = """
+model = "llama3_8b"
+tokens = "1T"
+chips = ["h100_sxm"]
+counts = [256, 512]
+deadline = "60 d"
+
+[given]
+pue = 1.2
+"""
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    path = tmp_path / "run.toml"
+    path.write_text(RUN)
+    return path
+
+
+def test_a_file_asks_what_the_call_asks(run_file: Path) -> None:
+    asked = read_run(run_file)
+    found = fk.plan(asked.pop("model"), **asked)
+    called = fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm"], counts=[256, 512], deadline="60 d", pue=1.2)
+    assert found.best.equals(called.best)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tokens = 1", "model"),
+        ('model = "llama3_8b"\ndeadlin = "60 d"', "deadline"),
+        ("model = ", "run.toml"),
+        ('model = "a"\ngiven = 3', "given"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    with pytest.raises(FactorykitError, match=said):
+        read_run(path)
+
+
+def test_the_command_prints_json_that_a_page_can_read(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(run_file), "--counts", "256", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["best"][0]["accelerators"] == 256.0
+    assert said["scenario"]["pue"] == 1.2
+    assert {"frontier", "binding", "assumed", "left_out", "code"} <= said.keys()
+
+
+def test_the_command_fails_where_no_plan_keeps_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    wished = ["--tokens", "1T", "--chips", "h100_sxm", "--counts", "64", "--deadline", "1h"]
+    assert main(["plan", "llama3_8b", *wished]) == 1
+    assert "No plan keeps every limit" in capsys.readouterr().out
