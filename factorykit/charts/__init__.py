@@ -21,6 +21,7 @@ from factorykit.charts import (
     energy,
     operations,
     performance,
+    plan,
     reliability,
     uncertainty,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "operations",
     "page_script",
     "performance",
+    "plan",
     "reliability",
     "svg",
     "table",

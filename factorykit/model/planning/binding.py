@@ -23,6 +23,15 @@ MORE: Final = 1.1
 FELT: Final = 0.005
 """Share of the time from which on a tenth more of memory or bandwidth is said to bind."""
 UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "budget": ("million USD", 1e6), "power": ("MW", 1e6)}
+ROUNDING: Final = 1e-12
+MEASURED: Final = {
+    "deadline": "s",
+    "budget": "USD",
+    "power": "W",
+    "supply": "1",
+    "memory": "byte",
+    "network": "byte/s",
+}
 OF_THE_CHIP: Final = {"memory": "accelerator_memory_bytes", "network": "scale_out_bytes_per_s"}
 
 
@@ -32,8 +41,9 @@ def binding(plan: Plan) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        One row per limit: ``limit`` (deadline, budget, power, supply, memory, network), ``allowed`` and ``used`` in the
-        unit of their quantity (null where nobody gave a limit), ``binds``, ``one_more`` (the unit: a day, a million
+        One row per limit: ``limit`` (deadline, budget, power, supply, memory, network), ``allowed`` and ``used`` in
+        ``unit`` (null where nobody gave a limit), ``chance`` (share of futures in which the best plan keeps it, null
+        where nothing in it is drawn), ``binds``, ``one_more`` (the unit: a day, a million
         USD, a megawatt, an accelerator, a tenth of memory or bandwidth), and what one more is worth: ``days_saved``,
         ``usd_saved``, on the way to the next better plan, zero where none is; ``next_plan``, its number in ``plans``.
     """
@@ -44,7 +54,26 @@ def binding(plan: Plan) -> pl.DataFrame:
     rows += [_of_the_chip(plan, best, name) for name in OF_THE_CHIP]
     schema = {"limit": pl.String, "allowed": pl.Float64, "used": pl.Float64, "binds": pl.Boolean}
     schema |= {"one_more": pl.String, "days_saved": pl.Float64, "usd_saved": pl.Float64, "next_plan": pl.Int64}
-    return pl.DataFrame(rows, schema, orient="row")
+    frame = pl.DataFrame(rows, schema, orient="row").with_columns(
+        unit=pl.col("limit").replace_strict(MEASURED, return_dtype=pl.String),
+        chance=pl.col("limit").replace_strict(_chances(plan), default=None, return_dtype=pl.Float64),
+    )
+    return frame.select(
+        "limit", "allowed", "used", "unit", "chance", pl.exclude("limit", "allowed", "used", "unit", "chance")
+    )
+
+
+def _chances(plan: Plan) -> dict[str, float]:
+    """Return the share of futures in which the best plan keeps a wish."""
+    import polars as pl
+
+    wishes, drawn = plan.question.wishes, plan.draws.filter(plan=plan.best["plan"].item())
+    kept = {
+        "deadline": (pl.col("wall_days") * SECONDS_PER_DAY, wishes.deadline_s),
+        "budget": (pl.col("run_cost_usd"), wishes.budget_usd),
+    }
+    asked = {name: (result <= most).mean() for name, (result, most) in kept.items() if most is not None}
+    return dict.fromkeys(kept) | (drawn.select(**asked).row(0, named=True) if asked else {})  # type: ignore[return-value]
 
 
 def _of_a_wish(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
@@ -101,7 +130,9 @@ def _of_the_chip(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, .
     more = {**fixed, field: has * MORE}
     rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, question.using))
     found = complete(rows, more, best["acquire"], question.using).row(0, named=True)
-    saved = best["wall_days"] - found["wall_days"], best["run_cost_usd"] - found["run_cost_usd"]
+    saved = [best[each] - found[each] for each in ("wall_days", "run_cost_usd")]
+    if abs(saved[0]) < ROUNDING * best["wall_days"]:
+        saved = [0.0, 0.0]
     used = best["memory_peak_bytes"] if name == "memory" else None
     binds = saved[0] > FELT * best["wall_days"]
     return name, has, used, binds, quantity(field).text(has * (MORE - 1.0)), *saved, None

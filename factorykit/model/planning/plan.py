@@ -324,7 +324,7 @@ def _judged(
     return Plan(question, ranked(every, question.wishes, question.objective), pl.concat(futures), left_out)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A whole plan of a run, and all it was chosen from."""
 
@@ -470,6 +470,9 @@ class Plan:
         frames = ("best", "frontier", "binding", "nearest", "alternatives", "assumed", "left_out")
         rows = {name: getattr(self, name).to_dicts() for name in frames}
         return {"answer": sentence(self)} | rows | {"scenario": dict(self.scenario), "code": self.code}
+
+    def __repr__(self) -> str:
+        return f"<Plan: {sentence(self)}>"
 
     def __str__(self) -> str:
         return told(self)

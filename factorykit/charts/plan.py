@@ -1,0 +1,81 @@
+"""Plans of a run side by side: days against dollars, and how far more accelerators help."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from factorykit.charts import encoding
+from factorykit.charts.finish import finish
+from factorykit.charts.theme import INK, PALETTE
+from factorykit.quantities import quantity
+
+
+def frontier(
+    plans: pl.DataFrame, *, title: str, source: str, deadline_days: float | None = None, budget_usd: float | None = None
+) -> alt.LayerChart:
+    """Show what days cost: rows of ``fk.plan(…).plans``, the best first, with its 90 % interval and the wishes."""
+    named = _named(plans)
+    started, best = encoding.chart(named), encoding.chart(named.unique("Chip", keep="first", maintain_order=True))
+    log = alt.Scale(type="log", nice=False, padding=16)
+    money = alt.Scale(zero=False, padding=8)
+    days, dollars = encoding.x("wall_days", scale=log), encoding.y("run_cost_usd", scale=money)
+    color = alt.Color("Chip:N", title=None, scale=alt.Scale(range=list(PALETTE)))
+    line = started.mark_line(opacity=0.5).encode(x=days, y=dollars, color=color, order="wall_days:Q")
+    axis = encoding.axis(quantity("run_cost_usd"), "y")
+    ends = alt.Y("run_cost_usd_low:Q", title=encoding.title("run_cost_usd"), axis=axis, scale=money)
+    spread = best.mark_rule(strokeWidth=2.5, opacity=0.6).encode(x=days, y=ends, y2="run_cost_usd_high", color=color)
+    late = best.mark_rule(strokeWidth=2.5, opacity=0.6).encode(
+        x=alt.X("wall_days_low:Q", scale=log), x2="wall_days_high", y=dollars, color=color
+    )
+    told = ["Chip", "accelerators", "wall_days", "run_cost_usd", "goodput", "predicted_mfu"]
+    dots = started.mark_point(filled=True, size=60, opacity=1).encode(
+        x=days, y=dollars, color=color, tooltip=encoding.tooltip(told)
+    )
+    limits = _limits("wall_days", "x", deadline_days) + _limits("run_cost_usd", "y", budget_usd)
+    return finish(
+        alt.layer(line, spread, late, dots, *limits),
+        title,
+        source=source,
+        subtitle="Every dot is a whole plan; through the best of each chip, what nine futures in ten span",
+        description=f"Cost against days of {plans.height} plans, the best of each chip with its 90 % interval.",
+    )
+
+
+def scale(plans: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
+    """Show how much of the peak ends up as progress, by accelerators: rows of ``fk.plan(…).plans``."""
+    rows = _named(plans).with_columns(useful=pl.col("predicted_mfu") * pl.col("goodput"))
+    started = encoding.chart(rows)
+    across = encoding.x("accelerators", scale=alt.Scale(type="log", padding=8))
+    color = alt.Color("Chip:N", title=None, scale=alt.Scale(range=list(PALETTE)))
+    axis = alt.Axis(format="%")
+    useful = started.mark_line(point=True).encode(
+        x=across,
+        y=alt.Y("useful:Q", title="Share of the peak", axis=axis),
+        color=color,
+        tooltip=encoding.tooltip(["Chip", "accelerators", "goodput", "predicted_mfu"]),
+    )
+    busy = started.mark_line(strokeDash=[4, 3], opacity=0.7).encode(
+        x=across, y=alt.Y("predicted_mfu:Q", title="Share of the peak", axis=axis), color=color
+    )
+    return finish(
+        useful + busy,
+        title,
+        source=source,
+        subtitle="Whole lines: what ends up as progress. Dashed: utilization while the run goes on",
+        description=f"Utilization with and without stops, by accelerators, of {plans.height} plans.",
+    )
+
+
+def _named(plans: pl.DataFrame) -> pl.DataFrame:
+    """Return the plans with ``Chip``: what tells one line from another."""
+    parts = [name for name in ("accelerator", "precision", "acquire", "site") if name in plans.columns]
+    told = [name for name in parts if name == "accelerator" or plans[name].n_unique() > 1]
+    return plans.with_columns(pl.concat_str(told, separator=", ").alias("Chip"))
+
+
+def _limits(name: str, channel: str, value: float | None) -> list[alt.Chart]:
+    if value is None:
+        return []
+    rule = encoding.chart(pl.DataFrame({name: [value]})).mark_rule(color=INK, strokeDash=[2, 3])
+    return [rule.encode(**{channel: getattr(encoding, channel)(name)})]
