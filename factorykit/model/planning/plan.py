@@ -17,6 +17,7 @@ from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.explain import Explanation, explain
 from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.run import compute
+from factorykit.model.market.rent import rent
 from factorykit.model.planning import counts as numbers
 from factorykit.model.planning import doubts
 from factorykit.model.planning.frontier import nondominated, overdrawn, ranked
@@ -123,8 +124,15 @@ def plan(
     doubted = check(drawn) if (drawn := {n: v for n, v in given.items() if isinstance(v, Distribution)}) else {}
     once, choices = parted({name: value for name, value in given.items() if name not in doubted})
     once |= {name: float(distribution.ppf(0.5)) for name, distribution in doubted.items()}
+    shape = dense(SMALLEST) if model == LARGEST else model_of(model)
+    if "layers" not in shape:
+        raise ScenarioError(
+            f"{shape.label or 'the model'} gives no layers, and a layout needs them; join it with a shape, "
+            "{**fk.architecture('llama3_405b'), **run}, or name a model"
+        )
+    once = {name: shape[name] for name in ("accelerator", "accelerators") if name in shape} | once
     question = Question(
-        dense(SMALLEST) if model == LARGEST else model_of(model),
+        shape.replace(accelerator=None, accelerators=None),
         once if tokens is None else once | {"tokens": tokens},
         choices,
         wishes,
@@ -134,7 +142,7 @@ def plan(
         acquire is None,
         tuple(sites or ()),
         objective,
-        chosen(using),
+        checked({**shape, **once})[1] | chosen(using),
         doubted,
         draws,
         seed,
@@ -187,9 +195,7 @@ class Question:
     @cached_property
     def fixed(self) -> dict[str, Any]:
         """What is the same for every plan: the model, what was given, and what follows from both."""
-        values, rivals = checked({**self.model, **self.once})
-        if rivals:
-            raise ScenarioError(f"{next(iter(rivals))}: name rival models in using")
+        values, _ = checked({**self.model, **self.once})
         return values | {name: value for name, (value, _) in self._filled(values).items()}
 
     @cached_property
@@ -428,6 +434,14 @@ class Plan:
             nearest = self.plans.with_columns(share=share).sort("share", maintain_order=True).row(0, named=True)
             rows.append((name, nearest["share"], nearest["plan"]))
         return pl.DataFrame(rows, {"limit": pl.String, "at_least": pl.Float64, "plan": pl.Int64}, orient="row")
+
+    @cached_property
+    def offers(self) -> pl.DataFrame:
+        """What the best plan costs at every provider that lists its chip on demand: see :func:`factorykit.rent`.
+
+        None of them says how many accelerators it has, so none is taken: a plan's rent is a price, not an offer.
+        """
+        return rent(self.scenario, assume=True)
 
     @cached_property
     def alternatives(self) -> pl.DataFrame:

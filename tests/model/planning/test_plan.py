@@ -133,6 +133,7 @@ def test_no_plan_at_all_says_why() -> None:
         ("llama3_8b", {"sites": ["atlantis"]}, "atlantis"),
         ("llama3_8b", {"tokns": 1e12}, "tokens"),
         (["70B"], {}, "model"),
+        ({"parameters": 7e9}, {}, "layers"),
     ],
 )
 def test_a_wrong_wish_names_itself(model: object, wrong: dict[str, object], said: str) -> None:
@@ -184,3 +185,15 @@ def test_two_plans_side_by_side() -> None:
 def test_an_unknown_model_names_what_to_give() -> None:
     with pytest.raises(UnknownName, match=r"config\.json"):
         fk.plan("my model")
+
+
+def test_a_scenario_is_planned_as_it_is() -> None:
+    one = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[64])
+    again = fk.plan(one.scenario)
+    assert again.plans.height == 1
+    assert again.best["wall_days"].item() == pytest.approx(one.best["wall_days"].item(), rel=1e-9)
+
+
+def test_offers_price_the_plan_and_promise_nothing(llama: fk.Plan) -> None:
+    assert llama.offers["taken"].null_count() == llama.offers.height > 5
+    assert llama.offers["offer_cost_usd"].is_sorted()

@@ -1,0 +1,32 @@
+"""Charts of plans: every field stands in the frame, and a wish is a line."""
+
+from __future__ import annotations
+
+import altair as alt
+import pytest
+
+import factorykit as fk
+
+
+@pytest.fixture(scope="module")
+def plans() -> fk.Plan:
+    return fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm", "h200_sxm"], counts=[64, 128])
+
+
+def _fields(chart: alt.LayerChart) -> set[str]:
+    layers = chart.to_dict()["layer"]
+    return {part["field"] for layer in layers for part in layer["encoding"].values() if isinstance(part, dict)}
+
+
+def test_days_stand_against_dollars_with_the_wishes(plans: fk.Plan) -> None:
+    chart = fk.charts.plan.frontier(plans.plans, title="t", source="s", deadline_days=60.0, budget_usd=1e6)
+    bare = fk.charts.plan.frontier(plans.plans, title="t", source="s")
+    assert {"wall_days", "run_cost_usd", "run_cost_usd_low", "wall_days_low", "Chip"} <= _fields(chart)
+    assert len(chart.to_dict()["layer"]) == len(bare.to_dict()["layer"]) + 2
+
+
+def test_progress_stands_below_utilization(plans: fk.Plan) -> None:
+    chart = fk.charts.plan.scale(plans.plans, title="t", source="s").to_dict()
+    rows = next(iter(chart["datasets"].values()))
+    assert {row["Chip"] for row in rows} == {"h100_sxm", "h200_sxm"}
+    assert all(row["useful"] < row["predicted_mfu"] for row in rows)
