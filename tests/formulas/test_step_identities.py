@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from factorykit.formulas import arguments
 from factorykit.formulas.network import all_to_all_s
-from factorykit.formulas.step import communication, interval, layer, rates, whole
+from factorykit.formulas.step import communication, interval, layer, parts, rates, whole
 
 LINKS = {
     "scale_up_domain": 8.0,
@@ -121,9 +121,9 @@ def of(formula: Callable[..., Any], **changes: Any) -> Any:
 @pytest.mark.parametrize("formula", [communication.gradient_s, whole.optimizer_s])
 def test_split_or_repeated_weights_are_exchanged_and_updated_alike(formula, split: float) -> None:
     """A weight is a weight, whether tensor parallelism splits it or not."""
-    parts = {"stage_sharded_parameters": split * 1e9, "stage_replicated_parameters": (1.0 - split) * 1e9}
+    both = {"stage_sharded_parameters": split * 1e9, "stage_replicated_parameters": (1.0 - split) * 1e9}
     together = of(formula, stage_sharded_parameters=1e9, stage_replicated_parameters=0.0)
-    assert of(formula, **parts) == pytest.approx(together, rel=1e-12)
+    assert of(formula, **both) == pytest.approx(together, rel=1e-12)
 
 
 @pytest.mark.parametrize("copies", [1.0, 2.0, 8.0, 64.0])
@@ -141,6 +141,22 @@ def test_a_ring_sends_all_but_its_own_part(stage: float, sent: int) -> None:
     """Gradients reduced, and gradients or 16-bit weights gathered: (n - 1) / n of the bytes, each on one link."""
     found = of(communication.gradient_s, **ALONE, zero_stage=stage, stage_replicated_parameters=0.0)
     assert found == pytest.approx(63 / 64 * sent * 1e9 / 5e10, rel=1e-12)
+
+
+def test_every_bucket_of_gradients_waits_for_the_ring_or_a_tree() -> None:
+    """Of 640 million gradients over 64 ranks ten buckets of 64 million go there and back: 63 steps each, or six."""
+    exchange = ALONE | {"stage_sharded_parameters": 6.4e8, "stage_replicated_parameters": 0.0}
+
+    def waited(**changes: Any) -> float:
+        slow, quick = (
+            of(communication.gradient_s, **exchange | changes | {"scale_out_latency_s": latency_s})
+            for latency_s in (1.0, 0.0)
+        )
+        return slow - quick
+
+    assert waited() == pytest.approx(20 * 63)
+    assert waited(zero_stage=0.0) == pytest.approx(63 + 19 * log2(64))
+    assert waited(scale_up_domain=64.0) == 0.0
 
 
 def test_at_most_four_bytes_of_a_gradient_travel() -> None:
@@ -214,6 +230,23 @@ def test_fused_attention_does_what_is_attended_and_unfused_the_square() -> None:
     assert square == pytest.approx(2 * scores * 8192 / 6e14 + written, rel=1e-12)
 
 
+@pytest.mark.parametrize(("head_size", "factor"), [(80.0, 1.0), (84.0, 4.0), (88.0, 1.0), (96.0, 1.0), (100.0, 4.0)])
+def test_heads_that_no_eight_divides_leave_the_matrix_units_unless_fused(head_size: float, factor: float) -> None:
+    heads = {"head_size": head_size, "value_head_size": head_size, "score_bytes": 0.0}
+    product = 2 * 8192 * 32 * 2 * head_size * 8192 / 6e14
+    assert of(layer.layer_attention_s, **heads, flash_attention=0.0) == pytest.approx(factor * product, rel=1e-12)
+    fused = of(layer.layer_attention_s, **heads)
+    assert fused == of(layer.layer_attention_s, **heads, misaligned_factor=1.0)
+
+
+def test_the_fullest_rank_sets_the_pace_of_the_experts_alone() -> None:
+    experts = {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 2.0, "routed_parameters": 4e8}
+    even, uneven = (
+        of(layer.layer_gemm_s, **experts, gemm_traffic_factor=0.0, expert_imbalance=by) for by in (1.0, 1.5)
+    )
+    assert uneven - even == pytest.approx(0.5 * 2 * 8192 * 1e8 / 6e14, rel=1e-9)
+
+
 def test_young_kernels_ripen_on_the_chip_and_since_they_were_published() -> None:
     slow = of(layer.layer_attention_s, young_attention_share=0.25, maturity=0.0, software_year=2000.0)
     assert slow == pytest.approx(of(layer.layer_attention_s) / 0.25**2, rel=1e-12)
@@ -280,6 +313,32 @@ def test_one_expert_a_token_over_lone_ranks_is_four_all_to_alls(ranks: float) ->
     assert of(communication.expert_parallel_s, **experts | ALONE, layers=160.0) == pytest.approx(2.0 * one, rel=1e-12)
 
 
+@pytest.mark.parametrize(("once", "sent"), [(0.0, 8.0), (1.0, 4 * (1 - 0.75**8))])
+def test_a_token_is_sent_to_each_of_its_experts_or_once_to_every_domain_it_visits(once: float, sent: float) -> None:
+    """Eight experts of a token over four lone ranks, of which three are elsewhere."""
+    experts = {"moe_layers": 80.0, "experts_per_token": 8.0, "expert_parallel": 4.0, "dispatched_once": once}
+    expected = 4 * 2 * 8192 * 4096 * sent * 3 / 4 / 5e10
+    assert of(communication.expert_parallel_s, **experts | ALONE) == pytest.approx(expected, rel=1e-12)
+
+
+SENT = {
+    communication.tensor_parallel_s: {"tensor_parallel": 16.0},
+    communication.context_parallel_s: {"context_parallel": 16.0},
+    communication.expert_parallel_s: {"expert_parallel": 16.0, "moe_layers": 80.0, "experts_per_token": 4.0},
+    communication.gather_s: {"zero_stage": 3.0},
+    communication.stage_transfer_s: {"pipeline_parallel": 4.0},
+    communication.gradient_s: {},
+}
+
+
+@pytest.mark.parametrize("side", ["up", "out"])
+@pytest.mark.parametrize("formula", SENT, ids=lambda formula: formula.__name__)
+def test_half_of_a_link_is_a_link_of_half_the_rate(formula, side: str) -> None:
+    share, rate = f"scale_{side}_share", f"scale_{side}_bytes_per_s"
+    half = of(formula, **SENT[formula], **{share: 0.5})
+    assert half == pytest.approx(of(formula, **SENT[formula], **{rate: LINKS[rate] / 2}), rel=1e-12)
+
+
 def test_experts_within_a_domain_leave_the_network_alone() -> None:
     experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 8.0}
     inside = of(communication.expert_parallel_s, **experts)
@@ -334,9 +393,22 @@ def test_a_step_is_its_work_slowed_by_the_slowest_and_what_recurs(accelerators: 
     assert found == pytest.approx(30.0 * (1 + 0.01 * log2(accelerators)) + 8 * 0.25 + 4.0, rel=1e-12)
 
 
+def test_a_graph_of_launches_saves_of_the_updates_and_no_more_than_they_are() -> None:
+    """Eight layers of a quarter second; eager code launches twice as long."""
+    plain, graphed, eager = (
+        of(whole.step_s, **STEP | changes) for changes in ({}, {"cuda_graphs": 1.0}, {"fused_kernels": 0.0})
+    )
+    assert 0.0 < plain - graphed <= 8 * 0.25
+    assert eager - plain == pytest.approx(8 * 0.25)
+
+
 def test_prediction_layers_are_spread_over_the_stages() -> None:
     four = {"pipeline_parallel": 4.0, "layer_s": 1.0, "stage_transfer_s": 0.5}
     assert of(whole.stage_s, **four, mtp_layers=2.0) == 8 + 2 / 4 + 0.5
+
+
+def test_layers_run_once_a_micro_batch_and_prediction_layers_on_their_share_of_stages() -> None:
+    assert of(parts.layer_runs, micro_batches=16.0, mtp_layers=2.0, pipeline_parallel=4.0) == 16 * (8 + 2 / 4)
 
 
 def test_launching_and_computing_overlap_and_gathers_hide() -> None:
@@ -368,6 +440,16 @@ def test_deviations_add_in_squares_and_evidence_narrows_them() -> None:
     assert of(interval.step_spread, **spread | {"evidence_families": 8.0}) == pytest.approx(sqrt(4 + 1 + 36))
     wider = spread | {"assumed_inputs": 0.0, "accelerators": 4096.0}
     assert of(interval.step_spread, **wider) == pytest.approx(sqrt(4 + 9 + 2**2))
+
+
+def test_a_step_of_little_arithmetic_is_less_certain() -> None:
+    none = dict.fromkeys(arguments(interval.step_spread), 0.0) | {"spread_overhead": 0.5, "step_s": 10.0}
+    none |= {"scale_seen": 1.0, "accelerators": 1.0}
+    busy = {"step_gemm_s": 5.0, "step_attention_s": 2.0, "step_elementwise_s": 1.0}
+    assert of(interval.step_spread, **none | busy) == pytest.approx(0.5 * 0.2)
+    experts = none | busy | {"spread_experts": 0.3, "spread_overhead": 0.0, "experts": 8.0}
+    assert of(interval.step_spread, **experts) == pytest.approx(0.3)
+    assert of(interval.step_spread, **experts | {"experts": 1.0}) == 0.0
 
 
 def test_the_step_is_the_middle_of_its_interval() -> None:

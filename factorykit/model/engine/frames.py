@@ -26,7 +26,7 @@ BROKEN: Final = "rule that the layout breaks"
 
 
 def evaluate_frame(
-    frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str], *, assume: bool = False
+    frame: Any, outputs: tuple[str, ...] | None, using: dict[str, str], *, assume: bool
 ) -> pl.DataFrame | pl.LazyFrame:
     """Return the frame wider by the outputs: see `factorykit.model.engine.evaluate.evaluate`."""
     import polars as pl

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError
+from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, UnknownQuantity
 from factorykit.model.supply.defaults import defaults
 
 PEAKS = fk.table("accelerators").filter(accelerator="b200").collect().row(0, named=True)
@@ -56,6 +56,23 @@ def test_nothing_is_assumed_unless_somebody_asks() -> None:
         assert (
             fk.evaluate(frame, "rental_cost_usd", assume=True).lazy().collect()["rental_cost_usd"].item() == 64 * price
         )
+
+
+def test_the_price_of_a_named_chip_is_assumed_and_not_that_of_another() -> None:
+    prices = {
+        chip: fk.evaluate({"accelerator": chip}, "rental_usd_per_accelerator_h", assume=True)[
+            "rental_usd_per_accelerator_h"
+        ]
+        for chip in ("a100_sxm_80gb", "h100_sxm", "b200")
+    }
+    assert prices["a100_sxm_80gb"] < prices["h100_sxm"] < prices["b200"]
+
+
+def test_a_word_that_is_no_formula_is_refused() -> None:
+    with pytest.raises(UnknownQuantity, match=r"goodput = 'etr' is neither a number .* nor a formula: .*nearest is"):
+        fk.evaluate({"training_s": 1e6, "goodput": "etr"}, "wall_s")
+    with pytest.raises(ScenarioError, match="goodput = 'nodes' is no rival model of goodput; those are"):
+        fk.evaluate({"training_s": 1e6, "goodput": "nodes"}, "wall_s")
 
 
 def test_what_grows_with_the_cluster_is_assumed_in_proportion() -> None:

@@ -56,17 +56,25 @@ def test_an_infinite_result_of_a_frame_stands_and_is_told_with_its_row() -> None
     assert [math.isinf(value) for value in found] == [False, True]
 
 
-def test_an_impossible_result_of_a_frame_is_refused_with_its_row() -> None:
-    frame = pl.DataFrame({"layers": [60.0, 60.0], "dense_layers": [3.0, 128.0], "experts": 64.0})
-    with pytest.raises(ScenarioError, match=r"moe_layers is outside .* in 1 of 2 rows, the first is row 1 with -68"):
+@pytest.mark.parametrize(("dense", "row"), [([3.0, 128.0], 1), ([128.0, 3.0], 0)])
+def test_an_impossible_result_of_a_frame_is_refused_with_its_row(dense: list[float], row: int) -> None:
+    frame = pl.DataFrame({"layers": 60.0, "dense_layers": dense, "experts": 64.0})
+    with pytest.raises(ScenarioError, match=rf"outside .* in 1 of 2 rows, the first is row {row} with -68"):
         fk.evaluate(frame, "moe_layers")
-    assert fk.evaluate(frame.lazy(), "moe_layers").collect()["moe_layers"].to_list() == [57.0, None]
+    found = fk.evaluate(frame.lazy(), "moe_layers").collect()["moe_layers"].to_list()
+    assert found == [57.0 if layers == 3.0 else None for layers in dense]
 
 
 @pytest.mark.parametrize(("mfu", "held"), [(0.0, False), (1e-9, True), (1.0, True), (1.0001, False), (math.nan, False)])
 def test_a_bound_is_in_or_out_as_its_bracket_says(mfu: float, held: bool) -> None:
     frame = pl.LazyFrame({"mfu": [mfu], "cluster_peak_flop_per_s": 1e18, "training_flop": 1e24})
     assert (fk.evaluate(frame, "training_s").collect()["training_s"].item() is not None) == held
+
+
+def test_an_output_that_was_given_is_checked_too() -> None:
+    with pytest.raises(ScenarioError, match=r"column mfu: 1 of 2 rows break \(0, 1\]; the first is row 1 with 38"):
+        fk.evaluate(pl.DataFrame({"mfu": [0.38, 38.0]}), "mfu")
+    assert fk.evaluate(pl.LazyFrame({"mfu": [0.38, 38.0]}), "mfu").collect()["mfu"].to_list() == [0.38, None]
 
 
 def test_columns_that_contradict_each_other_are_refused_with_the_row() -> None:
