@@ -1,7 +1,8 @@
 """Change the code in one place, run the tests that should mind, and write down which changes nobody minded.
 
 ``make mutants`` goes over every module of `TESTS`; ``python -m benchmarks.mutants formulas/cost`` over some of them.
-Each mutant lives in a copy of the project, never in the working tree. The list is `tests/mutants.csv`.
+Each mutant lives in a copy of the project, never in the working tree. The list is `tests/mutants.csv`: ``by`` is the
+test that killed a mutant, or, written by hand and kept from run to run, why a survivor may live.
 """
 
 from __future__ import annotations
