@@ -17,6 +17,7 @@ from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError, UnknownName
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.rules import check
+from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.supply import frameworks
 from factorykit.model.supply.chips import BROUGHT, brought, chips
 from factorykit.model.supply.fitted import constants
@@ -73,10 +74,6 @@ CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
 up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it."""
 LEAST_GAIN: Final = 0.02
 """Share of the stated parameters that one dense layer less has to explain."""
-FIRST_LAYER: Final = 1e-9
-"""Share of layers that stands for the first one recomputed."""
-ROUNDING: Final = 1e-6
-"""Share of layers recomputed beyond the least, so that what fits does so in spite of rounding."""
 USUAL_YEAR: Final = 2024.5
 """Software year of a run that states none, on a chip whose generation is out for a year by then; else that year."""
 LAST_FP16_YEAR: Final = 2022.0
@@ -615,8 +612,7 @@ def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         evaluate(plain.with_columns(pl.lit(share).alias("recompute_share")), peak)[peak]
         for share in (0.0, FIRST_LAYER, 1.0)
     )
-    line = ((first - room) / (first - full).clip(1.0) + ROUNDING).clip(FIRST_LAYER, 1.0)
-    least = pl.select(pl.when(none <= room).then(0.0).otherwise(line)).to_series()
+    least = pl.select(least_share(none, first, full, room)).to_series()
     share = pl.select(
         pl.when(ready["recompute_stated"])
         .then(

@@ -13,6 +13,7 @@ from factorykit.model.engine.chain import Step, ask
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.read import checked, chosen, value
 from factorykit.model.engine.run import columns, fold
+from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.scenario.models import architecture
 from factorykit.quantities import quantity
 
@@ -44,7 +45,10 @@ OUTPUTS: Final = (
     "pipeline_bubble",
     "memory_peak_bytes",
     "fits",
+    "recompute_share",
 )
+UNEVEN_STAGES: Final = range(1, 9)
+"""Chunks a stage that are tried whether or not they divide the layers: Llama 3.1 405B has 126 on 16 stages of eight."""
 OF_A_LAYOUT: Final = MappingProxyType({"training_s": "training_stepped_s", "mfu": "predicted_mfu"})
 """What a layout says of a whole run, unless the cluster says otherwise."""
 BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_accelerator")
@@ -91,7 +95,8 @@ def search(
     -------
     polars.LazyFrame
         One row a layout: its parts, ``data_parallel``, ``micro_batches``, ``step_s`` with interval [s],
-        ``predicted_mfu``, ``pipeline_bubble``, ``memory_peak_bytes`` [byte], ``fits``, the objective, and ``pareto``:
+        ``predicted_mfu``, ``pipeline_bubble``, ``memory_peak_bytes`` [byte], ``fits``, ``recompute_share`` (where
+        ``recompute`` is none: the least that lets the layout fit), the objective, and ``pareto``:
         whether no other layout is both as fast and as small. With ``keep_excluded`` also ``excluded_by``. Where no
         layout works there is no row; ``keep_excluded`` says why. ``fits`` is 0.5 where memory is so near to the chip's
         that a run may end for want of it.
@@ -113,22 +118,24 @@ def search(
     tried = _tried(fixed, choices or {})
     rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
     wanted = tuple(dict.fromkeys((*OUTPUTS, quantity(objective).name)))
-    chain = ask({*fixed, *tried}, wanted, rivals, fixed, assume=assume)
+    settled = {"recompute_share"} if "recompute" in tried and "recompute_share" not in fixed else set()
+    chain = ask({*fixed, *tried, *settled}, wanted, rivals, fixed, assume=assume)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)
     first, then = parted(left, {name for rule in rules.RULES for name in rule.arguments})
     lazy = _grid(tried)
     for layer in columns(first):
         lazy = lazy.with_columns(layer)
-    if "zero_stage" not in (choices or {}):
-        lazy = lazy.filter(_usual(fixed, tried))
+    lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, choices or {}))
     there = {*tried, *(step.quantity for step in first)}
     lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
     if not keep_excluded:
         lazy = lazy.filter(pl.col("excluded_by").is_null())
+    if settled:
+        lazy = _recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
     for layer in columns(then):
         lazy = lazy.with_columns(layer)
-    computed = {step.quantity for step in left} | set(tried)
+    computed = {step.quantity for step in left} | {*tried, *settled}
     plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
     lazy = lazy.with_columns(
         *plain,
@@ -201,7 +208,7 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
         **CHOICES,
         "tensor_parallel": tuple(ways for ways in TENSOR_WAYS if ways <= domain),
         "pipeline_parallel": tuple(p for p in _divisors(fixed["accelerators"]) if p <= fixed.get("layers", 1.0)),
-        "virtual_stages": _divisors(fixed.get("layers", 1.0)),
+        "virtual_stages": sorted({*_divisors(fixed.get("layers", 1.0)), *UNEVEN_STAGES}),
         "expert_parallel": _divisors(experts) if experts > 1 else (1,),
     }
     tried = {}
@@ -217,14 +224,40 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
     return tried
 
 
-def _usual(fixed: Mapping[str, Any], tried: Collection[str]) -> pl.Expr:
-    """Return what is tried unless somebody asks for it: frameworks keep gradients and weights of a pipeline whole."""
+def _recomputed(lazy: pl.LazyFrame, memory: tuple[Step, ...], room: Any) -> pl.LazyFrame:
+    """Return layouts with the share of layers that they recompute: all, or the least that lets them fit."""
     import polars as pl
 
-    stage, stages = (
-        pl.col(name) if name in tried else pl.lit(fixed[name]) for name in ("zero_stage", "pipeline_parallel")
+    before = lazy.collect_schema().names()
+    peaks = {"peak of none": 0.0, "peak of the first": FIRST_LAYER, "peak of all": 1.0}
+    wider = lazy
+    for name, share in peaks.items():
+        wider = wider.with_columns(pl.lit(share).alias("recompute_share"))
+        for layer in columns(memory):
+            wider = wider.with_columns(layer)
+        done = list(peaks)[: list(peaks).index(name)]
+        wider = wider.select(*before, *done, pl.col("memory_peak_bytes").alias(name))
+    least = least_share(*map(pl.col, peaks), room)
+    share = (
+        pl.when(pl.col("recompute") == "none").then(least).otherwise((pl.col("recompute") == "full").cast(pl.Float64))
     )
-    return (stage < 2.0) | (stages == 1.0)
+    return wider.select(*before, share.alias("recompute_share"))
+
+
+def _usual(fixed: Mapping[str, pl.Expr], tried: Collection[str], choices: Collection[str]) -> list[pl.Expr]:
+    """Return what is tried unless somebody asks for another.
+
+    Frameworks keep gradients and weights of a pipeline whole, and cut unlike chunks only where its stages are unlike.
+    """
+    import polars as pl
+
+    part = {**fixed, **{name: pl.col(name) for name in tried}}
+    stages, layers = part["pipeline_parallel"], part["layers"]
+    usual = {
+        "zero_stage": (part["zero_stage"] < 2.0) | (stages == 1.0),
+        "virtual_stages": (layers % stages != 0.0) | (layers % (stages * part["virtual_stages"]) == 0.0),
+    }
+    return [condition for name, condition in usual.items() if name in tried and name not in choices]
 
 
 def parted(steps: Sequence[Step], wanted: Collection[str]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:

@@ -159,7 +159,7 @@ def test_a_chip_ends_with_a_number_when_the_remedies_are_followed(chip: str) -> 
     inputs = _followed(LAYOUT | {"accelerator": chip})
     found = fk.evaluate(inputs, ("step_s", "memory_peak_bytes"))
     parts = {"tensor_parallel": 4.0, "pipeline_parallel": 2.0, "micro_batch_size": 1.0, "virtual_stages": 1.0}
-    rest = {name: value for name, value in inputs.items() if name not in parts}
+    rest = {name: value for name, value in inputs.items() if name not in parts} | {"recompute_share": 0.0}
     choices = {name: [value] for name, value in parts.items()} | {"recompute": ["none"], "schedule": ["1f1b"]}
     rows = fk.search(rest, {}, global_batch_size=256, choices=choices | {"zero_stage": [1]}, keep_excluded=True)
     row = rows.filter(pl.col("context_parallel") == 1.0).collect().row(0, named=True)

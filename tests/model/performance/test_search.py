@@ -188,3 +188,15 @@ def test_what_is_fixed_is_not_tried():
         fk.search("llama3_8b", SMALL, global_batch_size=128, choices=PLAIN | {"tensor_parallel": [2]}).head(1).collect()
     )
     assert found.head(1).collect()["step_s"].item() == pytest.approx(both["step_s"].item(), rel=1e-12)
+
+
+def test_the_layout_of_llama_3_405b_comes_near_its_measured_step() -> None:
+    published = {"tensor_parallel": [8], "pipeline_parallel": [16], "context_parallel": [1], "micro_batch_size": [1]}
+    cluster = {"accelerators": 16384, "accelerator": "h100_sxm", "sequence_length": 8192}
+    choices = published | {"zero_stage": [1]}
+    best = fk.search("llama_3_1_405b", cluster, global_batch_size=2048, choices=choices).collect().row(0, named=True)
+    assert best["step_s"] == pytest.approx(6.72, rel=0.1)  # Llama 3 paper, Table 4: 400 TFLOP/s, attention counted
+    parts = ("virtual_stages", "recompute", "recompute_share", "schedule", "zero_stage")
+    layout = {name: values[0] for name, values in published.items()} | {name: best[name] for name in parts}
+    again = {**fk.architecture("llama_3_1_405b"), **cluster, "global_batch_size": 2048, **layout}
+    assert fk.evaluate(again, "step_s")["step_s"] == pytest.approx(best["step_s"], rel=1e-12)
