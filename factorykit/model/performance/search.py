@@ -237,7 +237,8 @@ def _recomputed(lazy: pl.LazyFrame, memory: tuple[Step, ...], room: Any) -> pl.L
             wider = wider.with_columns(layer)
         done = list(peaks)[: list(peaks).index(name)]
         wider = wider.select(*before, *done, pl.col("memory_peak_bytes").alias(name))
-    least = least_share(*map(pl.col, peaks), room)
+    none, first, full = map(pl.col, peaks)
+    least = least_share(none, first, full, room)
     share = (
         pl.when(pl.col("recompute") == "none").then(least).otherwise((pl.col("recompute") == "full").cast(pl.Float64))
     )
