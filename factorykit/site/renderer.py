@@ -405,7 +405,7 @@ def _copy_assets(project: Project, out: Path) -> None:
     for pattern in [*named, *_listed(project.html.get("css")), *_listed(project.website.get("favicon"))]:
         for path in glob(project.root, str(pattern)):
             _copy(project.root / path, out / path)
-    for name in ("site.css", "site.js", "find.js"):
+    for name in ("site.css", "site.js", "bridge.js", "find.js"):
         _copy(HERE / "theme" / name, out / "site_libs" / name)
 
 

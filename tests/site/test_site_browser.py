@@ -104,7 +104,7 @@ def test_search_finds_a_formula_by_keyboard(visit: Callable[..., Any]):
     page.keyboard.press("ArrowDown")
     assert page.locator('#found li[aria-selected="true"]').count() == 1
     page.keyboard.press("Enter")
-    page.wait_for_url("**/methods-checkpoint.html#checkpoint-interval-optimal-s")
+    page.wait_for_url("**/*.html#checkpoint-interval-optimal-s")
 
 
 def test_search_works_where_pages_are_opened_as_files(visit: Callable[..., Any], site: Path):
@@ -119,7 +119,7 @@ def test_search_works_where_pages_are_opened_as_files(visit: Callable[..., Any],
 
 def test_the_reader_gets_from_page_to_page(visit: Callable[..., Any]):
     page = visit()
-    page.get_by_role("link", name="How often should a job save?").click()
+    page.get_by_role("link", name="Every 4 minutes, not every 30").first.click()
     assert page.locator('.side a[aria-current="page"]').inner_text() == "How often should a job save?"
     page.locator("nav.toc a").last.click()
     following = page.get_by_role("link", name="Next").inner_text().split("\n")[-1]

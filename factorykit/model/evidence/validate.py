@@ -74,7 +74,7 @@ def validate(
     │ ---    ┆ ---    │
     │ f64    ┆ str    │
     ╞════════╪════════╡
-    │ 17.0   ┆ null   │
+    │ 16.0   ┆ null   │
     └────────┴────────┘
     """
     import polars as pl
