@@ -28,14 +28,14 @@
     var address = row[0], head = row[2].toLowerCase();
     if (/^(sources|references|limits|what would change)/.test(head)) return 0.3;
     if (/audit-/.test(address)) return 0.45;
-    if (/^notebooks\//.test(address)) return row[2] ? 1.15 : 1.5;
+    if (address.startsWith("notebooks/")) return row[2] ? 1.15 : 1.5;
     if (/^things\/(accelerators|clusters|sites|models)\//.test(address)) return 1.25;
     if (/^things\/(runs|organisations)\//.test(address)) return 1.05;
-    if (/^things\/sources\//.test(address)) return 0.55;
-    if (/^tables\//.test(address)) return 0.8;
+    if (address.startsWith("things/sources/")) return 0.55;
+    if (address.startsWith("tables/")) return 0.8;
     if (/vocabulary/.test(address)) return 1.15;
     if (/decisions/.test(address)) return 0.6;
-    if (/^report\/cite/.test(address)) return 1.2;
+    if (address.startsWith("report/cite")) return 1.2;
     return 1;
   }
   /* Letters changed, left out, added or swapped between two words; more than `most` counts as too many. */
@@ -66,7 +66,7 @@
   }
   function ways(word, rows) {
     var all = [[word, 1]];
-    if (word.length > 4 && /s$/.test(word)) all.push([word.slice(0, -1), 0.9]);
+    if (word.length > 4 && word.endsWith("s")) all.push([word.slice(0, -1), 0.9]);
     (SAME[word] || []).forEach(function (other) { all.push([other, 0.7]); });
     if (!rows.prepared.some(function (one) { return one.parts.some(function (part) { return part.indexOf(word) >= 0; }); }))
       nearest(word, rows.known).forEach(function (other) { all.push([other, 0.8]); });

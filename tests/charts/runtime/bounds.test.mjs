@@ -31,9 +31,9 @@ test("others are refused one by one, in words", () => {
 });
 
 test("an input of words takes those it knows", () => {
-  const inputs = { accelerator: { label: "Accelerator", bounds: ["b200", "h100_sxm"] } };
-  assert.deepEqual(admitted({ accelerator: "b200" }, inputs), { taken: { accelerator: "b200" }, refused: [] });
-  const { taken, refused } = admitted({ accelerator: "<svg>" }, inputs);
+  const words = { accelerator: { label: "Accelerator", bounds: ["b200", "h100_sxm"] } };
+  assert.deepEqual(admitted({ accelerator: "b200" }, words), { taken: { accelerator: "b200" }, refused: [] });
+  const { taken, refused } = admitted({ accelerator: "<svg>" }, words);
   assert.deepEqual(taken, {});
   assert.match(refused[0], /Accelerator is one of b200, h100_sxm/);
 });
