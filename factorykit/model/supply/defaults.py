@@ -28,7 +28,8 @@ class Default:
     @property
     def why(self) -> str:
         """Where the value comes from, in a line."""
-        said = f"{self.basis}: {self.source}, {self.locator}" if self.locator else f"{self.basis}: {self.source}"
+        source = self.source.replace("seed_", "document ")
+        said = f"{self.basis}: {source}, {self.locator}" if self.locator else f"{self.basis}: {source}"
         return f"{said}; {self.note}" if self.note else said
 
 
@@ -107,7 +108,10 @@ NODE_OF = "h100_sxm"
 BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingProxyType(
     {
         "accelerator_peak_power_w": (_design_power, "design power of the chip, table accelerators"),
-        "accelerator_power_w": (_load_power, "650 of 700 W of the chip's design power, as seed_000, L317, has an H100"),
+        "accelerator_power_w": (
+            _load_power,
+            "650 of 700 W of the chip's design power, as document 000, L317, has an H100",
+        ),
         "accelerator_idle_power_w": (_idle_power, "a seventh of the chip's design power, as an idle H100 draws"),
         "rental_usd_per_accelerator_h": (
             _rental,
