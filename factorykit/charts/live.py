@@ -404,7 +404,8 @@ class Live:
         """Return an expression for every quantity of a case: its inputs as ``have`` writes them, and its steps."""
         chain = self._chain(case, outputs)
         stated = {name: vega_literal(value) for name, value in case.given.items()}
-        inputs = {name: text for name, text in have.items() if name in self._inputs_of(case, outputs)}
+        needed = self._inputs_of(case, outputs)
+        inputs = {name: text for name, text in have.items() if name in needed}
         return program.compute(chain.steps, inputs | stated, self._words)
 
     @cached_property

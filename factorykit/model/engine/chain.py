@@ -24,8 +24,6 @@ CELL: Final = "cell"
 FITTED: Final = "fitted"
 NEUTRAL: Final = "neutral"
 ASSUMED: Final = "assumed"
-SUPPLIED: Final = (CELL, FITTED, NEUTRAL, ASSUMED)
-"""Origins of what no formula computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +65,6 @@ class Chain:
     outputs: tuple[str, ...]
     steps: tuple[Step, ...]
     computed: frozenset[str]
-
-    @property
-    def supplied(self) -> tuple[Step, ...]:
-        """The steps that no formula computes: cells, constants and defaults."""
-        return tuple(step for step in self.steps if step.origin in SUPPLIED)
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -174,8 +167,8 @@ class _Known:
         return self.formulas.get(name) or (_fitted().get(name) if self.question.fitted else None)
 
     def _cell(self, name: str) -> Step | None:
-        if name == "precision":
-            return Step(name, partial(_itself, "bf16"), (), NEUTRAL)
+        if name == USUAL_PRECISION.quantity:
+            return USUAL_PRECISION
         step = _cells().get(name)
         words = {"precision": "bf16", "accelerator": None} | dict(self.question.words)
         if "precision" in self.question.given and "precision" not in dict(self.question.words):
@@ -206,8 +199,8 @@ class _Known:
         from factorykit.model.supply.defaults import defaults, of_chip, suits
 
         given = self.question.given
-        if name == "precision":
-            return Step(name, partial(_itself, "bf16"), (), NEUTRAL)
+        if name == USUAL_PRECISION.quantity:
+            return USUAL_PRECISION
         chip = of_chip(name) if "accelerator" in given else None
         if chip is not None:
             return Step(name, chip, chip.words, ASSUMED) if chip.says(dict(self.question.words)) else None
@@ -290,6 +283,10 @@ def leaves(steps: Collection[Step]) -> tuple[str, ...]:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+USUAL_PRECISION: Final = Step("precision", partial(_itself, "bf16"), (), NEUTRAL)
+"""Runs are in bf16 where a chip or ``assume`` leaves it open and nobody says otherwise."""
 
 
 def _times(factor: float, value: Any) -> Any:
