@@ -190,7 +190,7 @@ def test_what_is_assumed_is_listed(capsys):
     assert (rows["mfu"]["value"], rows["mfu"]["basis"]) == (0.4, "stated")
     assert rows["active_parameters"]["formula"] == "1 * parameters"
     assert main(["assumed", *SHORT, "-o", "training_days"]) == 0
-    assert "seed_000" in capsys.readouterr().out
+    assert "document 000, L275" in capsys.readouterr().out
 
 
 def test_an_axis_of_a_sweep_may_be_words(capsys):
