@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factorykit.errors import SiteError
-from factorykit.site import checks, finish, notebooks, pages, quarto, renderer, things
+from factorykit.site import checks, finish, notebooks, pages, quarto, renderer, stamp, things
 from factorykit.site.sources import load_project
 
 RENDERERS = ("auto", "quarto", "embedded")
@@ -30,12 +30,14 @@ class Build:
     pages: int
     executed: tuple[str, ...]
     seconds: float
+    rendered: bool = True
 
     def __str__(self) -> str:
         """Return the lines to print."""
         ran = f"ran {', '.join(self.executed)}" if self.executed else "no notebook had to run"
+        did = "rendered" if self.rendered else "nothing has changed; kept"
         return (
-            f"rendered {self.pages} pages with {self.reason}; {ran}; {self.seconds:.1f} s\n"
+            f"{did} {self.pages} pages with {self.reason}; {ran}; {self.seconds:.1f} s\n"
             f"the site is in {self.path}/; `factorykit site serve` shows it, or open {self.path / 'index.html'}"
         )
 
@@ -70,6 +72,11 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
     files = [root / page.source for page in described.pages if page.is_notebook]
     executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
     program, reason = choose(renderer, root)
+    stamped = root / ".cache" / "site.json"
+    made_of = stamp.inputs(root, COPIED, reason if program else "embedded")
+    same = stamp.kept(stamped, made_of, target.absolute())
+    if same is not None:
+        return _built(target, program, reason, same, executed, started, rendered=False)
 
     # Not in a folder whose path has a part with a leading dot: Quarto takes all pages in one for hidden.
     with tempfile.TemporaryDirectory(prefix="factorykit-") as folder:
@@ -90,13 +97,28 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
         read, found = checks.rendered(rendered, staged)
         checks.require([*problems, *found])
         publish(rendered, target.absolute())
+    stamp.keep(stamped, made_of, target.absolute(), len(read))
+    return _built(target, program, reason, len(read), executed, started)
+
+
+def _built(
+    target: Path,
+    program: Path | None,
+    reason: str,
+    count: int,
+    ran: list[Path],
+    started: float,
+    *,
+    rendered: bool = True,
+) -> Build:
     return Build(
         path=target,
         renderer="quarto" if program else "embedded",
         reason=reason,
-        pages=len(read),
-        executed=tuple(file.name for file in executed),
+        pages=count,
+        executed=tuple(file.name for file in ran),
         seconds=time.perf_counter() - started,
+        rendered=rendered,
     )
 
 

@@ -437,7 +437,10 @@ class _Sections(HTMLParser):
     def of(cls, body: str, href: str, title: str) -> list[list[str]]:
         parser = cls(href, title)
         parser.feed(body)
-        rows = ([*row[:2], *(" ".join(text.split())[:3000] for text in row[2:])] for row in parser.rows)
+        rows = [[*row[:2], *(" ".join(text.split())[:3000] for text in row[2:])] for row in parser.rows]
+        rows[0].append(
+            re.sub(r"^\d+-|-", " ", PurePosixPath(href).stem).strip() if href.startswith("notebooks/") else ""
+        )
         return [row for row in rows if row[2] or row[3]]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -248,10 +248,28 @@ def add(project: Project, out: Path, cache: Path | None = None) -> None:
     ]
     places = _taken_again(project.root / "data", out, menu, cache) if cache else write(project.root / "data", out, menu)
     _lead_to_sources(project, out)
-    index = out / "site_libs" / "search.js"
+    found_by(out, places)
+
+
+def found_by(out: Path, places: list[list[str]]) -> None:
+    """Add places to the search of a rendered folder, whoever rendered it: address, name, heading, text, other names."""
+    index, quarto = out / "site_libs" / "search.js", out / "search.json"
     if places and index.is_file():
         known = json.loads(index.read_text("utf-8").partition("=")[2].rstrip().rstrip(";"))
         index.write_text(f"window.siteSearch = {json.dumps(known + places, ensure_ascii=False)};\n", "utf-8")
+    if places and quarto.is_file():
+        rows = [
+            {
+                "objectID": href,
+                "href": href,
+                "title": name,
+                "section": heading,
+                "text": html.escape(" ".join([text, *also]), False),
+            }
+            for href, name, heading, text, *also in places
+        ]
+        known = json.loads(quarto.read_text("utf-8"))
+        quarto.write_text(json.dumps(known + rows, indent=2, ensure_ascii=False), "utf-8")
 
 
 def _taken_again(data: Path, out: Path, menu: list[tuple[str, str]], cache: Path) -> list[list[str]]:

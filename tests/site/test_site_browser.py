@@ -104,7 +104,7 @@ def test_search_finds_a_formula_by_keyboard(visit: Callable[..., Any]):
     page.keyboard.press("ArrowDown")
     assert page.locator('#found li[aria-selected="true"]').count() == 1
     page.keyboard.press("Enter")
-    page.wait_for_url("**/*.html#checkpoint-interval-optimal-s")
+    page.wait_for_url("**/report/methods-checkpoint.html#checkpoint-interval-optimal-s")
 
 
 def test_search_works_where_pages_are_opened_as_files(visit: Callable[..., Any], site: Path):

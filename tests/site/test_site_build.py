@@ -16,7 +16,7 @@ from made_site import Made
 from factorykit.errors import SiteError
 from factorykit.formulas import catalogue
 from factorykit.quantities import vocabulary
-from factorykit.site import build, finish, quarto
+from factorykit.site import build, finish, quarto, stamp
 from factorykit.site.build import _stage, choose, publish, restore
 from factorykit.site.pages import methods
 from factorykit.site.pages.vocabulary import vocabulary_page
@@ -32,12 +32,26 @@ def folder(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_build_renders_checks_and_publishes(made: Made, tmp_path: Path):
+def test_a_build_renders_checks_publishes_and_is_not_done_twice(made: Made, tmp_path: Path):
     done = build(tmp_path / "out", renderer="embedded", project=made.root)
     assert done.renderer == "embedded"
     assert "as asked" in str(done)
     assert (tmp_path / "out/report/methods.html").is_file()
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith("out.")]
+    again = build(tmp_path / "out", renderer="embedded", project=made.root)
+    assert (again.rendered, again.pages) == (False, done.pages)
+    made.write("index.qmd", "---\ntitle: Start\n---\nChanged.\n")
+    assert build(tmp_path / "out", renderer="embedded", project=made.root).rendered
+    assert "Changed." in (tmp_path / "out/index.html").read_text()
+
+
+def test_a_folder_that_was_touched_is_made_again(tmp_path: Path):
+    out = folder(tmp_path / "out", "made")
+    stamp.keep(tmp_path / "stamp.json", "of this", out, pages=1)
+    assert stamp.kept(tmp_path / "stamp.json", "of this", out) == 1
+    assert stamp.kept(tmp_path / "stamp.json", "of that", out) is None
+    (out / "index.html").write_text("spoilt")
+    assert stamp.kept(tmp_path / "stamp.json", "of this", out) is None
 
 
 def test_a_build_that_fails_leaves_the_previous_site(made: Made, tmp_path: Path):

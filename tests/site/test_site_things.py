@@ -26,9 +26,10 @@ QUERIES = {
     "carbon footprint": r"vocabulary.html#\w*-?carbon|training-carbon|notebooks/12",
     "how many GPUs to train GPT-4": r"things/models/gpt_4\.",
     "PUE": r"vocabulary.html#pue",
-    "checkpoint interval": r"vocabulary.html#checkpoint-interval-s|notebooks/07",
-    "goodput": r"vocabulary.html#goodput",
-    "MTBF": r"vocabulary.html#[\w-]*mtbf-s",
+    "checkpoint interval": r"notebooks/07",
+    "goodput": r"(vocabulary|methods-checkpoint).html#goodput",
+    "MTBF": r"#[\w-]*mtbf-s",
+    "exact optimum": r"methods-checkpoint.html#checkpoint-interval-optimal-s",
     "Colossus": r"things/clusters/xai_colossus\.",
     "xAI": r"things/organisations/xai",
     "MFU": r"vocabulary.html#mfu",
@@ -142,6 +143,16 @@ def test_pages_are_taken_again_while_nothing_changes(tmp_path, monkeypatch):
     things._taken_again(folder, tmp_path / "out2", [], cache)
     assert len(calls) == 2
     assert len(list(cache.iterdir())) == 1
+
+
+def test_things_are_found_by_the_search_of_either_renderer(tmp_path):
+    (tmp_path / "site_libs").mkdir()
+    (tmp_path / "site_libs" / "search.js").write_text("window.siteSearch = [];\n")
+    (tmp_path / "search.json").write_text("[]")
+    things.found_by(tmp_path, [["things/a.html", "A", "", "5 < 6", "also"]])
+    assert '["things/a.html", "A", "", "5 < 6", "also"]' in (tmp_path / "site_libs" / "search.js").read_text()
+    found = json.loads((tmp_path / "search.json").read_text())[0]
+    assert (found["href"], found["title"], found["text"]) == ("things/a.html", "A", "5 &lt; 6 also")
 
 
 def test_numbers_are_for_reading():

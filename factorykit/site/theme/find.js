@@ -33,7 +33,8 @@
     if (/^things\/(runs|organisations)\//.test(address)) return 1.05;
     if (address.startsWith("things/sources/")) return 0.55;
     if (address.startsWith("tables/")) return 0.8;
-    if (/vocabulary/.test(address)) return 1.15;
+    if (address.startsWith("report/methods-")) return 1.25;
+    if (address.startsWith("report/vocabulary")) return 1.1;
     if (/decisions/.test(address)) return 0.6;
     if (address.startsWith("report/cite")) return 1.2;
     return 1;
@@ -93,7 +94,7 @@
     var asked = words.map(function (word) { return ways(word, rows); });
     var found = [];
     all.forEach(function (one) {
-      var total = 0, met = 0;
+      var total = 0, met = 0, named = 0;
       asked.forEach(function (several) {
         var best = 0;
         several.forEach(function (way) {
@@ -103,6 +104,7 @@
           }
         });
         if (best) met += 1;
+        if (best > 4) named += 1;
         total += best;
       });
       if (!met || (words.length > 1 && met < words.length * 0.5)) return;
@@ -110,6 +112,7 @@
       if (one.exact.indexOf(whole) >= 0) total += 40;
       else if (same.some(function (other) { return one.exact.indexOf(other) >= 0; })) total += 30;
       else if (words.length > 1 && (one.parts[0].indexOf(whole) >= 0 || one.parts[1].indexOf(whole) >= 0)) total += 14;
+      else if (words.length > 1 && named === words.length && /^notebooks\/[^#]*$/.test(one.row[0])) total += 30; /* pages before formulas */
       total *= Math.pow(met / words.length, 3) * one.weight;
       total /= 1 + Math.log(1 + (one.row[2] || one.row[1]).length / 40) / 4;
       found.push([total, one.row]);
@@ -117,7 +120,12 @@
     found.sort(function (a, b) { return b[0] - a[0]; });
     var seen = {}, first = [], rest = [];
     found.forEach(function (pair) {
-      var page = pair[1][0].split("#")[0];
+      var place = pair[1][0].split("#"), page = place[0];
+      if (/^report\/(methods-|vocabulary)/.test(page) && place[1]) {
+        /* A formula and its entry in the vocabulary are one answer. */
+        if (seen["#" + place[1]]) return;
+        seen["#" + place[1]] = 1;
+      }
       seen[page] = (seen[page] || 0) + 1;
       (seen[page] > 1 ? rest : first).push(pair);
     });
