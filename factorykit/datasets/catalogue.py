@@ -202,7 +202,8 @@ def warn_of_old(name: str, columns: Iterable[str]) -> None:
 def table(name: TableName | str, *, as_of: str | None = None) -> pl.LazyFrame:
     """Return one table, or its ``_preferred`` view, reading only the columns that are asked of it.
 
-    Columns are called as they are now; ``accelerators_0_1`` gives those of 0.1, with a warning, until 0.3.
+    Columns are called as they are now; asked for an old name, the frame says the present one. ``accelerators_0_1``
+    gives those of 0.1, with a warning, until 0.3.
 
     Parameters
     ----------
@@ -243,6 +244,10 @@ def table(name: TableName | str, *, as_of: str | None = None) -> pl.LazyFrame:
         return table(before).rename({new: old for old, new in RENAMED[before].items()})
     resource, is_view = find(name)
     frame = pl.scan_parquet(path_of(resource))
+    if resource["name"] in RENAMED:
+        from factorykit.datasets.renamed import answering
+
+        frame = answering(frame)
     if as_of is not None:
         return _earlier(resource, frame, as_of)
     return frame.filter(pl.col("preferred").is_not_null()) if is_view else frame

@@ -46,6 +46,7 @@ STANDING: Final = {
         ("paper", "documentation", "datasheet", "repository"), "a paper, or a page of who built or made it"
     ),
     "dataset": "a data set that names its own sources",
+    "benchmark": "a benchmark's list, which counts what took part in its run",
     **dict.fromkeys(("article", "note"), "the press or a note"),
     "document": "one of the five documents, where nobody else says it",
 }

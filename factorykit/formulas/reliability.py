@@ -273,7 +273,7 @@ def accelerator_fit(accelerator_mtbf_s: Numeric) -> Numeric:
 def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
     r"""Failures expected of one chip in a year; one of two meanings of annual failure rate.
 
-    .. math:: \mathrm{AFR}_n = \frac{8760 \cdot 3600}{m}
+    .. math:: \mathrm{AFR}_n = \frac{8766 \cdot 3600}{m}
 
     Notes
     -----
@@ -290,7 +290,7 @@ def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
 def accelerator_year_failure_probability(accelerator_mtbf_s: Numeric) -> Numeric:
     r"""Chance that one chip fails at least once in a year; the other meaning of annual failure rate.
 
-    .. math:: \mathrm{AFR}_p = 1 - \mathrm{e}^{-8760 \cdot 3600 / m}
+    .. math:: \mathrm{AFR}_p = 1 - \mathrm{e}^{-8766 \cdot 3600 / m}
 
     Notes
     -----

@@ -7,7 +7,7 @@ import pytest
 
 import factorykit.datasets as data
 from factorykit.datasets import catalogue
-from factorykit.errors import FactorykitWarning, QueryError
+from factorykit.errors import DatasetError, FactorykitWarning, QueryError
 
 ATTEMPTS = [
     "select * from read_csv('/etc/passwd')",
@@ -177,6 +177,17 @@ def test_a_frame_has_old_columns_where_they_are_asked_for():
     now = data.table("accelerators").collect()
     assert before["memory_bytes"].equals(now["accelerator_memory_bytes"])
     assert before.width == now.width
+
+
+def test_a_frame_asked_for_an_old_name_says_the_present_one():
+    chips = data.table("accelerators")
+    for asked in (chips.select("memory_bytes"), chips.filter(pl.col("memory_bytes") > 1e11).select("name")):
+        with pytest.raises(DatasetError, match="memory_bytes is accelerator_memory_bytes now"):
+            asked.collect()
+    with pytest.raises(DatasetError, match="peak_bf16_flop_per_s is peak_16bit_flop_per_s now"):
+        chips.select("peak_bf16_flop_per_s").collect_schema()
+    with pytest.raises(pl.exceptions.ColumnNotFoundError, match="no_such"):
+        chips.select("no_such").collect()
 
 
 def test_every_renamed_column_is_there():

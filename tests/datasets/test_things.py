@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 import pytest
 
@@ -61,6 +63,22 @@ def test_the_maker_is_believed_before_a_data_set_and_that_before_the_press_and_t
         assert found["value"].to_list() == [float(left)]
 
 
+def test_a_benchmark_counts_what_took_part_and_is_picked_only_where_no_data_set_speaks():
+    said = data.table("statements").filter(kind="clusters", thing="nvidia_eos", field="accelerators").collect()
+    counts = dict(said.select("source", "value").iter_rows())
+    assert (counts["top500_2025_06"], counts["mlperf_training_4_1"]) == (3328.0, 3472.0)
+    assert data.table("clusters").filter(cluster="nvidia_eos").collect()["accelerators"].item() == 4608.0
+    assert data.table("clusters").filter(cluster="nvidia_tyche_hsg").collect()["accelerators"].item() == 5120.0
+
+
+def test_chips_on_the_list_of_supercomputers_are_its_cores_over_those_of_a_chip():
+    listed = data.table("cluster_statements").filter(source="top500_2025_06").collect()
+    assert listed.height >= 200
+    for count, note in listed.select("accelerators", "note").iter_rows():
+        cores, each = re.search(r"([\d,]+) accelerator cores over (\d+)", note).groups()
+        assert count * int(each) == int(cores.replace(",", ""))
+
+
 def test_a_seed_is_picked_only_where_nobody_else_speaks():
     said = data.table("statements").filter(pl.col("kind") != "organisations").collect()
     kinds = data.table("sources").select("source", source_kind="kind").collect()
@@ -83,10 +101,10 @@ def test_there_are_clusters_sites_and_models_enough_to_ask_about():
         "select count(*) from clusters where example is null and accelerators is not null "
         "and first_operational is not null"
     )
-    assert asked.item() >= 300
+    assert asked.item() >= 550
     powered = data.sql("select count(power_reported_w), count(facility_power_computed_w) from clusters").row(0)
-    assert powered[0] >= 100
-    assert powered[1] >= 250
+    assert powered[0] >= 150
+    assert powered[1] >= 350
     assert data.sql("select count(*) from sites where facility_power_w is not null").item() >= 30
     trained = "where tokens is not null and (accelerators is not null or accelerator_hours is not null)"
     assert data.sql(f"select count(*) from models {trained}").item() >= 60

@@ -17,6 +17,7 @@ from factorykit.datasets.schemas.fields import (
     key,
     text,
 )
+from factorykit.datasets.things import STANDING
 
 
 class Sources(Table):
@@ -28,11 +29,7 @@ class Sources(Table):
     source = key("name by which rows refer to it", unique=True, entity=True)
     title = text("title, and the part that was used", required=True)
     author = text("who wrote or published it")
-    kind = text(
-        "what it is",
-        required=True,
-        one_of=("document", "paper", "documentation", "article", "repository", "dataset", "datasheet", "note"),
-    )
+    kind = text("what it is", required=True, one_of=tuple(STANDING))
     published = dy.String(nullable=True, regex=DAY, description="when it appeared, as exact as known")
     accessed = dy.String(nullable=True, regex=DAY, description="when the facts were read")
     url = dy.String(nullable=True, regex=r"^https?://\S+$", description="where it is found")
