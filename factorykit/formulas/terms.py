@@ -248,8 +248,8 @@ def _plain_number(value: float) -> str:
 def _infix(root: Term, leaf: Callable[[Term], str], call: Callable[[Call], str], power: str) -> str:
     def render(node: Term, outer: int = 0) -> str:
         match node:
-            case Binary(operator="**", left=left, right=right) if power == "pow":
-                return f"pow({render(left)}, {render(right)})"
+            case Binary(operator="**", left=left, right=right) if power != "**":
+                return f"{power}({render(left)}, {render(right)})"
             case Binary(operator=operator, left=left, right=right):
                 right_outer = node.binding + (operator in "-/%" or node.binding == COMPARISON)
                 left_outer = node.binding + (operator == "**")
@@ -333,6 +333,48 @@ def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None 
         return VEGA_CALLS[node.function].format(*[as_vega(argument, fields) for argument in node.arguments])
 
     return _infix(root, leaf, applied, "pow")
+
+
+JAVASCRIPT_CALLS: dict[str, str] = {
+    "sqrt": "Math.sqrt({0})",
+    "exp": "Math.exp({0})",
+    "log": "Math.log({0})",
+    "ceil": "Math.ceil({0})",
+    "floor": "Math.floor({0})",
+    "minimum": "Math.min({0}, {1})",
+    "maximum": "Math.max({0}, {1})",
+    "where": "({0} ? {1} : {2})",
+    "log1p": "Math.log1p({0})",
+    "expm1": "Math.expm1({0})",
+}
+
+
+def as_javascript(root: Term, names: Mapping[str, str] | None = None, tables: str = "TABLES") -> str:
+    """Return the term as a JavaScript expression.
+
+    ``names`` says what a quantity is called there, by default by itself; a cell is read from the object ``tables``, by
+    its column and its words with a space between them.
+
+    >>> as_javascript(Symbol("tokens") ** 2.0 % 3.0), as_javascript(Lookup("links", (Symbol("accelerator"),), {}))
+    ('Math.pow(tokens, 2.0) % 3.0', 'TABLES["links"][accelerator]')
+    """
+
+    def leaf(node: Term) -> str:
+        if isinstance(node, Number):
+            return vega_literal(node.value)
+        if isinstance(node, Word):
+            return json.dumps(node.text)
+        if isinstance(node, Lookup):
+            key = " + ' ' + ".join(as_javascript(word, names, tables) for word in node.words)
+            return f"{tables}[{json.dumps(node.column)}][{key}]"
+        name = str(node.name)  # type: ignore[attr-defined]
+        return (names or {}).get(name, name)
+
+    def applied(node: Call) -> str:
+        parts = [as_javascript(argument, names, tables) for argument in node.arguments]
+        return JAVASCRIPT_CALLS[node.function].format(*parts)
+
+    return _infix(root, leaf, applied, "Math.pow").replace(" == ", " === ")
 
 
 LATEX_CALLS: dict[str, str] = {

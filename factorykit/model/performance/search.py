@@ -13,7 +13,7 @@ from factorykit.model.engine.chain import Step, ask
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.read import checked, chosen, value
 from factorykit.model.engine.run import columns, fold
-from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
+from factorykit.model.performance.recomputation import least_recomputed
 from factorykit.model.scenario.models import architecture
 from factorykit.quantities import quantity
 
@@ -132,7 +132,7 @@ def search(
     if not keep_excluded:
         lazy = lazy.filter(pl.col("excluded_by").is_null())
     if settled:
-        lazy = _recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
+        lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
     for layer in columns(then):
         lazy = lazy.with_columns(layer)
     computed = {step.quantity for step in left} | {*tried, *settled}
@@ -222,27 +222,6 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried
-
-
-def _recomputed(lazy: pl.LazyFrame, memory: tuple[Step, ...], room: Any) -> pl.LazyFrame:
-    """Return layouts with the share of layers that they recompute: all, or the least that lets them fit."""
-    import polars as pl
-
-    before = lazy.collect_schema().names()
-    peaks = {"peak of none": 0.0, "peak of the first": FIRST_LAYER, "peak of all": 1.0}
-    wider = lazy
-    for name, share in peaks.items():
-        wider = wider.with_columns(pl.lit(share).alias("recompute_share"))
-        for layer in columns(memory):
-            wider = wider.with_columns(layer)
-        done = list(peaks)[: list(peaks).index(name)]
-        wider = wider.select(*before, *done, pl.col("memory_peak_bytes").alias(name))
-    none, first, full = map(pl.col, peaks)
-    least = least_share(none, first, full, room)
-    share = (
-        pl.when(pl.col("recompute") == "none").then(least).otherwise((pl.col("recompute") == "full").cast(pl.Float64))
-    )
-    return wider.select(*before, share.alias("recompute_share"))
 
 
 def _usual(fixed: Mapping[str, pl.Expr], tried: Collection[str], choices: Collection[str]) -> list[pl.Expr]:

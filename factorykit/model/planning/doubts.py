@@ -39,9 +39,12 @@ FEW_PROVIDERS: Final = 5
 PROBABLE: Final = (0.05, 0.95)
 
 
-def distributions(given: Mapping[str, Any], doubted: Mapping[str, Distribution]) -> dict[str, Distribution]:
-    """Return what is drawn: what somebody gave as a distribution, and the ranges of what nobody gave."""
-    ranges = {name: LogNormal(low, high) for name, (low, high) in _ranges().items() if name not in given}
+def distributions(doubted: Mapping[str, Distribution]) -> dict[str, Distribution]:
+    """Return what is drawn: what somebody gave as a distribution, and the ranges of the table.
+
+    A quantity that is given is drawn all the same and not used, so that the futures stay those of the question before.
+    """
+    ranges = {name: LogNormal(low, high) for name, (low, high) in _ranges().items()}
     return ranges | dict(doubted)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import MissingQuantity
+from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.engine import rules
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.run import columns, fold
+from factorykit.model.performance.recomputation import least_recomputed
 from factorykit.model.performance.search import OF_A_LAYOUT, parted
 from factorykit.quantities import quantity
 
@@ -28,6 +32,7 @@ PARTS: Final = (
     "schedule",
 )
 """Parts of a layout, in the order in which they are told."""
+SHARE: Final = "recompute_share"
 CHOSEN: Final = ("step_s", "memory_peak_bytes", "fits")
 SHORTEST_PIECE: Final = 4096.0
 """Tokens of a sequence below which nobody cuts it over accelerators."""
@@ -37,43 +42,98 @@ MOST_STAGES: Final = 64.0
 POWERS: Final = tuple(2.0**i for i in range(11))
 
 
-def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts: Iterable[float] = ()) -> pl.LazyFrame:
-    """Return the layouts that somebody would try, one row each, without the parts that are fixed.
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What somebody would try for a part of a layout: values, and what each has to meet beside what is fixed.
 
-    Powers of two, tensor parallel within the fast fabric, virtual stages and whole gradients with a pipeline, sharded
-    ones without. Where the batch is given, a pipeline may take up the odd part of a count that does not divide it.
+    The condition is read like that of a rule, on floats and terms alike.
+    """
+
+    values: tuple[Any, ...]
+    holds: Callable[..., Any]
+
+
+HABITS: Final = MappingProxyType(
+    {
+        "tensor_parallel": Habit(
+            POWERS,
+            lambda tensor_parallel, scale_up_domain: tensor_parallel <= minimum(scale_up_domain, MOST_TENSOR_WAYS),
+        ),
+        "pipeline_parallel": Habit(
+            POWERS, lambda pipeline_parallel, layers: pipeline_parallel <= minimum(layers, MOST_STAGES)
+        ),
+        "context_parallel": Habit(
+            POWERS,
+            lambda context_parallel, sequence_length: (
+                where(context_parallel > 1.0, sequence_length / context_parallel, SHORTEST_PIECE) >= SHORTEST_PIECE
+            ),
+        ),
+        "virtual_stages": Habit((1.0, 2.0, 4.0, 8.0), lambda virtual_stages: virtual_stages >= 1.0),
+        "expert_parallel": Habit(
+            POWERS,
+            lambda expert_parallel, experts: (
+                where(
+                    expert_parallel > 1.0,
+                    where(experts > 1.0, experts % expert_parallel, 1.0)
+                    + maximum(expert_parallel - MOST_EXPERT_WAYS, 0.0),
+                    0.0,
+                )
+                == 0.0
+            ),
+        ),
+        "micro_batch_size": Habit((1.0, 2.0, 4.0, 8.0), lambda micro_batch_size: micro_batch_size >= 1.0),
+        "zero_stage": Habit((1.0, 2.0, 3.0), lambda zero_stage: zero_stage >= 1.0),
+        "recompute": Habit(("none", "selective", "full"), lambda recompute: where(recompute == "", 0.0, 1.0) == 1.0),
+        "schedule": Habit(
+            ("1f1b", "dualpipe"), lambda schedule, experts: where(schedule == "dualpipe", experts, 2.0) > 1.0
+        ),
+    }
+)
+"""Powers of two, tensor parallel within the fast fabric, sequences cut into long pieces, DualPipe for mixtures."""
+TOGETHER: Final = MappingProxyType(
+    {
+        "zero_stage": lambda zero_stage, pipeline_parallel: where(pipeline_parallel > 1.0, zero_stage, 1.0) == 1.0,
+        "virtual_stages": lambda virtual_stages, pipeline_parallel: (
+            where(pipeline_parallel > 1.0, 1.0, virtual_stages) == 1.0
+        ),
+    }
+)
+"""What a part that nobody asks for has to meet beside the others: gradients stay whole with a pipeline."""
+
+
+def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts: Iterable[float] = ()) -> pl.LazyFrame:
+    """Return the layouts that somebody would try, one row each, without the parts that are fixed: see `HABITS`.
+
+    Where the batch is given, a pipeline may take up the odd part of a count that does not divide it.
     """
     import polars as pl
 
-    experts, layers = float(fixed.get("experts", 0.0)), float(fixed.get("layers", 1.0))
-    domain, sequence = min(_domain(fixed), MOST_TENSOR_WAYS), float(fixed["sequence_length"])
-    usual: dict[str, Iterable[Any]] = {
-        "tensor_parallel": (ways for ways in POWERS if ways <= domain),
-        "pipeline_parallel": _stages(min(layers, MOST_STAGES), counts if "global_batch_size" in fixed else ()),
-        "context_parallel": (ways for ways in POWERS if ways == 1.0 or sequence / ways >= SHORTEST_PIECE),
-        "virtual_stages": (1.0, 2.0, 4.0, 8.0),
-        "expert_parallel": (ways for ways in POWERS if ways <= MOST_EXPERT_WAYS and experts % ways == 0.0)
-        if experts > 1.0
-        else (1.0,),
-        "micro_batch_size": (1.0, 2.0, 4.0, 8.0),
-        "zero_stage": (1.0, 2.0, 3.0),
-        "recompute": ("none", "selective", "full"),
-        "schedule": ("1f1b", "dualpipe") if experts > 1.0 else ("1f1b",),
-    }
+    known = {"experts": 0.0, "layers": 1.0, "scale_up_domain": _domain(fixed), **fixed}
     grid: pl.LazyFrame | None = None
-    for name, values in usual.items():
-        if name not in fixed:
-            tried = list(choices.get(name, values))
-            part = pl.LazyFrame({name: tried}, {name: pl.String if quantity(name).is_text else pl.Float64})
-            grid = part if grid is None else grid.join(part, how="cross", maintain_order="left_right")
+    for name, habit in HABITS.items():
+        if name in fixed:
+            continue
+        values: Iterable[Any] = choices.get(name) or _tried(habit, known)
+        if name == "pipeline_parallel" and name not in choices and "global_batch_size" in fixed:
+            values = _stages(min(float(known["layers"]), MOST_STAGES), counts)
+        part = pl.LazyFrame({name: list(values)}, {name: pl.String if quantity(name).is_text else pl.Float64})
+        grid = part if grid is None else grid.join(part, how="cross", maintain_order="left_right")
     if grid is None:
         return pl.LazyFrame({"tensor_parallel": [fixed["tensor_parallel"]]})
-    stages = pl.col("pipeline_parallel") if "pipeline_parallel" not in fixed else pl.lit(fixed["pipeline_parallel"])
-    if "zero_stage" not in fixed and "zero_stage" not in choices:
-        grid = grid.filter((stages == 1.0) | (pl.col("zero_stage") == 1.0))
-    if "virtual_stages" not in fixed:
-        grid = grid.filter((stages > 1.0) | (pl.col("virtual_stages") == 1.0))
+    for name, holds in TOGETHER.items():
+        if name not in fixed and name not in choices:
+            grid = grid.filter(holds(*(pl.lit(fixed[n]) if n in fixed else pl.col(n) for n in arguments_of(holds))))
     return grid
+
+
+def arguments_of(condition: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the quantities that a condition looks at."""
+    return condition.__code__.co_varnames[: condition.__code__.co_argcount]
+
+
+def _tried(habit: Habit, known: Mapping[str, Any]) -> list[Any]:
+    _, *beside = arguments_of(habit.holds)
+    return [value for value in habit.values if habit.holds(value, *(known[each] for each in beside))]
 
 
 def best_layouts(
@@ -95,9 +155,9 @@ def best_layouts(
     Returns
     -------
     DataFrame
-        ``counts``, the parts of the layout that are not fixed, ``layouts`` (how many work and fit),
-        ``step_unbounded_s`` (the best if memory were no limit). A count without a layout that fits has null parts; one
-        without a layout that works has no row.
+        ``counts``, the parts of the layout that are not fixed, ``layouts`` (how many work and fit). Where the search
+        settles it, ``recompute_share``: with ``recompute`` none the least that lets the layout fit. A count without a
+        layout that fits has null parts; one without a layout that works has no row.
 
     Raises
     ------
@@ -111,7 +171,8 @@ def best_layouts(
     grid = sensible(fixed, choices, counts["accelerators"])
     grid = grid.select(name for name in grid.collect_schema() if name not in fixed)
     varied = [*counts.columns, *grid.collect_schema()]
-    chain = ask({*fixed, *varied}, CHOSEN, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
+    settled = [SHARE] if "recompute" in varied and SHARE not in fixed else []
+    chain = ask({*fixed, *varied, *settled}, CHOSEN, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)
     looked_at = rules.LOOKED_AT
@@ -122,18 +183,25 @@ def best_layouts(
     for layer in columns(first):
         lazy = lazy.with_columns(layer)
     there = {*varied, *(step.quantity for step in first)}
-    lazy = lazy.filter(rules.broken({*known, *there}, fixed, known).is_null())
-    for layer in columns(then):
+    working = lazy.filter(rules.broken({*known, *there}, fixed, known).is_null()).collect()
+    lazy = working.lazy()
+    peak, _ = parted(then, {"memory_peak_bytes"})
+    if settled:
+        lazy = least_recomputed(lazy, peak, known["accelerator_memory_bytes"])
+    memory, rest = parted(then, {"fits"})
+    for layer in columns(memory):
         lazy = lazy.with_columns(layer)
-    lazy = lazy.with_columns(pl.lit(known[name]).alias(name) for name in CHOSEN if name in known)
-    parts = [name for name in PARTS if name in varied]
-    fits = pl.col("fits") >= 1.0
-    fastest = pl.col("step_s").filter(fits).arg_min()
-    told = [pl.col(name).filter(fits).get(fastest, null_on_oob=True).alias(name) for name in parts]
-    found = lazy.group_by(counts.columns, maintain_order=True).agg(
-        *told, fits.sum().alias("layouts"), pl.col("step_s").min().alias("step_unbounded_s")
+    lazy = lazy.filter((pl.lit(known["fits"]) if "fits" in known else pl.col("fits")) >= 1.0)
+    for layer in columns(rest):
+        lazy = lazy.with_columns(layer)
+    step = pl.lit(known["step_s"]) if "step_s" in known else pl.col("step_s")
+    parts = [*(name for name in PARTS if name in varied), *settled]
+    told = [pl.col(name).get(step.arg_min(), null_on_oob=True).alias(name) for name in parts]
+    found = lazy.group_by(counts.columns, maintain_order=True).agg(*told, pl.len().cast(pl.Int64).alias("layouts"))
+    works = working.select(counts.columns).unique(maintain_order=True)
+    return works.join(found.collect(), on=counts.columns, how="left", maintain_order="left").with_columns(
+        pl.col("layouts").fill_null(0)
     )
-    return found.collect()
 
 
 def _stages(most: float, counts: Iterable[float]) -> list[float]:

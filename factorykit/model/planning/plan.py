@@ -22,7 +22,7 @@ from factorykit.model.planning import counts as numbers
 from factorykit.model.planning import doubts
 from factorykit.model.planning.frontier import nondominated, overdrawn, ranked
 from factorykit.model.planning.largest import LARGEST, SMALLEST, largest
-from factorykit.model.planning.layouts import PARTS, best_layouts
+from factorykit.model.planning.layouts import PARTS, SHARE, best_layouts
 from factorykit.model.planning.sizes import dense, model_of
 from factorykit.model.planning.told import as_html, sentence, told
 from factorykit.model.planning.whole import complete, outputs, rivals_of
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 DRAWS: Final = 256
-CHOICES: Final = ("accelerator", "precision", "accelerators", "global_batch_size", *PARTS)
-NOT_OF_A_SCENARIO: Final = ("plan", "acquire", "site", "layouts", "step_unbounded_s")
+CHOICES: Final = ("accelerator", "precision", "accelerators", "global_batch_size", *PARTS, SHARE)
 
 
 def plan(
@@ -309,8 +308,9 @@ def _judged(
     import polars as pl
 
     chips = tuple(dict.fromkeys(fixed["accelerator"] for _, fixed, _ in parts))
-    drawn = doubts.distributions({**question.fixed}, question.doubted)
-    table = doubts.draw(drawn, chips, question.draws, question.seed)
+    drawn = doubts.distributions(question.doubted)
+    given = [name for name in drawn if name in question.fixed and name not in question.doubted]
+    table = doubts.draw(drawn, chips, question.draws, question.seed).drop(given)
     priced = "rental_usd_per_accelerator_h" not in question.fixed
     rows: list[pl.DataFrame] = []
     futures: list[pl.DataFrame] = []

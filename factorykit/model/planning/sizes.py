@@ -75,9 +75,8 @@ def dense(parameters: float) -> Scenario:
     >>> dense(70.6e9).layers, dense(70.6e9).hidden_size
     (80.0, 8192.0)
     """
-    family = _family()
     known = dict(architecture(FAMILY[-1]))
-    layers = float(max(round(_interpolated(parameters, family)), 1))
+    layers = float(max(round(_interpolated(parameters)), 1))
     vocabulary = float(known["vocabulary_size"])
     squares = layers * (2.0 + 3.0 * FFN_OVER_HIDDEN)
     lines = 2.0 * vocabulary + layers * 2.0 * KV_HEADS * HEAD_SIZE
@@ -113,7 +112,7 @@ def mixture(parameters: float) -> Scenario:
     >>> shape.experts, round(evaluate(shape, "parameters")["parameters"] / 1e12, 2)
     (376.0, 1.01)
     """
-    sizes = _mixtures()
+    sizes = mixtures()
     nearest = min(sizes, key=lambda name: abs(math.log(sizes[name] / parameters)))
     shape = dict(architecture(nearest))
     before, fewer = float(shape["experts"]), float(shape["experts"]) - 1.0
@@ -126,21 +125,23 @@ def mixture(parameters: float) -> Scenario:
 
 
 @cache
-def _family() -> tuple[tuple[float, float], ...]:
+def family() -> tuple[tuple[float, float], ...]:
+    """Return size and depth of every model of the family."""
     shapes = [architecture(name) for name in FAMILY]
     return tuple((evaluate(shape, "parameters")["parameters"], float(shape["layers"])) for shape in shapes)
 
 
-def _interpolated(parameters: float, family: tuple[tuple[float, float], ...]) -> float:
+def _interpolated(parameters: float) -> float:
     """Return the depth at a size, straight between neighbours on logarithmic axes and beyond the ends."""
-    above = next((i for i, (size, _) in enumerate(family) if size >= parameters), len(family) - 1)
-    (size, depth), (next_size, next_depth) = family[max(above, 1) - 1], family[max(above, 1)]
+    known = family()
+    above = next((i for i, (size, _) in enumerate(known) if size >= parameters), len(known) - 1)
+    (size, depth), (next_size, next_depth) = known[max(above, 1) - 1], known[max(above, 1)]
     slope = math.log(next_depth / depth) / math.log(next_size / size)
     return depth * (parameters / size) ** slope
 
 
 @cache
-def _mixtures() -> Mapping[str, float]:
+def mixtures() -> Mapping[str, float]:
     """Return the size of every known mixture whose step time is modelled."""
     import polars as pl
 
@@ -152,10 +153,11 @@ def _mixtures() -> Mapping[str, float]:
             found[name] = evaluate(shape, "parameters")["parameters"]
         except (MissingQuantity, ScenarioError):
             continue
-    return {name: size for name, size in found.items() if _is_plain(architecture(name))}
+    return {name: size for name, size in found.items() if is_plain(architecture(name))}
 
 
-def _is_plain(shape: Scenario) -> bool:
+def is_plain(shape: Scenario) -> bool:
+    """Return whether the step time of a shape is modelled: every layer attends, to all tokens or a window."""
     odd = ("linear_attention_layers", "index_heads", "gated_attention")
     return (
         all(shape.get(name, 0.0) == 0.0 for name in odd) and shape.get("attention_layers", shape.layers) == shape.layers

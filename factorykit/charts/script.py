@@ -1,0 +1,158 @@
+"""A chain as plain JavaScript: one function from what is given to all that follows, loops over layouts and futures.
+
+Nothing is written by hand: formulas, cells of tables, rules and habits are printed from the objects that Python reads.
+In every function a given value goes before the formula, as in the engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from factorykit.formulas.terms import Lookup, Number, Symbol, Term, Word, as_javascript, steps, term
+from factorykit.model.engine.chain import Step, leaves
+from factorykit.model.engine.rules import RULES
+from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
+from factorykit.model.performance.search import parted
+from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, arguments_of
+
+
+def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
+    """Return the columns of tables that the steps look into, by their name, and each cell by its words."""
+    found: dict[str, Mapping[str, float]] = {}
+
+    def visit(node: Term) -> None:
+        if isinstance(node, Lookup):
+            found[node.column] = node.values
+
+    for step in chain:
+        visit(step.term)
+    return found
+
+
+def chain_function(chain: Sequence[Step], name: str = "chain") -> str:
+    """Return a function of the given values that returns all of them and the result of every step."""
+    inputs = [f"const {leaf} = g.{leaf};" for leaf in leaves(chain)]
+    names = [*leaves(chain), *(step.quantity for step in chain)]
+    body = "\n".join([*inputs, *(line for step in chain for line in _lines(step))])
+    return f"function {name}(g) {{\n{body}\nreturn {{{', '.join(names)}}};\n}}"
+
+
+def needs(chain: Iterable[Step]) -> dict[str, tuple[str, ...]]:
+    """Return what every step needs, by its quantity."""
+    return {step.quantity: step.arguments for step in chain}
+
+
+def rules_list(known: Collection[str]) -> str:
+    """Return the rules that can be judged from the known quantities, in their order, each with what to try."""
+    judged = [rule for rule in RULES if set(known).issuperset(rule.arguments)]
+    each = [
+        f"{{name: {json.dumps(rule.name)}, remedy: {json.dumps(rule.remedy)}, "
+        f"holds: ({{{', '.join(rule.arguments)}}}) => {_condition(rule.holds)}}}"
+        for rule in judged
+    ]
+    return f"[{', '.join(each)}]"
+
+
+def habits_function() -> str:
+    """Return a function of the given values that returns what is tried for each part of a layout."""
+    lists = []
+    for part, habit in HABITS.items():
+        _, *beside = arguments_of(habit.holds)
+        read = f"const {{{', '.join(beside)}}} = g; " if beside else ""
+        tried = f"{json.dumps(habit.values)}.filter(({part}) => {_condition(habit.holds)})"
+        lists.append(f"{part}: (() => {{ {read}return {tried}; }})()")
+    return f"function habits(g) {{\nreturn {{{', '.join(lists)}}};\n}}"
+
+
+def search_function(chain: Sequence[Step]) -> str:
+    """Return a function that finds the fastest layout that works and fits among lists of what is tried for its parts.
+
+    A step stands in the outermost loop in which all it needs is known, and so does every rule.
+    """
+    level = {part: depth for depth, part in enumerate(PARTS, 1)}
+    inmost = len(PARTS)
+    chain = [step for step in chain if step.quantity not in level]
+    level[SHARE] = inmost + 1
+    for step in chain:
+        level.setdefault(step.quantity, max((level.get(name, 0) for name in step.arguments), default=0))
+    at: list[list[str]] = [[] for _ in range(inmost + 1)]
+    at[0] += [f"const {leaf} = g.{leaf};" for leaf in leaves(chain) if leaf not in level]
+    for step in chain:
+        if level[step.quantity] <= inmost:
+            at[level[step.quantity]] += _lines(step)
+    computed = {*level, *leaves(chain)}
+    for part, holds in TOGETHER.items():
+        depth = max(level[name] for name in arguments_of(holds))
+        at[depth].append(f"if (usual.{part} && !({_condition(holds)})) continue;")
+    for rule in RULES:
+        if computed.issuperset(rule.arguments):
+            depth = max(level.get(name, 0) for name in rule.arguments)
+            at[depth].append(f"if (!({_condition(rule.holds)})) {'continue' if depth else 'return null'};")
+    late = [step for step in chain if level[step.quantity] > inmost]
+    memory, rest = parted(late, {"memory_peak_bytes", "fits"})
+    peak = parted(memory, {"memory_peak_bytes"})[0]
+    within = "\n".join(line for step in peak for line in _lines(step))
+    share = least_share(Symbol("none"), Symbol("first"), Symbol("full"), Symbol("accelerator_memory_bytes"))
+    line = as_javascript(share, {"none": "peak(0)", "first": f"peak({FIRST_LAYER})", "full": "peak(1)"})
+    at[inmost] += [
+        "working += 1;",
+        f"const peak = ({SHARE}) => {{\n{within}\nreturn memory_peak_bytes;\n}};",
+        f"const settled = usual.recompute && recompute === 'none' ? {line} : Number(recompute === 'full');",
+        f"const {SHARE} = g.{SHARE} ?? settled;",
+        *(line for step in memory for line in _lines(step)),
+        "if (!(fits >= 1)) continue;",
+        "fitting += 1;",
+        *(line for step in rest for line in _lines(step)),
+        f"if (!best || step_s < best.step_s) best = {{{', '.join((*PARTS, SHARE, 'step_s'))}}};",
+    ]
+    loops = "".join(
+        f"for (const {part} of tried.{part}) {{\n" + "".join(f"{line}\n" for line in at[depth])
+        for depth, part in enumerate(PARTS, 1)
+    )
+    start = "\n".join(["let best = null;", "let working = 0;", "let fitting = 0;", *at[0]])
+    return (
+        f"function search(g, tried, usual) {{\n{start}\n{loops}{'}' * inmost}\nreturn {{best, working, fitting}};\n}}"
+    )
+
+
+def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Collection[str]) -> str:
+    """Return a function that computes ``results`` in every future: ``futures(k, d, n)`` gives an array for each.
+
+    ``k`` holds what is known of a plan; of ``drawn`` quantities and results that are given, ``d`` holds an array each.
+    """
+    moved = set(drawn)
+    for step in chain:
+        if step.quantity in moved or not moved.isdisjoint(step.arguments):
+            moved.add(step.quantity)
+    known = [name for name in leaves(chain) if name not in drawn]
+    before = [f"const {name} = k.{name};" for name in known]
+    before += [line for step in chain if step.quantity not in moved for line in _lines(step, "k")]
+    before += [f"const at_{name} = d.{name};" for name in drawn]
+    before += [f"const of_{name} = new Float64Array(n);" for name in results]
+    within = [f"const {name} = at_{name} ? at_{name}[i] : k.{name};" for name in drawn]
+    within += [
+        line for step in chain if step.quantity in moved and step.quantity not in drawn for line in _lines(step, "k")
+    ]
+    within += [f"of_{name}[i] = {name};" for name in results]
+    told = ", ".join(f"{name}: of_{name}" for name in results)
+    start, loop = "\n".join(before), "\n".join(within)
+    return f"function futures(k, d, n) {{\n{start}\nfor (let i = 0; i < n; i++) {{\n{loop}\n}}\nreturn {{{told}}};\n}}"
+
+
+def _lines(step: Step, given: str = "g") -> list[str]:
+    """Return a step as constants: what it uses more than once before it, and the quantity, given or computed."""
+    *before, (name, last) = steps(step.term, step.quantity)
+    lines = [f"const {part} = {as_javascript(value)};" for part, value in before]
+    return [*lines, f"const {name} = {given}.{name} ?? {_held(last)};"]
+
+
+def _held(value: Term) -> str:
+    text = as_javascript(value)
+    return text if isinstance(value, (Number, Symbol, Word, Lookup)) else f"({text})"
+
+
+def _condition(holds: Callable[..., Any]) -> str:
+    found = holds(*map(Symbol, arguments_of(holds)))
+    return as_javascript(term(float(found)) if isinstance(found, bool) else found)

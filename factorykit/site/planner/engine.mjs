@@ -1,0 +1,184 @@
+// What a question is answered by: the printed model, the best layout, the futures that every plan meets. No page is known.
+import { shapeOf } from "./shapes.mjs";
+
+// Lengths of pipelines where the batch is given: powers of two, and those times odd divisors of the count.
+export function stages(most, count) {
+  const found = new Set();
+  for (let odd = 1; odd <= most; odd += 2) {
+    if (count % odd) continue;
+    for (let part = odd; part <= most; part *= 2) found.add(part);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+// A batch near so many sequences that divides over the accelerators.
+export function near(sequences, accelerators) {
+  let odd = Math.trunc(accelerators);
+  while (odd % 2 === 0) odd /= 2;
+  return odd * 2 ** Math.max(Math.round(Math.log2(Math.max(sequences / odd, 1))), 0);
+}
+
+// The value below which a share of the values lies, straight between neighbours.
+export function quantile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const low = Math.floor(at);
+  return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
+}
+
+export class Engine {
+  constructor(model) {
+    this.model = model;
+    this.kept = new Map();
+    this.shapes = new Map();
+  }
+
+  // What is given of a question {model, shape, given, way}: the shape of the model under what somebody says.
+  given(question) {
+    const key = JSON.stringify([question.model, question.shape]);
+    if (!this.shapes.has(key)) this.shapes.set(key, question.shape ?? shapeOf(this.model, question.model));
+    return { ...this.shapes.get(key), ...question.given };
+  }
+
+  // The batch that suits the run, where nobody gives one.
+  batch(given) {
+    const tokens = this.model.chain(given).compute_optimal_step_tokens;
+    return near(Math.max(tokens / given.sequence_length, 1), given.accelerators);
+  }
+
+  // The fastest layout that works and fits, remembered for what it hangs on; parts that are given stay.
+  layout(given, chosen) {
+    const { model } = this;
+    const key = JSON.stringify([chosen, ...model.searched.map((name) => given[name])]);
+    if (this.kept.has(key)) return this.kept.get(key);
+    const tried = model.habits(model.chain(given));
+    const usual = {};
+    for (const part of model.parts) usual[part] = given[part] === undefined;
+    if (!chosen && usual.pipeline_parallel) tried.pipeline_parallel = stages(Math.min(given.layers, model.mostStages), given.accelerators);
+    for (const part of model.parts) if (!usual[part]) tried[part] = [given[part]];
+    const found = model.search(given, tried, usual) ?? { best: null, working: 0, fitting: 0 };
+    if (this.kept.size > 512) this.kept.clear();
+    this.kept.set(key, found);
+    return found;
+  }
+
+  // The nominal answer: what follows of the best layout, what is missing of the chip, which rule the layout breaks.
+  nominal(question) {
+    const { model } = this;
+    const given = this.given(question);
+    const chosen = given.global_batch_size === undefined;
+    if (chosen) given.global_batch_size = this.batch(given);
+    const whole = model.parts.every((part) => given[part] !== undefined);
+    const found = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given, chosen);
+    const values = model.chain({ ...given, ...found.best });
+    if (question.way === "own") values.run_cost_usd = values.run_cost_owned_usd;
+    const missing = this.missing(values, given, question.way);
+    const broken = found.best && !whole ? null : model.rules.find((rule) => !rule.holds(values));
+    let refused = null;
+    if (missing.length) refused = { missing };
+    else if (broken && (whole || !found.working)) refused = whole ? { rule: broken.name, remedy: broken.remedy } : { works: false };
+    else if (!found.best) refused = found.working ? { fits: false } : { works: false };
+    else if (!Number.isFinite(values.wall_days)) refused = { ends: false };
+    return { given, values, layouts: whole ? null : found.fitting, refused };
+  }
+
+  // Quantities that the answer needs, nobody gave and the tables do not say of the chip.
+  missing(values, given, way) {
+    const { model } = this;
+    const found = new Set();
+    const seen = new Set();
+    const open = [...model.outputs[way]];
+    while (open.length) {
+      const name = open.pop();
+      if (seen.has(name) || given[name] !== undefined) continue;
+      seen.add(name);
+      if (model.cells.includes(name) && values[name] === undefined) found.add(name);
+      open.push(...(model.needs[name] ?? []));
+    }
+    return [...found];
+  }
+
+  // What is known of a plan in every future, and what differs between them.
+  drawn(question, { given, values }) {
+    const { model } = this;
+    const known = { ...given };
+    for (const name of model.settled[question.way]) known[name] = values[name];
+    const { step, price, ...ranges } = model.draws;
+    const differs = { step_s: step.map((z) => values.step_s * Math.exp(z * values.step_spread)) };
+    for (const [name, column] of Object.entries(ranges)) if (given[name] === undefined) differs[name] = column;
+    const rents = question.way === "rent" && given.rental_usd_per_accelerator_h === undefined;
+    const sigma = model.priceSigma[given.accelerator] ?? model.priceSigma.other;
+    if (rents) differs.rental_usd_per_accelerator_h = price.map((z) => values.rental_usd_per_accelerator_h * Math.exp(z * sigma));
+    return { known, differs };
+  }
+
+  futures(question, known, differs, n) {
+    const found = this.model.futures(known, differs, n);
+    if (question.way === "own") found.run_cost_usd = found.run_cost_owned_usd;
+    return found;
+  }
+
+  // The 90 % interval of each result, over the same futures as in Python.
+  intervals(question, nominal) {
+    const { known, differs } = this.drawn(question, nominal);
+    const found = this.futures(question, known, differs, differs.step_s.length);
+    const [low, high] = this.model.probable;
+    return Object.fromEntries(
+      this.model.results.map((name) => {
+        const sorted = Float64Array.from(found[name]).sort();
+        return [name, [quantile(sorted, low), quantile(sorted, high)]];
+      }),
+    );
+  }
+
+  // The answer to a question, whole: values, intervals, layout.
+  answer(question) {
+    const nominal = this.nominal(question);
+    const { given, values, layouts, refused } = nominal;
+    return { given, values, layouts, refused, intervals: refused ? null : this.intervals(question, nominal) };
+  }
+
+  // What each doubt alone does to days and dollars: ends of its 90 % interval, the widest first.
+  doubts(question, nominal) {
+    const { known, differs } = this.drawn(question, nominal);
+    const [low, high] = this.model.probable;
+    const middle = { ...known, step_s: nominal.values.step_s };
+    for (const name of Object.keys(differs)) middle[name] = nominal.values[name];
+    const rows = Object.entries(differs).map(([name, column]) => {
+      const sorted = Float64Array.from(column).sort();
+      const ends = [quantile(sorted, low), quantile(sorted, high)];
+      const found = this.futures(question, middle, { [name]: ends }, 2);
+      return { name, ends, wall_days: [...found.wall_days], run_cost_usd: [...found.run_cost_usd] };
+    });
+    const width = ({ run_cost_usd: [a, b] }) => Math.abs(b - a);
+    return rows.sort((one, other) => width(other) - width(one));
+  }
+
+  // Goodput over the time between checkpoints.
+  saving(nominal, points = 61) {
+    const { given, values } = nominal;
+    const best = values.checkpoint_interval_optimal_s;
+    const [low, high] = [Math.min(best, values.checkpoint_interval_s) / 8, Math.max(best, values.checkpoint_interval_s) * 8];
+    const fixed = { ...given, cluster_mtbf_s: values.cluster_mtbf_s, checkpoint_write_s: values.checkpoint_write_s };
+    return Array.from({ length: points }, (_, i) => {
+      const checkpoint_interval_s = low * (high / low) ** (i / (points - 1));
+      return { checkpoint_interval_s, goodput: this.model.chain({ ...fixed, checkpoint_interval_s }).goodput };
+    });
+  }
+
+  // The same question on another number of accelerators; null where no plan works there.
+  on(question, accelerators) {
+    const { values, refused } = this.nominal({ ...question, given: { ...question.given, accelerators } });
+    return refused ? null : values;
+  }
+}
+
+// Numbers of accelerators about one, two between powers of two of it, whole and in eights.
+export function about(count) {
+  const found = new Set([count]);
+  for (let power = -3; power <= 3; power += 0.5) {
+    const near8 = Math.round((count * (power % 1 ? 1.5 * 2 ** Math.floor(power) : 2 ** power)) / 8) * 8;
+    if (near8 >= 8) found.add(near8);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+

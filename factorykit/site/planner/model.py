@@ -1,0 +1,154 @@
+"""What the planner computes with: the chain of :func:`factorykit.plan` as JavaScript, and the tables it looks into."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+from factorykit import datasets
+from factorykit.charts.performance import MEMORY
+from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
+from factorykit.charts.script import (
+    chain_function,
+    futures_function,
+    habits_function,
+    needs,
+    rules_list,
+    search_function,
+    tables,
+)
+from factorykit.model.engine.chain import CELL, Chain, Step, ask
+from factorykit.model.planning import doubts, sizes
+from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
+from factorykit.model.planning.plan import DRAWS
+from factorykit.model.planning.whole import outputs, rivals_of
+from factorykit.model.planning.wishes import WAYS
+from factorykit.model.scenario.models import architecture
+from factorykit.model.supply.chips import chips
+
+RUN: Final = ("accelerator", "precision", "accelerators", "tokens", "global_batch_size", "sequence_length")
+"""What every question gives beside the shape of its model."""
+PICTURED: Final = (
+    "compute_optimal_step_tokens",
+    "run_cost_owned_usd",
+    "checkpoint_interval_optimal_s",
+    "wasted_cost_usd",
+    "spares_usd_per_day",
+    "step_spread",
+    *MEMORY,
+    *(name for names in PARTS_OF_A_STEP.values() for name in names),
+)
+"""What the pictures show and the search for a batch needs."""
+DIGITS: Final = 9
+"""Significant digits of a drawn number in the page."""
+
+
+@cache
+def shape() -> tuple[str, ...]:
+    """Return the quantities that a known model gives."""
+    return tuple(name for name, value in architecture(sizes.FAMILY[-1]).items() if isinstance(value, float))
+
+
+@cache
+def architectures() -> Mapping[str, tuple[float, ...]]:
+    """Return the shapes of the known models whose step time is modelled."""
+    names = datasets.table("architectures").select("architecture").collect()["architecture"]
+    known = {name: architecture(name) for name in names}
+    return {name: tuple(float(it[each]) for each in shape()) for name, it in known.items() if sizes.is_plain(it)}
+
+
+@cache
+def chain() -> Chain:
+    """Return the chain from what a question gives to all that the page shows, of rented and of owned machines."""
+    given = {*shape(), *RUN, *PARTS}
+    wanted = tuple(dict.fromkeys([name for way in WAYS for name in outputs(way)] + [*PICTURED]))
+    return ask(given, wanted, rivals_of("rent", dict.fromkeys(given), {}), assume=True)
+
+
+def _searched() -> Chain:
+    given = {*shape(), *RUN, *PARTS, SHARE}
+    return ask(given, CHOSEN, rivals_of("rent", dict.fromkeys(given), {}), assume=True)
+
+
+def _futures(drawn: Iterable[str]) -> tuple[Step, ...]:
+    """Return the steps to what a future decides, where the layout and what follows from it are settled."""
+    settled = {name for way in WAYS for name in _settled(way)}
+    given = {*shape(), *RUN, *PARTS, *settled, *drawn, doubts.STEP}
+    wanted = [name for name in doubts.RESULTS if name != doubts.STEP] + ["run_cost_owned_usd"]
+    return ask(given, wanted, rivals_of("rent", dict.fromkeys(given), {}), assume=True).steps
+
+
+def _settled(way: str) -> tuple[str, ...]:
+    """Return what a plan keeps in every future: see :func:`factorykit.model.planning.doubts.futures`."""
+    changing = {*doubts.RESULTS, *doubts.distributions({})}
+    return tuple(name for name in (*outputs(way), "step_spread") if name not in changing)
+
+
+@cache
+def draws() -> Mapping[str, tuple[float, ...]]:
+    """Return what the futures of a plan differ in, the same as in Python where one chip is asked for."""
+    drawn = doubts.distributions({})
+    table = doubts.draw(drawn, ("",), DRAWS, 0).rename({"step ": "step", "price ": "price"})
+    return {name: tuple(_rounded(value) for value in table[name]) for name in (*drawn, "step", "price")}
+
+
+@cache
+def model_script() -> str:
+    """Return JavaScript that defines ``MODEL``: functions and tables that the planner's engine takes."""
+    steps, drawn = chain().steps, tuple(doubts.distributions({}))
+    futures = _futures(drawn)
+    moved = (*drawn, doubts.STEP, doubts.PRICE)
+    searched = _searched().steps
+    found = tables(steps) | tables(futures)
+    names = {*shape(), *RUN, *PARTS, *(step.quantity for step in steps)}
+    results = [*doubts.RESULTS, "run_cost_owned_usd"]
+    data = {
+        "parts": PARTS,
+        "shape": shape(),
+        "architectures": architectures(),
+        "sizes": {
+            "family": sizes.family(),
+            "base": sizes.FAMILY[-1],
+            "head": sizes.HEAD_SIZE,
+            "kept": sizes.KV_HEADS,
+            "ratio": sizes.FFN_OVER_HIDDEN,
+            "mixtures": sizes.mixtures(),
+            "together": sizes.EXPERTS_TOGETHER,
+        },
+        "mostStages": MOST_STAGES,
+        "outputs": {way: [name for name in outputs(way) if name not in PARTS] for way in WAYS},
+        "settled": {way: _settled(way) for way in WAYS},
+        "needs": needs(steps),
+        "cells": [step.quantity for step in steps if step.origin == CELL or step.arguments == ("accelerator",)],
+        "searched": [*dict.fromkeys(n for step in searched for n in (*step.arguments, step.quantity))],
+        "draws": draws(),
+        "probable": doubts.PROBABLE,
+        "results": doubts.RESULTS,
+        "priceSigma": {chip: doubts.price_sigma(chip) for chip in chips()} | {"other": doubts.price_sigma("")},
+    }
+    return "\n".join(
+        [
+            "const MODEL = (() => {",
+            f"const TABLES = {_json({name: dict(values) for name, values in found.items()})};",
+            chain_function(steps),
+            habits_function(),
+            search_function(searched),
+            futures_function(futures, moved, results),
+            f"return {{chain, habits, search, futures, rules: {rules_list(names)}, ...{_json(data)}}};",
+            "})();",
+        ]
+    )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value)

@@ -1,0 +1,61 @@
+// The shape of a model: a known one by name, or one that suits a size such as "70B dense" or "1T mixture".
+
+const SIZE = /^\s*([\d.]+)\s*([kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*$/;
+const SCALES = { k: 1e3, M: 1e6, B: 1e9, T: 1e12 };
+
+export function isSize(text) {
+  return SIZE.test(text);
+}
+
+export function shapeOf(model, text) {
+  if (Object.hasOwn(model.architectures, text)) return named(model, text);
+  const found = SIZE.exec(text);
+  if (!found || !(Number(found[1]) > 0)) throw new Error(`no model '${text}'; choose one, or give a size such as 70B or 1T mixture`);
+  const parameters = Number(found[1]) * SCALES[found[2]];
+  return found[3] === "mixture" ? mixture(model, parameters) : dense(model, parameters);
+}
+
+function named(model, key) {
+  return Object.fromEntries(model.shape.map((name, i) => [name, model.architectures[key][i]]));
+}
+
+// Depth by interpolation in a family of published models, widths that fill the size.
+function dense(model, parameters) {
+  const { family, base, head, kept, ratio } = model.sizes;
+  const known = named(model, base);
+  const layers = Math.max(Math.round(between(parameters, family)), 1);
+  const vocabulary = known.vocabulary_size;
+  const squares = layers * (2 + 3 * ratio);
+  const lines = 2 * vocabulary + layers * 2 * kept * head;
+  const width = (Math.sqrt(lines * lines + 4 * squares * parameters) - lines) / (2 * squares);
+  const unit = Math.max(Math.min(2 ** Math.floor(Math.log2(width)) / 4, kept * head), head);
+  const hidden = Math.max(Math.round(width / unit), 1) * unit;
+  const heads = hidden / head;
+  const shared = divisor(heads, kept);
+  const rest = (parameters - 2 * vocabulary * hidden - hidden) / layers - (2 * hidden * hidden + 2 * hidden * shared * head + 2 * hidden);
+  const ffn = Math.round(rest / (3 * hidden) / head) * head;
+  if (!(ffn > 0)) throw new Error(`parameters = ${parameters}: with a vocabulary of ${vocabulary} no layers are left; give a larger size`);
+  return { ...known, layers, hidden_size: hidden, ffn_size: ffn, attention_heads: heads, kv_heads: shared, head_size: head, tied_embeddings: 0 };
+}
+
+// The known mixture nearest in size, with more or fewer experts.
+function mixture(model, parameters) {
+  const { mixtures, together } = model.sizes;
+  const far = ([, size]) => Math.abs(Math.log(size / parameters));
+  const [nearest, size] = Object.entries(mixtures).reduce((one, other) => (far(other) < far(one) ? other : one));
+  const known = named(model, nearest);
+  const one = size - model.chain({ ...known, experts: known.experts - 1 }).parameters;
+  const experts = Math.max(Math.round((known.experts + (parameters - size) / one) / together), 1) * together;
+  return { ...known, experts };
+}
+
+function between(size, family) {
+  const above = family.findIndex(([known]) => known >= size);
+  const at = Math.max(above < 0 ? family.length - 1 : above, 1);
+  const [[small, few], [large, many]] = [family[at - 1], family[at]];
+  return few * (size / small) ** (Math.log(many / few) / Math.log(large / small));
+}
+
+function divisor(a, b) {
+  return b ? divisor(b, a % b) : a;
+}

@@ -1,0 +1,25 @@
+// Answers questions as the page does: node ask.mjs MODEL.js QUESTIONS.json, one {verb, question} each.
+import { readFileSync } from "node:fs";
+import { Engine } from "../../../factorykit/site/planner/engine.mjs";
+import { shapeOf } from "../../../factorykit/site/planner/shapes.mjs";
+
+const [script, file] = process.argv.slice(2);
+const MODEL = new Function(`${readFileSync(script, "utf8")}; return MODEL;`)(); // eslint-disable-line no-new-func
+const engine = new Engine(MODEL);
+const verbs = {
+  chain: (question) => MODEL.chain(question.given),
+  answer: (question) => engine.answer(question),
+  shape: (text) => shapeOf(MODEL, text),
+  doubts: (question) => engine.doubts(question, engine.nominal(question)),
+  fastest(question) {
+    const times = Array.from({ length: 25 }, (_, i) => {
+      engine.kept.clear();
+      const start = performance.now();
+      engine.answer({ ...question, given: { ...question.given, tokens: question.given.tokens * (1 + i / 1000) } });
+      return performance.now() - start;
+    });
+    return times;
+  },
+};
+const answers = JSON.parse(readFileSync(file, "utf8")).map(({ verb, question }) => verbs[verb](question));
+process.stdout.write(JSON.stringify(answers));

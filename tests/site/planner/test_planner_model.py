@@ -1,0 +1,152 @@
+"""The planner's page computes what Python computes: the same chain, the same layout, the same futures."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import factorykit as fk
+from factorykit.model.engine.chain import ask
+from factorykit.model.engine.run import compute
+from factorykit.model.planning.layouts import PARTS, SHARE
+from factorykit.model.planning.sizes import model_of
+from factorykit.model.planning.whole import outputs, rivals_of
+from factorykit.quantities import quantity
+from factorykit.site.planner.model import architectures, model_script, shape
+
+ASK = Path(__file__).with_name("ask.mjs")
+CHIPS = ("h100_sxm", "b200", "a100_sxm_80gb", "h200_sxm", "mi300x")
+MOVED = {
+    "accelerator_mtbf_s": (1e7, 1e9),
+    "restart_s": (10.0, 3600.0),
+    "pue": (1.02, 1.6),
+    "checkpoint_interval_s": (60.0, 7200.0),
+    "storage_write_bytes_per_s": (1e9, 1e13),
+    "rental_usd_per_accelerator_h": (0.5, 12.0),
+    "spare_nodes": (0.0, 64.0),
+    "scale_out_bytes_per_s": (1e10, 4e11),
+    "recompute_share": (0.0, 1.0),
+    "electricity_usd_per_kwh": (0.01, 0.3),
+    "utilization": (0.3, 1.0),
+}
+
+
+@pytest.fixture(scope="module")
+def page(node: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, list[Any]], list[Any]]:
+    """What the page's engine answers to questions."""
+    folder = tmp_path_factory.mktemp("planner")
+    (folder / "model.js").write_text(model_script(), encoding="utf-8")
+
+    def answers(verb: str, questions: list[Any]) -> list[Any]:
+        asked = folder / "questions.json"
+        asked.write_text(json.dumps([{"verb": verb, "question": each} for each in questions]), encoding="utf-8")
+        command = [node, str(ASK), str(folder / "model.js"), str(asked)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        return json.loads(ran.stdout)
+
+    return answers
+
+
+def _random_scenario(chance: random.Random) -> dict[str, Any]:
+    model = chance.choice(sorted(architectures()))
+    power = chance.randint
+    given: dict[str, Any] = dict(zip(shape(), architectures()[model], strict=True))
+    given |= {
+        "accelerator": chance.choice(CHIPS),
+        "precision": chance.choice(("bf16", "fp8") if chance.random() < 0.5 else ("bf16",)),
+        "accelerators": 8.0 * chance.randint(16, 4096),
+        "tokens": 10.0 ** chance.uniform(10.0, 14.0),
+        "global_batch_size": 2.0 ** power(6, 13),
+        "sequence_length": 2.0 ** power(10, 15),
+        "tensor_parallel": 2.0 ** power(0, 3),
+        "pipeline_parallel": 2.0 ** power(0, 4),
+        "context_parallel": 2.0 ** power(0, 1),
+        "virtual_stages": 2.0 ** power(0, 2),
+        "expert_parallel": 2.0 ** power(0, 3) if given["experts"] else 1.0,
+        "micro_batch_size": 2.0 ** power(0, 3),
+        "zero_stage": float(power(1, 3)),
+        "recompute": chance.choice(("none", "selective", "full")),
+        "schedule": chance.choice(("1f1b", "dualpipe", "zb1p")),
+    }
+    moved = chance.sample(sorted(MOVED), chance.randint(0, 4))
+    given |= {name: chance.uniform(*MOVED[name]) for name in moved}
+    if given["accelerator"].startswith("a100"):
+        given["precision"] = "bf16"
+    return given | {"server_usd": chance.uniform(1e5, 1e6)}
+
+
+def test_a_thousand_scenarios_are_what_python_says(page: Callable[..., list[Any]]) -> None:
+    chance = random.Random(12)
+    asked = [_random_scenario(chance) for _ in range(1000)]
+    for n, (given, found) in enumerate(zip(asked, page("chain", [{"given": each} for each in asked]), strict=True)):
+        way = ("rent", "own")[n % 2]
+        wanted = [*outputs(way), "step_spread"]
+        steps = ask(given, wanted, rivals_of(way, given, {}), given, assume=True).steps
+        values = compute(steps, given)
+        if way == "own":
+            found["run_cost_usd"] = found["run_cost_owned_usd"]
+        for name in wanted:
+            assert found[name] == pytest.approx(values[name], rel=1e-9), (name, given)
+
+
+QUESTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("llama3_405b", {"tokens": 15.6e12, "accelerators": 16384.0, "accelerator": "h100_sxm"}, "rent"),
+    (
+        "llama3_70b",
+        {"tokens": 15e12, "accelerators": 1536.0, "accelerator": "b200", "precision": "fp8", "server_usd": 4e5},
+        "own",
+    ),
+    ("deepseek_v3", {"tokens": 14.8e12, "accelerators": 2048.0, "accelerator": "h200_sxm"}, "rent"),
+    (
+        "1T mixture",
+        {"tokens": 20e12, "accelerators": 16384.0, "accelerator": "b200", "accelerator_mtbf_s": 1e8},
+        "rent",
+    ),
+    (
+        "llama3_8b",
+        {"tokens": 1e12, "accelerators": 96.0, "accelerator": "a100_sxm_40gb", "global_batch_size": 480.0},
+        "rent",
+    ),
+    (
+        "30B dense",
+        {"tokens": 6e11, "accelerators": 512.0, "accelerator": "mi300x", "tensor_parallel": 4.0, "pue": 1.3},
+        "rent",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def answers(page: Callable[..., list[Any]]) -> list[Any]:
+    """What the page answers to the questions."""
+    usual = {"precision": "bf16", "sequence_length": 8192.0}
+    return page("answer", [{"model": model, "given": usual | given, "way": way} for model, given, way in QUESTIONS])
+
+
+@pytest.mark.parametrize("n", range(len(QUESTIONS)), ids=[model for model, *_ in QUESTIONS])
+def test_the_pages_best_plan_is_that_of_python(answers: list[Any], n: int) -> None:
+    (model, given, way), found = QUESTIONS[n], answers[n]
+    given = dict(given)
+    asked = {"chips": given.pop("accelerator"), "counts": [given.pop("accelerators")], "acquire": way}
+    best = fk.plan(model, **asked, **given).best.row(0, named=True)
+    for name in (*PARTS, SHARE, "global_batch_size", *outputs(way)):
+        if name in best:
+            exact = quantity(name).is_text
+            wanted = best[name] if exact else pytest.approx(best[name], rel=1e-9, abs=1e-12)
+            assert found["values"][name] == wanted, name
+    for name, (low, high) in found["intervals"].items():
+        assert (low, high) == pytest.approx((best[f"{name}_low"], best[f"{name}_high"]), rel=1e-7), name
+    assert found["layouts"] == best["layouts"]
+
+
+def test_a_size_has_the_shape_that_python_gives_it(page: Callable[..., list[Any]]) -> None:
+    sizes = ["0.5B", "7B", "70B dense", "1T", "1T mixture", "200B mixture", "40B mixture"]
+    for size, found in zip(sizes, page("shape", sizes), strict=True):
+        expected = model_of(size)
+        assert found == {name: expected[name] for name in shape()}, size
