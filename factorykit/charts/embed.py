@@ -50,7 +50,7 @@ def html(payload: Mapping[str, Any], pictures: Sequence[str] | None = None) -> s
     """Return the chart as text/html: still pictures, the payload as JSON, and the few lines that start the script."""
     shown = zip(payload["specs"], pictures or stills(payload), strict=True)
     images = "\n".join(
-        f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{_address(made)}">' for spec, made in shown
+        f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{address(made)}">' for spec, made in shown
     )
     data = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
@@ -89,7 +89,8 @@ def stacked(pictures: Sequence[str]) -> str:
     return f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{''.join(panels)}</svg>"
 
 
-def _address(picture: str) -> str:
+def address(picture: str) -> str:
+    """Return a picture as an address that holds it."""
     return "data:image/svg+xml," + quote(picture, safe=" ='/:;,()!?*@$|[]{}")
 
 

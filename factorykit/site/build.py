@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factorykit.errors import SiteError
-from factorykit.site import checks, finish, notebooks, pages, quarto, renderer, stamp, things
+from factorykit.site import charts, checks, finish, frame, notebooks, pages, quarto, renderer, stamp, things
 from factorykit.site.sources import load_project
 
 RENDERERS = ("auto", "quarto", "embedded")
@@ -92,7 +92,9 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
             rendered = Path(folder) / "rendered"
             said = _embedded(stage, rendered, root / ".cache" / "pages")
         finish.finish(staged, rendered)
-        things.add(staged, rendered, root / ".cache" / "things")
+        around = frame.Around.of(staged, root)
+        things.add(staged, rendered, around, root / ".cache" / "things")
+        charts.add(staged, rendered, around, root / ".cache" / "charts")
         problems += [checks.Problem(*_page_and_text(line)) for line in said]
         read, found = checks.rendered(rendered, staged)
         checks.require([*problems, *found])

@@ -25,6 +25,10 @@ PAGES = (
     "report/audit.html",
     "report/decisions.html",
     "report/cite.html",
+    "charts/index.html",
+    "charts/training-time-and-cost-run.html",
+    "things/clusters/meta_24k.html",
+    "tables/clusters.html",
 )
 KINDS = (
     "index.html",
@@ -35,6 +39,9 @@ KINDS = (
     "report/data.html",
     "report/data-equipment.html",
     "report/decisions.html",
+    "charts/checkpoints-goodput.html",
+    "things/clusters/meta_24k.html",
+    "tables/clusters.html",
 )
 """One page of each kind."""
 

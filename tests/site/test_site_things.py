@@ -14,7 +14,7 @@ import pytest
 
 import factorykit.datasets as data
 from factorykit.datasets import catalogue
-from factorykit.site import things
+from factorykit.site import frame, shelf, things
 
 QUERIES = {
     "MI300X": r"things/accelerators/mi300x",
@@ -55,7 +55,7 @@ def text_of(page: Path) -> str:
 
 
 def test_every_row_of_a_table_of_things_has_a_page(pages):
-    for kind in things.PAGES:
+    for kind in shelf.PAGES:
         key = next(f["name"] for f in catalogue.resources()[kind]["schema"]["fields"] if f.get("entity"))
         keys = set(data.table(kind).select(key).collect()[key])
         assert {path.stem for path in (pages / "things" / kind).glob("*.html")} == keys
@@ -149,16 +149,16 @@ def test_things_are_found_by_the_search_of_either_renderer(tmp_path):
     (tmp_path / "site_libs").mkdir()
     (tmp_path / "site_libs" / "search.js").write_text("window.siteSearch = [];\n")
     (tmp_path / "search.json").write_text("[]")
-    things.found_by(tmp_path, [["things/a.html", "A", "", "5 < 6", "also"]])
+    frame.found_by(tmp_path, [["things/a.html", "A", "", "5 < 6", "also"]])
     assert '["things/a.html", "A", "", "5 < 6", "also"]' in (tmp_path / "site_libs" / "search.js").read_text()
     found = json.loads((tmp_path / "search.json").read_text())[0]
     assert (found["href"], found["title"], found["text"]) == ("things/a.html", "A", "5 &lt; 6 also")
 
 
 def test_numbers_are_for_reading():
-    shown = [things.number({"name": "tdp_w", "unit": unit}, value) for unit, value in (("W", 1.2e6), ("USD", 6.3e10))]
+    shown = [shelf.number({"name": "tdp_w", "unit": unit}, value) for unit, value in (("W", 1.2e6), ("USD", 6.3e10))]
     assert shown == ["1.2 MW", "63 billion USD"]
-    assert things.number({"name": "year", "unit": "a"}, 2025.0) == "2025"
+    assert shelf.number({"name": "year", "unit": "a"}, 2025.0) == "2025"
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")

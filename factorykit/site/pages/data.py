@@ -22,7 +22,7 @@ from factorykit.site.pages.markdown import (
     linked,
     table,
 )
-from factorykit.site.things import PAGES
+from factorykit.site.shelf import PAGES
 
 
 def data_pages(data: Path, downloads: Path) -> dict[str, str]:
@@ -82,7 +82,7 @@ def _things(package: dict[str, Any]) -> str:
 
 
 def _browser(text: str, name: str) -> Marked:
-    """Return text that leads to the rows of a table, on the page that `factorykit.site.things` writes."""
+    """Return text that leads to the rows of a table, on the page that `factorykit.site.browse` writes."""
     return Marked(f"[{escaped(text)}](../tables/{name}.html)")
 
 

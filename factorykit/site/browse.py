@@ -1,0 +1,90 @@
+"""A browser of each table: its rows sorted, filtered and taken along, from files too."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, Final
+
+from factorykit.site.frame import template
+from factorykit.site.shelf import PAGES, Shelf, Table, label
+
+NAMED_WITHIN: Final = 64
+"""Letters of a name in a row of a browser."""
+
+
+def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
+    """Write a page for each table with its rows beside it as a script, and return the pages' places for the search."""
+    out.mkdir(parents=True, exist_ok=True)
+    made = template("browse.html")
+    search = []
+    for name, table in shelf.tables.items():
+        fields = [
+            {"name": column, "label": label(told), "unit": "" if told.get("unit") in (None, "", "1") else told["unit"]}
+            | {"about": told["description"], "number": told["type"] == "number", "to": table.references.get(column, "")}
+            for column, told in table.fields.items()
+        ]
+        own = table.key if name in PAGES else ""
+        content = {
+            "table": name,
+            "own": own,
+            "fields": fields,
+            "rows": [_plain(row) for row in table.frame.iter_rows()],
+        }
+        content["names"] = _names_used(shelf, table)
+        content["credit"] = f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0"
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+        (out / f"{name}.js").write_text(f"window.fkTable={text};\n", "utf-8")
+        page = {
+            "name": name,
+            "title": table.resource["title"],
+            "about": table.resource["description"].replace("`", ""),
+            "rows": table.frame.height,
+            "fields": fields,
+            "sql": f'fk.sql("from {name}")',
+            "dataset": _dataset(shelf, table),
+        }
+        (out / f"{name}.html").write_text(made.render(words | page), "utf-8")
+        heads = ", ".join(each["label"] for each in fields[:12])
+        search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", heads, name.replace("_", " ")])
+    return search
+
+
+def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
+    """Return the names of the things that the rows of a table refer to, by table and key."""
+    used: dict[str, dict[str, str]] = defaultdict(dict)
+    for column, of in table.references.items():
+        names = shelf.names.get(of, {})
+        keys = (key for key in table.frame[column].unique().drop_nulls() if key in names)
+        used[of] |= {key: shorten(names[key], NAMED_WITHIN, placeholder=" …") for key in keys}
+    return used
+
+
+def _plain(row: tuple[Any, ...]) -> list[Any]:
+    """Return a row for a script: numbers with the digits they need."""
+    return [int(cell) if isinstance(cell, float) and cell == int(cell) and abs(cell) < 1e15 else cell for cell in row]
+
+
+def _dataset(shelf: Shelf, table: Table) -> str:
+    """Return a table in the vocabulary of schema.org, for those who look for data."""
+    described = {
+        "@context": "https://schema.org",
+        "@type": "Dataset",
+        "name": f"factorykit: {table.resource['title']}",
+        "description": table.resource["description"],
+        "version": shelf.version,
+        "license": "https://creativecommons.org/licenses/by/4.0/",
+        "isAccessibleForFree": True,
+        "variableMeasured": [label(told) for told in table.fields.values()],
+        "distribution": [
+            {"@type": "DataDownload", "encodingFormat": kind, "contentUrl": f"../report/downloads/{table.name}.{end}"}
+            for end, kind in (
+                ("parquet", "application/vnd.apache.parquet"),
+                ("csv", "text/csv"),
+                ("json", "application/json"),
+            )
+        ],
+    }
+    return json.dumps(described, ensure_ascii=False).replace("<", "\\u003c")

@@ -1,0 +1,209 @@
+"""Charts as objects: each figure of a notebook has a page, a frame to embed, its data, pictures and a card."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, cast
+from urllib.parse import unquote
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from factorykit.site.frame import THEME, Around, assets, found_by, template
+from factorykit.site.sources import Project
+
+FOLDER: Final = "charts"
+LABEL: Final = "fig-"
+STILL: Final = "data:image/svg+xml,"
+DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "take.py")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart as it stands in a rendered notebook."""
+
+    name: str
+    place: str
+    asks: str
+    caption: str
+    code: str
+    payload: dict[str, Any]
+    pictures: tuple[str, ...]
+    spoken: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What the chart is called."""
+        return str(self.payload["title"])
+
+    @property
+    def titled(self) -> bool:
+        """Whether the title is drawn in the picture."""
+        return bool(self.payload["specs"][0].get("title"))
+
+
+def add(project: Project, out: Path, around: Around, cache: Path | None = None) -> None:
+    """Add a page for each chart of the notebooks to a rendered folder, and lead to it from below the figure.
+
+    What was drawn for a chart is kept in the folder ``cache``, if given, and taken again while the chart is the same.
+    """
+    figures = [figure for page in project.pages if page.is_notebook for figure in _figures(project, out, page.href)]
+    if not figures:
+        return
+    folder = out / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    assets(out)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        deque(pool.map(lambda figure: _files(figure, folder, around, cache), figures), maxlen=0)
+    places = []
+    for figure in figures:
+        told = _told(figure, around)
+        for kind, end in (("chart.html", ".html"), ("embed.html", ".embed.html")):
+            text = template(kind).render(told, **around.words("../"))
+            (folder / f"{figure.name}{end}").write_text(text, "utf-8")
+        text = " ".join([figure.caption, *figure.spoken])
+        places.append([f"{FOLDER}/{figure.name}.html", f"Chart: {figure.title}", "", text[:400], ""])
+    groups = [(asks, [*those]) for asks, those in groupby(figures, key=lambda figure: figure.asks)]
+    index = template("charts.html").render(groups=groups, **around.words("../"))
+    (folder / "index.html").write_text(index, "utf-8")
+    found_by(
+        out, [["charts/index.html", "All charts", "", "every chart with its data and pictures", "charts"], *places]
+    )
+
+
+def _figures(project: Project, out: Path, href: str) -> Iterator[Figure]:
+    """Yield the charts of a rendered page, and let each figure lead to the page of its chart."""
+    file = out / href
+    if not file.is_file():
+        return
+    page = LexborHTMLParser(file.read_text(encoding="utf-8"))
+    source = next(each for each in project.pages if each.href == href)
+    code = {str(cell.options.get("label")): cell.source for cell in source.cells}
+    stem = re.sub(r"^\d+-", "", PurePosixPath(href).stem)
+    for box in page.css(".factorykit-chart"):
+        around, script = _labelled(box), _payload(box)
+        if around is None or script is None:
+            continue
+        label = str(around.attributes["id"])
+        caption = around.css_first("figcaption")
+        stills = box.css("img.fk-still")
+        figure = Figure(
+            name=f"{stem}-{label.removeprefix(LABEL)}",
+            place=f"{href}#{label}",
+            asks=source.title,
+            caption=re.sub(r"^Figure\s\d+:\s*", "", " ".join(caption.text().split())) if caption else "",
+            code=code.get(label, ""),
+            payload=json.loads(script),
+            pictures=tuple(unquote(str(each.attributes["src"]).removeprefix(STILL)) for each in stills),
+            spoken=tuple(str(each.attributes["alt"]) for each in stills),
+        )
+        if caption:
+            root = "../" * (len(PurePosixPath(href).parts) - 1)
+            link = f'<span class="fk-own"> <a href="{root}{FOLDER}/{figure.name}.html">Page of this chart</a></span>'
+            caption.insert_child(cast("LexborNode", LexborHTMLParser(link).css_first("span")))
+        yield figure
+    file.write_text(str(page.html), encoding="utf-8")
+
+
+def _labelled(node: LexborNode) -> LexborNode | None:
+    above = node.parent
+    while above is not None and not str(above.attributes.get("id") or "").startswith(LABEL):
+        above = above.parent
+    return above
+
+
+def _payload(box: LexborNode) -> str | None:
+    after = box.next
+    while after is not None and not after.is_element_node:
+        after = after.next
+    return after.text() if after is not None and after.attributes.get("type") == "application/json" else None
+
+
+def _credit(figure: Figure, around: Around) -> list[str]:
+    """Return the lines that go with a chart wherever it goes: settings, source, address."""
+    from factorykit.charts.take import settings
+
+    given = "; ".join(f"{each['label']} {each['text']}" for each in settings(figure.payload))
+    source = re.sub("^Sources?: ", "", figure.payload.get("source", ""))
+    address = around.address(f"{FOLDER}/{figure.name}.html")
+    lines = [f"Settings: {given}." if given else "", f"Source: {source}" if source else ""]
+    return [line for line in (*lines, f"factorykit {around.version}, {address}. CC BY 4.0.") if line]
+
+
+def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> None:
+    """Write the data and the pictures of a chart, or copy those that were made of the same."""
+    made_of = [json.dumps(figure.payload), *figure.pictures, *_credit(figure, around)]
+    made_of += [file.read_text("utf-8") for file in DRAWN_BY]
+    kept = cache / f"{figure.name}-{hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]}" if cache else None
+    if kept and kept.is_dir():
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
+        return
+    for name, content in _drawn(figure, around).items():
+        for place in (folder, *([kept] if kept else [])):
+            place.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content)
+    for old in cache.glob(f"{figure.name}-*") if cache else ():
+        if old != kept and re.fullmatch(r"[0-9a-f]{16}", old.name.removeprefix(f"{figure.name}-")):
+            shutil.rmtree(old)
+
+
+def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:
+    from factorykit.charts.take import card, columns, csv, framed, png, settings
+
+    credit = _credit(figure, around)
+    picture = framed(figure.pictures, "" if figure.titled else figure.title, credit)
+    described = {
+        "title": figure.title,
+        "description": " ".join(dict.fromkeys(figure.spoken)),
+        "caption": figure.caption,
+        "settings": settings(figure.payload),
+        "columns": columns(figure.payload),
+        "source": figure.payload.get("source", ""),
+        "address": around.address(f"{FOLDER}/{figure.name}.html"),
+        "from": around.address(figure.place),
+        "version": around.version,
+        "date": around.date,
+        "license": "CC-BY-4.0",
+        "files": [f"{figure.name}.{end}" for end in ("csv", "svg", "png")],
+    }
+    shown = card(figure.pictures[0], "" if figure.titled else figure.title, f"factorykit · {figure.asks}")
+    return {
+        f"{figure.name}.csv": csv(figure.payload, [figure.title, *credit]).encode(),
+        f"{figure.name}.metadata.json": (json.dumps(described, indent=1, ensure_ascii=False) + "\n").encode(),
+        f"{figure.name}.svg": picture.encode(),
+        f"{figure.name}.png": png(picture),
+        f"{figure.name}.card.png": png(shown, scale=1.0),
+    }
+
+
+def _told(figure: Figure, around: Around) -> dict[str, Any]:
+    """Return what the templates of a chart are filled with."""
+    from factorykit.charts.embed import address
+    from factorykit.charts.take import settings
+
+    stills = [
+        {"spoken": spoken, "src": address(picture)}
+        for spoken, picture in zip(figure.spoken, figure.pictures, strict=True)
+    ]
+    given = [
+        each | {"href": f"../report/vocabulary.html#{each['name'].replace('_', '-')}"}
+        for each in settings(figure.payload)
+    ]
+    return {
+        "figure": figure,
+        "stills": stills,
+        "payload": json.dumps(figure.payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        "settings": given,
+        "page": around.address(f"{FOLDER}/{figure.name}.html"),
+        "card": around.address(f"{FOLDER}/{figure.name}.card.png") if around.site else f"{figure.name}.card.png",
+        "frame": around.address(f"{FOLDER}/{figure.name}.embed.html"),
+        "key": f"factorykit_chart_{figure.name.replace('-', '_')}",
+    }
