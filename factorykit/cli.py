@@ -84,6 +84,16 @@ def _parser() -> argparse.ArgumentParser:
     connect.add_argument("file", nargs="?", metavar="FILE|URL", help="CSV file or https:// address; else the cache")
     connect.add_argument("--query", help="SQL to ask afterwards; by default the table is printed")
 
+    said = "hold publishers' new files against the tables: added, changed, kept where the new is worse, gone"
+    refresh = _json(_verb(kinds, "refresh", _data_refresh, said))
+    refresh.add_argument("origin", nargs="+", metavar="FOLDER|NAME=FILE|NAME=URL", help="files called as the data sets")
+    refresh.add_argument("--apply", action="store_true", help="write what was added and changed into data/sources")
+    changes = _json(_verb(kinds, "changes", _data_changes, "the changelog of the data, the newest last"))
+    changes.add_argument(
+        "--since", type=Path, metavar="FOLDER", help="compare data/sources with an earlier copy instead"
+    )
+    changes.add_argument("--apply", action="store_true", help="with --since: append the differences to the changelog")
+
     assumed = _json(_verb(verbs, "assumed", _assumed, "list what --assume takes for granted, each with who says it"))
     _inputs(assumed, assume=False)
     assumed.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
@@ -249,6 +259,29 @@ def _data_connect(options: argparse.Namespace) -> None:
     if not options.json:
         print(fk.sources(options.name)["citation"].item())
     return _print_frame(fk.sql(options.query) if options.query else table.collect(), options.json)
+
+
+def _data_refresh(options: argparse.Namespace) -> None:
+    from factorykit import datasets
+
+    _print_changes(datasets.refresh(*options.origin, apply=options.apply), options)
+
+
+def _data_changes(options: argparse.Namespace) -> None:
+    from factorykit import datasets
+
+    if options.since is None:
+        return _print_frame(fk.table("data_changes").collect(), options.json)
+    return _print_changes(datasets.changes(options.since, apply=options.apply), options)
+
+
+def _print_changes(frame: pl.DataFrame, options: argparse.Namespace) -> None:
+    _print_frame(frame, options.json)
+    if not options.json:
+        counts = frame["what"].value_counts().sort("count", descending=True).iter_rows()
+        told = ", ".join(f"{count} {what}" for what, count in counts) or "nothing differs"
+        after = "written; `factorykit data build` makes the tables" if options.apply else "--apply writes it"
+        print(f"{told}; {after}" if frame.height else told)
 
 
 def _assumed(options: argparse.Namespace) -> None:

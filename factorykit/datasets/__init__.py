@@ -11,20 +11,34 @@ if TYPE_CHECKING:
     from factorykit.datasets.provenance import sources
     from factorykit.datasets.public_data import connect, connectors
     from factorykit.datasets.query import sql
+    from factorykit.datasets.refresher import changes, refresh
 
 _HOME: Final = {
     "accelerator_in": "identity",
     "build": "builder",
+    "changes": "refresher",
     "connect": "public_data",
     "connectors": "public_data",
     "identify": "identity",
+    "refresh": "refresher",
     "sources": "provenance",
     "sql": "query",
     "table": "catalogue",
     "tables": "catalogue",
 }
-__all__ = ["accelerator_in", "build", "connect", "connectors", "identify", "sources", "sql", "table", "tables"]
-
+__all__ = [
+    "accelerator_in",
+    "build",
+    "changes",
+    "connect",
+    "connectors",
+    "identify",
+    "refresh",
+    "sources",
+    "sql",
+    "table",
+    "tables",
+]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:

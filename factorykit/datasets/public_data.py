@@ -295,6 +295,21 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
     return catalogue.table(name)
 
 
+def read(name: str, path_or_url: str | os.PathLike[str]) -> pl.DataFrame:
+    """Return a public data set as `connect` makes it of a file or an address, without keeping it.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such data set, with the nearest name.
+    DatasetError
+        If the file cannot be read, a column is gone or was renamed, or a cell is not of its column's type.
+    """
+    if name not in PUBLISHERS:
+        raise UnknownName(unknown("connector", name, PUBLISHERS))
+    return _tidy(name, *_rows(name, _content(name, path_or_url)[0]))
+
+
 def cache_folder() -> Path:
     """Return where connected data sets are kept: ``FACTORYKIT_CACHE``, else the user's cache folder."""
     if chosen := os.environ.get("FACTORYKIT_CACHE"):

@@ -304,3 +304,23 @@ class Electricity(Sourced):
     electricity_usd_per_kwh = measured("electricity_usd_per_kwh", "nominal")
     electricity_eur_per_kwh = number("EUR/kWh", "the same in euro, where the source uses it, nominal")
     months = number("1", "months in the mean")
+
+
+class ElectricityMonths(Sourced):
+    """Electricity prices by month.
+
+    A row is the mean day-ahead wholesale price of one area in one month, nominal; what a data centre pays is another.
+    In euro as the source says it, and in dollars at the year's mean in `exchange_rates`. Ember, European Wholesale
+    Electricity Price Data, CC BY 4.0, based on ENTSO-E and others.
+    """
+
+    electricity_month = key("area and month", unique=True, entity=True)
+    name = text("area as the source writes it", required=True)
+    country = reference("country_grids.country", "country of the country_grids table", required=True)
+    month = dy.String(nullable=False, regex=r"^[0-9]{4}-[0-9]{2}$", description="calendar month", metadata={})
+    electricity_usd_per_kwh = dy.Float64(
+        nullable=True,
+        description="nominal; below zero where wind and sun gave more than was wanted",
+        metadata={"unit": "USD/kWh"},
+    )
+    electricity_eur_per_kwh = number("EUR/kWh", "the same in euro", positive=False)

@@ -159,6 +159,33 @@ class Clusters(ClusterFields, Thing):
     )
 
 
+class ChipCounts(Sourced):
+    """Chips in the world.
+
+    A row is how many chips of one kind had been sold, or how many of one designer one owner held, at the end of a
+    quarter, with the interval of the estimate; chips of all owners, or of all kinds, do not add up to one another.
+    Estimated from revenues by Epoch AI, "AI Chip Sales", https://epoch.ai/data/ai-chip-sales, MIT licence, copyright
+    2025 Epoch AI.
+    """
+
+    chip_count = key("designer, kind or owner, and month", unique=True, entity=True)
+    series = text("what is counted", required=True, one_of=("chips of a kind", "chips of an owner"))
+    designer = text("who designs the chips", required=True)
+    owner = text("who holds them")
+    accelerator = reference("accelerators.accelerator", "chip, where it is one of the accelerators table")
+    accelerator_stated = text("kind of chip as the source writes it")
+    day = dy.String(nullable=False, regex=DAY, description="last day of the count", metadata={})
+    accelerators_p05 = number("1", "chips, 5th percentile of the estimate")
+    accelerators_median = number("1", "chips, median")
+    accelerators_p95 = number("1", "chips, 95th percentile")
+    h100_equivalents_p05 = number("1", "chips as so many H100, 5th percentile")
+    h100_equivalents_median = number("1", "chips as so many H100, median")
+    h100_equivalents_p95 = number("1", "chips as so many H100, 95th percentile")
+    accelerators_power_w_p05 = number("W", "design power of the chips alone, 5th percentile")
+    accelerators_power_w_median = number("W", "design power of the chips alone, median")
+    accelerators_power_w_p95 = number("W", "design power of the chips alone, 95th percentile")
+
+
 class SiteFields(dy.Schema):
     """What the tables about sites hold."""
 

@@ -31,7 +31,7 @@ class Sources(Table):
     author = text("who wrote or published it")
     kind = text("what it is", required=True, one_of=tuple(STANDING))
     published = dy.String(nullable=True, regex=DAY, description="when it appeared, as exact as known")
-    accessed = dy.String(nullable=True, regex=DAY, description="when the facts were read")
+    accessed = dy.String(nullable=True, regex=DAY, description="when the facts were read, or checked last")
     url = dy.String(nullable=True, regex=r"^https?://\S+$", description="where it is found")
     file = text("file name of a document that is no public page")
     licence = text("terms under which its facts are used here", required=True)
@@ -74,10 +74,27 @@ class Freshness(Derived, Table):
 
     source = key("name of the source", unique=True, entity=True)
     published = dy.String(nullable=True, regex=DAY, description="when it appeared")
-    accessed = dy.String(nullable=True, regex=DAY, description="when its facts were read")
+    accessed = dy.String(nullable=True, regex=DAY, description="when its facts were read, or checked last")
     newest = dy.String(nullable=True, regex=DAY, description="newest time of which a row from it speaks")
     rows = dy.Float64(nullable=False, min=0, description="rows of all tables that name it", metadata={"unit": "1"})
     tables = text("tables with such rows, separated by '; '")
+
+
+class DataChanges(Sourced):
+    """Changes of the data.
+
+    A row is one change of one cell, or one row that came or went: when, of which table, from what to what, and who says
+    the new. `factorykit data refresh --apply` writes it, `factorykit data changes` shows it.
+    """
+
+    data_change = key("day and number of the change", unique=True, entity=True)
+    day = dy.String(nullable=False, regex=DAY, description="day on which it was made", metadata={})
+    table = text("table that changed", required=True)
+    row = text("key of the row", required=True)
+    what = text("what happened", required=True, one_of=("added", "changed", "removed"))
+    column = text("column that changed; empty where the whole row came or went")
+    was = text("what stood there before; empty where nothing did")
+    now = text("what stands there now; of a new row its name")
 
 
 class Statements(Derived, Sourced):
