@@ -103,7 +103,7 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
             page=page, site=project.website, body=body, toc=toc, title=title, description=description, footer=footer,
             header=_header(project, page), styles=_styles(project, page), root=_root(page),
             toc_title=project.html.get("toc-title", "On this page"), language=project.config.get("lang", "en"),
-            **_navigation(project, page, titles),
+            first_chart=_first_chart(body), **_navigation(project, page, titles),
         )  # fmt: skip
         target = out / page.href
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -288,6 +288,13 @@ def _embedded(project: Project, page: Page, address: str) -> Cell:
 
 
 # Navigation and the page around the text
+
+
+def _first_chart(body: str) -> str:
+    """Return the place of the first chart of a page, or nothing."""
+    before, chart, _ = body.partition('class="factorykit-chart"')
+    found = re.findall(r'id="(fig-[\w-]+)"', before) if chart else []
+    return found[-1] if found else ""
 
 
 @once

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
+import re
 from typing import Any
 
 import pytest
@@ -175,14 +175,53 @@ def test_downloads_hold_what_is_drawn(page: Any, address: str) -> None:
     with page.expect_download() as waiting:
         page.get_by_role("button", name="CSV").click()
     text = waiting.value.path().read_text(encoding="utf-8")
-    table = list(csv.reader(io.StringIO(text)))
-    assert table[0] == ["checkpoint_interval_s", "checkpoint_goodput"]
-    assert [[float(cell) for cell in row] for row in table[1:]] == rows(page)
+    lines = text.splitlines(keepends=True)
+    about, table = [line for line in lines if line[0] == "#"], [line for line in lines if line[0] != "#"]
+    assert "# Settings: Accelerators 16,384; " in "".join(about)
+    assert about[-1] == f"# {address}/checkpoint.html\n"
+    head, *cells = csv.reader(table)
+    assert head == ["checkpoint_interval_s", "checkpoint_goodput"]
+    assert [[float(cell) for cell in row] for row in cells] == [pytest.approx(row, rel=1e-5) for row in rows(page)]
     with page.expect_download() as waiting:
         page.get_by_role("button", name="SVG").click()
     svg = waiting.value.path().read_text(encoding="utf-8")
     assert svg.startswith("<svg")
     assert "currentColor" not in svg
+    assert "Settings: Accelerators 16,384" in svg
+
+
+def test_a_move_is_told_in_one_sentence_and_the_picture_has_its_description(page: Any, address: str) -> None:
+    look(page, address, "checkpoint.html")
+    assert page.inner_text(".fk-spoken") == ""
+    page.locator('input[name="accelerators"]').press("ArrowRight")
+    page.wait_for_function("document.querySelector('.fk-spoken').textContent")
+    said = page.inner_text(".fk-spoken")
+    assert (
+        said
+        == ", ".join(
+            f"{label} {value}"
+            for label, value in zip(
+                page.locator(".fk-readouts .fk-name").all_inner_texts(),
+                page.locator(".fk-readouts .fk-value").all_inner_texts(),
+                strict=True,
+            )
+        )
+        + "."
+    )
+    heard = page.locator(".fk-view").first.aria_snapshot()
+    assert re.fullmatch(r'- img "Goodput rises[^"]*"', heard)
+
+
+def test_the_picture_stays_in_view_on_a_phone_while_a_slider_moves(page: Any, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 700})
+    look(page, address, "checkpoint.html")
+    slider = page.locator('input[name="accelerators"]')
+    slider.scroll_into_view_if_needed()
+    slider.press("ArrowRight")
+    page.wait_for_selector(".fk-moving")
+    box, knob = page.locator(".fk-views").bounding_box(), slider.bounding_box()
+    assert box["y"] + 200 < 700
+    assert knob["y"] < box["y"]
 
 
 def test_the_table_shows_the_curve(page: Any, address: str) -> None:

@@ -180,6 +180,20 @@ def test_a_chart_draws_and_follows_the_theme(visit: Callable[..., Any]):
     assert colour_of(page, ".factorykit-chart", "color") != ink
 
 
+def test_the_first_slider_is_within_ten_tabs(visit: Callable[..., Any]):
+    page = visit("notebooks/07-checkpoints.html")
+    page.wait_for_selector(".fk-control input")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the chart"
+    page.keyboard.press("Enter")
+    for _ in range(7):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.type") == "range":
+            return
+    pytest.fail("no slider within ten tabs")
+
+
 def test_a_page_prints_without_its_frame(visit: Callable[..., Any]):
     page = visit("report/methods.html", color_scheme="dark")
     page.emulate_media(media="print")

@@ -5,7 +5,7 @@ import { assumptions, bar, readouts, sliders } from "./controls.mjs";
 import { LAB, make, style } from "./dom.mjs";
 import { fewerColumns, fitted, width } from "./fit.mjs";
 import { csv, joined, shown, table } from "./table.mjs";
-import { actions, pictures } from "./take.mjs";
+import { actions, picture } from "./take.mjs";
 import { tooltip } from "./tooltip.mjs";
 
 export class Chart {
@@ -59,13 +59,14 @@ export class Chart {
     const said = readouts(payload.readouts);
     this.broken = said.broken;
     this.texts.push(...said.texts);
-    return [...parts, said.element];
+    this.spoken = make("p", { class: "fk-spoken", role: "status" });
+    return [...parts, said.element, this.spoken];
   }
 
   // What a reader may take along, what is held fixed, the table.
   foot() {
     const { payload } = this;
-    const take = { csv: payload.columns && (() => this.csv()), svgs: () => this.pictures(), link: this.linked && (() => this.link()) };
+    const take = { csv: payload.columns && (() => this.csv()), svg: () => this.picture(), link: this.linked && (() => this.link()) };
     const parts = [actions(payload.key || "chart", take)];
     if (this.live && payload.assumptions.length) {
       const fixed = assumptions(payload.assumptions);
@@ -95,6 +96,9 @@ export class Chart {
       spec.config.legend = { ...spec.config.legend, columns };
       api = await vegaEmbed(place, spec, options);
     }
+    place.setAttribute("role", "img");
+    place.setAttribute("aria-label", source.description || this.payload.title);
+    place.querySelector("svg").setAttribute("aria-hidden", "true");
     this.apis[index] = api;
     this.views[index] = api.view;
     place.style.minHeight = "";
@@ -124,6 +128,7 @@ export class Chart {
     for (const [name, made] of Object.entries(this.sliders)) if (name !== from) made.set(this.values[name]);
     if (from && this.choice) this.choice.value = "";
     this.remember();
+    if (this.live && this.spoken) this.told();
     return this.flush();
   }
 
@@ -147,11 +152,26 @@ export class Chart {
 
   show() {
     if (!this.live) return;
-    const text = (name) => this.views[0].signal(`${name}_text`);
-    for (const [name, made] of Object.entries(this.sliders)) made.say(text(name));
+    for (const [name, made] of Object.entries(this.sliders)) made.say(this.said(name));
     this.broken.textContent = this.views[0].signal("broken_rule");
-    for (const [name, place] of this.texts) place.textContent = text(name);
+    for (const [name, place] of this.texts) place.textContent = this.said(name);
     this.table?.fill();
+  }
+
+  said(name) {
+    return this.views[0].signal(`${name}_text`);
+  }
+
+  // One sentence for those who hear the page, once a move has come to rest; meanwhile the picture stays in view.
+  told() {
+    clearTimeout(this.resting);
+    this.root.classList.add("fk-moving");
+    this.resting = setTimeout(() => {
+      const results = this.payload.readouts.map(({ name, label }) => `${label} ${this.said(name)}`);
+      this.spoken.textContent = `${results.join(", ")}.`;
+    }, 700);
+    clearTimeout(this.moving);
+    this.moving = setTimeout(() => this.root.classList.remove("fk-moving"), 4000);
   }
 
   reset() {
@@ -193,12 +213,20 @@ export class Chart {
     return joined(this.payload.columns, sets);
   }
 
-  csv() {
-    return csv(this.payload.columns, this.rows());
+  // What goes with numbers and pictures wherever they go: settings, source, address.
+  about() {
+    const { payload } = this;
+    const given = this.live ? [...payload.controls, ...payload.assumptions].map(({ name, label }) => `${label} ${this.said(name)}`) : [];
+    return [given.length && `Settings: ${given.join("; ")}.`, payload.source && `Source: ${payload.source.replace(/^Sources?: /, "")}`, LAB ? "factorykit" : location.href.split("#")[0]].filter(Boolean);
   }
 
-  pictures() {
-    return pictures(this.root, this.views);
+  csv() {
+    return csv(this.payload.columns, this.rows(), [this.payload.title, ...this.about()]);
+  }
+
+  picture() {
+    const title = this.payload.specs[0].title ? "" : this.payload.title;
+    return picture(this.root, this.views, title, this.about());
   }
 
   // What the tooltip says of a mark: its own words, or the curves of a live chart at that place.
@@ -211,7 +239,7 @@ export class Chart {
   }
 
   finalize() {
-    clearTimeout(this.timer);
+    [this.timer, this.resting, this.moving].forEach(clearTimeout);
     this.observers.forEach((observer) => observer.disconnect());
     this.apis.forEach((api) => api?.finalize());
     this.root.replaceChildren();

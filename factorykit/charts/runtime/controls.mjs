@@ -10,7 +10,7 @@ export function slider(control, value, moved) {
   serial += 1;
   const id = `fk-${serial}`;
   const input = make("input", { type: "range", id, min: 0, max: control.steps, step: 1, name: control.name, title: control.meaning });
-  const output = make("output", { for: id });
+  const output = make("output", { for: id, "aria-live": "off" });
   input.addEventListener("input", () => moved(valueAt(control, Number(input.value))));
   input.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
   const set = (now) => {

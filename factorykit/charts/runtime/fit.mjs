@@ -18,14 +18,6 @@ function wrapTitle(spec, room) {
   if (title.subtitle) spec.title.subtitle = lines([title.subtitle].flat().join(" "), 12, room);
 }
 
-// A mark that stands for no row, such as a line at one, has no words for a screen reader and is hidden from it.
-function hush(spec, above = {}) {
-  const encoding = { ...above, ...spec.encoding };
-  for (const layer of spec.layer || []) hush(layer, encoding);
-  const named = Object.values(encoding).some((channel) => Array.isArray(channel) || channel?.field || channel?.aggregate);
-  if (spec.mark && !named) spec.mark = { ...(spec.mark.type ? spec.mark : { type: spec.mark }), aria: false };
-}
-
 // On a narrow place no chart keeps wider row labels than that, whatever it asked for.
 function limitLabels(spec, labelLimit) {
   for (const layer of spec.layer || []) limitLabels(layer, labelLimit);
@@ -36,10 +28,9 @@ function limitLabels(spec, labelLimit) {
 // The specification with the rows and the theme of its payload, for a place of that width.
 export function fitted(source, { grid, config }, room) {
   const spec = structuredClone(source);
-  spec.config = structuredClone(config);
+  spec.config = { ...structuredClone(config), aria: false }; // the place has one name; its marks say nothing
   if (grid) spec.datasets = { ...spec.datasets, grid: grid.values.map((value) => ({ [grid.field]: value })) };
   wrapTitle(spec, room);
-  hush(spec);
   if (room < 480) {
     const labelLimit = Math.round(room * 0.4);
     spec.config.axis = { ...spec.config.axis, labelLimit };

@@ -12,9 +12,12 @@ export function shown({ scale }, value) {
   return number(typeof value === "number" ? value / (scale || 1) : value);
 }
 
-export function csv(columns, rows) {
+// Rows as CSV; lines about them come first, each behind a "#".
+export function csv(columns, rows, about = []) {
+  const short = (value) => (typeof value === "number" ? Number(value.toPrecision(6)) : value);
   const quote = (value) => (value == null ? "" : /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-  return `${[columns.map((column) => column.name), ...rows].map((row) => row.map(quote).join(",")).join("\n")}\n`;
+  const lines = [columns.map((column) => column.name), ...rows].map((row) => row.map(short).map(quote).join(","));
+  return `${[...about.map((line) => `# ${line}`), ...lines].join("\n")}\n`;
 }
 
 // A table that is filled while it is open.

@@ -1,12 +1,37 @@
 // What a reader may take along: numbers, pictures, a link.
 import { backdrop, download, make } from "./dom.mjs";
+import { lines } from "./fit.mjs";
 
-// The views as SVG in the colours of the page.
-export async function pictures(root, views) {
+const MARGIN = 16;
+const LINE = 17;
+
+const escaped = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+
+// Pictures one below the other with a title above and lines about them below, as text of one SVG.
+export function framed(svgs, title, about, { color, ground, font }) {
+  const sizes = svgs.map((svg) => ["width", "height"].map((name) => Math.ceil(Number(new RegExp(`<svg[^>]*\\s${name}="([\\d.]+)"`).exec(svg)[1]))));
+  const wide = Math.max(320, ...sizes.map(([width]) => width));
+  const below = about.flatMap((line) => lines(line, 12, wide));
+  let top = MARGIN + (title ? 30 : 0);
+  const panels = svgs.map((svg, i) => {
+    const placed = svg.replace("<svg ", `<svg x="${MARGIN}" y="${top}" `);
+    top += sizes[i][1];
+    return placed;
+  });
+  const [width, height] = [wide + 2 * MARGIN, top + LINE * (below.length + 1) + MARGIN];
+  const head = title ? `<text x="${MARGIN}" y="${MARGIN + 16}" font-size="16" font-weight="600">${escaped(title)}</text>` : "";
+  const foot = below.map((line, i) => `<text x="${MARGIN}" y="${top + LINE * (i + 1.3)}" font-size="12">${escaped(line)}</text>`).join("");
+  const box = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+  const paper = `<rect width="100%" height="100%" fill="${ground}"/>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" ${box}>${paper}<g fill="${color}" font-family="${font}">${head}${foot}</g>${panels.join("")}</svg>`;
+}
+
+// The views as one SVG in the colours of the page.
+export async function picture(root, views, title, about) {
   const color = getComputedStyle(root).color;
-  const ground = backdrop(root);
   const svgs = await Promise.all(views.map((view) => view.toSVG()));
-  return svgs.map((svg) => svg.replaceAll("currentColor", color).replace(/(<svg[^>]*>)/, `$1<rect width="100%" height="100%" fill="${ground}"/>`));
+  const look = { color, ground: backdrop(root), font: "system-ui, sans-serif" };
+  return framed(svgs.map((svg) => svg.replaceAll("currentColor", color)), title, about, look);
 }
 
 function png(svg, name) {
@@ -20,7 +45,7 @@ function png(svg, name) {
 }
 
 // Buttons under a chart; csv and link are left away where there is nothing to take.
-export function actions(name, { csv, svgs, link }) {
+export function actions(name, { csv, svg, link }) {
   const said = make("span", { class: "fk-said", role: "status" });
   const say = (text) => {
     said.textContent = text;
@@ -30,11 +55,10 @@ export function actions(name, { csv, svgs, link }) {
   };
   const button = (text, act) =>
     make("button", { type: "button", onclick: () => Promise.resolve().then(act).catch((error) => say(`Did not work: ${error.message}`)) }, text);
-  const each = async (ending, take) => (await svgs()).forEach((svg, i) => take(svg, `${name}${i ? i + 1 : ""}.${ending}`));
   const buttons = [
     csv && button("CSV", () => download(`${name}.csv`, "text/csv", csv())),
-    button("SVG", () => each("svg", (svg, file) => download(file, "image/svg+xml", svg))),
-    button("PNG", () => each("png", png)),
+    button("SVG", async () => download(`${name}.svg`, "image/svg+xml", await svg())),
+    button("PNG", async () => png(await svg(), `${name}.png`)),
     link &&
       button("Copy link", async () => {
         history.replaceState(history.state, "", link());

@@ -35,6 +35,7 @@
   function openMenu(shown) {
     html.classList.toggle("menu-open", shown);
     menu.setAttribute("aria-expanded", String(shown));
+    if (shown) one("#menu a").focus();
   }
   if (menu) {
     menu.addEventListener("click", function () { openMenu(menu.getAttribute("aria-expanded") !== "true"); });

@@ -18,6 +18,10 @@ test("a CSV quotes commas, quotation marks and line breaks, and leaves gaps empt
   assert.equal(csv(columns, [[8, null, "a\nb"]]), 'accelerators,wall_days,"cost, ""all"""\n8,,"a\nb"\n');
 });
 
+test("a CSV says what it shows before its rows, which have six digits", () => {
+  assert.equal(csv(columns.slice(0, 1), [[1 / 3]], ["Title", "Source: x"]), "# Title\n# Source: x\naccelerators\n0.333333\n");
+});
+
 test("a cell is shown in the unit of its column", () => {
   assert.equal(shown(columns[2], 85_500_000), "85.5");
 });
