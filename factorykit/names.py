@@ -426,6 +426,20 @@ QuantityName: TypeAlias = Literal[
     "pipeline_makespan_s",
     "micro_batch_tokens",
     "optimizer_bytes_per_parameter",
+    "update_bytes_per_parameter",
+    "lora_rank",
+    "lora_matrices",
+    "adapter_parameters",
+    "trained_share",
+    "weight_bits",
+    "weight_bytes_per_parameter",
+    "stage_embedding_parameters",
+    "offloaded_optimizer_share",
+    "offloaded_gradients_share",
+    "offloaded_weights_share",
+    "host_link_bytes_per_s",
+    "host_updates_per_s",
+    "host_peak_bytes",
     "stage_moe_layers",
     "stage_sharded_parameters",
     "stage_replicated_parameters",
@@ -438,6 +452,9 @@ QuantityName: TypeAlias = Literal[
     "kept_rows_share",
     "layer_activation_bytes",
     "layer_score_bytes",
+    "layer_kept_bytes",
+    "first_stage_activation_bytes",
+    "last_stage_activation_bytes",
     "micro_batches_in_flight",
     "logits_bytes",
     "memory_workspace_bytes",
@@ -1225,6 +1242,20 @@ class Quantities(TypedDict, total=False):
     pipeline_makespan_s: Any
     micro_batch_tokens: Any
     optimizer_bytes_per_parameter: Any
+    update_bytes_per_parameter: Any
+    lora_rank: Any
+    lora_matrices: Any
+    adapter_parameters: Any
+    trained_share: Any
+    weight_bits: Any
+    weight_bytes_per_parameter: Any
+    stage_embedding_parameters: Any
+    offloaded_optimizer_share: Any
+    offloaded_gradients_share: Any
+    offloaded_weights_share: Any
+    host_link_bytes_per_s: Any
+    host_updates_per_s: Any
+    host_peak_bytes: Any
     stage_moe_layers: Any
     stage_sharded_parameters: Any
     stage_replicated_parameters: Any
@@ -1237,6 +1268,9 @@ class Quantities(TypedDict, total=False):
     kept_rows_share: Any
     layer_activation_bytes: Any
     layer_score_bytes: Any
+    layer_kept_bytes: Any
+    first_stage_activation_bytes: Any
+    last_stage_activation_bytes: Any
     micro_batches_in_flight: Any
     logits_bytes: Any
     memory_workspace_bytes: Any

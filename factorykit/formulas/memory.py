@@ -7,9 +7,9 @@ from factorykit.typing import Numeric
 
 AGAIN = 1.4
 """Activations of a layer at work over those it keeps, where it is recomputed: with the gradients that live beside."""
-GATHERED_BYTES = 3.0
-"""Bytes for each token and hidden element that eager code keeps of gathered inputs on every tensor-parallel rank: what
-the memory of nanotron grows by with the micro-batch, extrapolated to infinitely many ranks."""
+GATHERED_BYTES = 2.0
+"""Bytes for each token and hidden element that eager code keeps of gathered inputs on every tensor-parallel rank: one
+of two inputs in the mean, as nanotron's layouts were measured before and after it gathered them again."""
 
 
 def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, context_parallel: Numeric) -> Numeric:
@@ -102,6 +102,25 @@ def stage_sharded_parameters(
     return (blocks + experts_too * shared_parameters + matrices * embedding_parameters) / tensor_parallel
 
 
+def stage_embedding_parameters(
+    embedding_parameters: Numeric,
+    tied_embeddings: Numeric,
+    tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
+) -> Numeric:
+    r"""Weights of embedding and logits' matrix on the fullest rank; a part of the sharded weights.
+
+    .. math:: N_v = k_v N_{emb} / t
+
+    Examples
+    --------
+    >>> stage_embedding_parameters(629145600.0, 1.0, 8.0, 8.0)
+    78643200.0
+    """
+    matrices = where(pipeline_parallel > 1.0, 1.0, 2.0 - tied_embeddings)
+    return matrices * embedding_parameters / tensor_parallel
+
+
 def stage_replicated_parameters(
     stage_layers: Numeric,
     stage_moe_layers: Numeric,
@@ -157,8 +176,15 @@ def memory_weights_bytes(
     stage_sharded_parameters: Numeric,
     stage_replicated_parameters: Numeric,
     stage_expert_parameters: Numeric,
+    stage_embedding_parameters: Numeric,
+    weight_bytes_per_parameter: Numeric,
     gradient_bytes_per_parameter: Numeric,
     optimizer_bytes_per_parameter: Numeric,
+    lora_rank: Numeric,
+    trained_share: Numeric,
+    offloaded_weights_share: Numeric,
+    offloaded_gradients_share: Numeric,
+    offloaded_optimizer_share: Numeric,
     zero_stage: Numeric,
     data_parallel: Numeric,
     context_parallel: Numeric,
@@ -168,33 +194,102 @@ def memory_weights_bytes(
     r"""Weights, gradients and optimizer state on the most loaded rank.
 
     .. math::
-        (N_s + N_r)\, \beta(d c) + N_x\, \beta(d_e), \qquad
-        \beta(d) = \frac{2 k_w}{[d]_{z \ge 3}} + \frac{b_g}{[d]_{z \ge 2}} + \frac{b_o}{[d]_{z \ge 1}}
+        (N_s + N_r)\, \beta(d c) + N_x\, \beta(d_e) + \frac{\max(2 - b_w, 0) N_v}{[d c]_{z \ge 3}}, \qquad
+        \beta(d) = (1 - \omega_w) \frac{b_w k_w + 2 \tau [r > 0]}{[d]_{z \ge 3}}
+        + (1 - \omega_g) \frac{\tau b_g}{[d]_{z \ge 2}} + (1 - \omega_o) \frac{\tau b_o}{[d]_{z \ge 1}}
 
     Notes
     -----
     The bracket divides by :math:`d` from that ZeRO stage on and by one below. DualPipe keeps two copies of the weights,
-    :math:`k_w = 2`. Experts are sharded over their own copies.
+    :math:`k_w = 2`. Experts are sharded over their own copies. Only a share :math:`\tau` is trained; adapters come
+    beside the frozen weights. Embeddings and norms keep 16 bits where weights are quantized. Shares :math:`\omega`
+    wait in the memory of the host.
 
     References
     ----------
     .. [rajbhandari2020] figure 1
     .. [megatronlm] docs: distributed optimizer
+    .. [hu2021] section 4.2: neither gradients nor optimizer state of frozen weights
+    .. [ren2021] section 3
 
     Examples
     --------
-    >>> memory_weights_bytes(1e9, 0.0, 0.0, 4.0, 12.0, 1.0, 8.0, 1.0, 8.0, "1f1b") / 1e9
+    >>> weights, bytes_of_each = (1e9, 0.0, 0.0, 0.0), (2.0, 4.0, 12.0)
+    >>> memory_weights_bytes(*weights, *bytes_of_each, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 8.0, 1.0, 8.0, "1f1b") / 1e9
     7.5
     """
     copies = where(equal(schedule, "dualpipe"), 2.0, 1.0)
+    adapters = where(lora_rank > 0.0, 2.0 * trained_share, 0.0)
+
+    def sharded(ranks: Numeric, stage: float) -> Numeric:
+        return where(zero_stage >= stage, ranks, 1.0)
 
     def per_parameter(ranks: Numeric) -> Numeric:
-        weights = 2.0 * copies / where(zero_stage >= 3.0, ranks, 1.0)
-        gradients = gradient_bytes_per_parameter / where(zero_stage >= 2.0, ranks, 1.0)
-        return weights + gradients + optimizer_bytes_per_parameter / where(zero_stage >= 1.0, ranks, 1.0)
+        weights = (1.0 - offloaded_weights_share) * (weight_bytes_per_parameter * copies + adapters)
+        gradients = (1.0 - offloaded_gradients_share) * trained_share * gradient_bytes_per_parameter
+        optimizer = (1.0 - offloaded_optimizer_share) * trained_share * optimizer_bytes_per_parameter
+        return weights / sharded(ranks, 3.0) + gradients / sharded(ranks, 2.0) + optimizer / sharded(ranks, 1.0)
 
-    dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(data_parallel * context_parallel)
-    return dense + stage_expert_parameters * per_parameter(maximum(expert_data_parallel, 1.0))
+    ranks = data_parallel * context_parallel
+    dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(ranks)
+    whole = maximum(2.0 - weight_bytes_per_parameter, 0.0) * (1.0 - offloaded_weights_share)
+    embedded = whole * stage_embedding_parameters / sharded(ranks, 3.0)
+    return dense + stage_expert_parameters * per_parameter(maximum(expert_data_parallel, 1.0)) + embedded
+
+
+def host_peak_bytes(
+    stage_sharded_parameters: Numeric,
+    stage_replicated_parameters: Numeric,
+    stage_expert_parameters: Numeric,
+    weight_bytes_per_parameter: Numeric,
+    gradient_bytes_per_parameter: Numeric,
+    optimizer_bytes_per_parameter: Numeric,
+    trained_share: Numeric,
+    offloaded_weights_share: Numeric,
+    offloaded_gradients_share: Numeric,
+    offloaded_optimizer_share: Numeric,
+    zero_stage: Numeric,
+    data_parallel: Numeric,
+    context_parallel: Numeric,
+    expert_data_parallel: Numeric,
+    offloaded_share: Numeric,
+    recompute_share: Numeric,
+    micro_batches_in_flight: Numeric,
+    stage_layers: Numeric,
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    kept_rows_share: Numeric,
+) -> Numeric:
+    r"""Memory of the host, or of its drives, that the offloaded part of one accelerator's state takes.
+
+    .. math::
+        \left(\frac{N_s + N_r}{[d c]_{z \ge 1}} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
+        (\omega_w b_w + \tau \omega_g b_g + \tau \omega_o b_o) + m_f L_s \rho \omega \frac{2 T h}{t_s}
+
+    Notes
+    -----
+    Ranks whose state is sharded keep a share each; together they hold it once.
+
+    References
+    ----------
+    .. [ren2021] section 3: 16-bit gradients, 32-bit weights and two moments on the host
+    .. [zeroinfinity] section 5.1
+
+    Examples
+    --------
+    >>> weights, bytes_of_each, shares = (13e9, 0.0, 0.0), (2.0, 2.0, 12.0), (1.0, 0.0, 1.0, 1.0)
+    >>> host_peak_bytes(*weights, *bytes_of_each, *shares, 2.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 40.0, 1.0, 1.0, 1.0) / 1e9
+    182.0
+    """
+    trained = offloaded_gradients_share * gradient_bytes_per_parameter
+    trained = trained_share * (trained + offloaded_optimizer_share * optimizer_bytes_per_parameter)
+    per_parameter = offloaded_weights_share * weight_bytes_per_parameter + trained
+    ranks = where(zero_stage >= 1.0, data_parallel * context_parallel, 1.0)
+    expert_ranks = where(zero_stage >= 1.0, maximum(expert_data_parallel, 1.0), 1.0)
+    dense = stage_sharded_parameters + stage_replicated_parameters
+    state = (dense / ranks + stage_expert_parameters / expert_ranks) * per_parameter
+    inputs = recompute_share * offloaded_share * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
+    return state + micro_batches_in_flight * stage_layers * inputs
 
 
 def dropout(gated_ffn: Numeric) -> Numeric:
@@ -280,7 +375,7 @@ def layer_activation_bytes(
     dropout: Numeric,
     precision: Numeric,
     tensor_parallel: Numeric,
-    pipeline_parallel: Numeric,
+    expert_tensor_parallel: Numeric,
     kept_rows_share: Numeric,
     fused_kernels: Numeric,
     eager_activation_factor: Numeric,
@@ -288,7 +383,7 @@ def layer_activation_bytes(
     r"""Bytes that one layer keeps of one micro-batch for its backward, without attention scores.
 
     .. math::
-        A_l = [t > 1][p = 1]\, u\, 3\, T h + \left(1 + u (k_a - 1)\right)
+        A_l = [t > 1]\, u\, 2\, T h + \left(1 + u (k_a - 1)\right)
         \Big\{T h \frac{4 + 2 w + 2 \delta}{t_s}
         + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v + (4 + 2 g - 2 + w) f\right]\Big\}
 
@@ -297,8 +392,9 @@ def layer_activation_bytes(
     Two norm inputs of 2 bytes, inputs of the four matrix products of :math:`w` bytes (2; 1 in 8 bits), query, key,
     value, the feed-forward's inner tensors (one more with a gate) and dropout masks. With 16-bit numbers and a plain
     feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with experts keep each visited
-    expert's input, inner tensors and output; the mean layer is meant. Eager code (:math:`u = \max(1 - 2 f, 0)`)
-    keeps what each operation reads, some of it whole on every tensor-parallel rank where nothing is pipelined.
+    expert's input, inner tensors and output, input and output on every rank that an expert is split over; the mean
+    layer is meant. Eager code (:math:`u = \max(1 - 2 f, 0)`)
+    keeps what each operation reads, some of it whole on every tensor-parallel rank.
 
     References
     ----------
@@ -307,7 +403,7 @@ def layer_activation_bytes(
     Examples
     --------
     >>> layer_activation_bytes(1.0, 64.0, 8.0, 8.0, 8.0, 0.0, 8.0, 0.0, 256.0, 0.0, 1.0, 0.0, 0.0, 0.0, 256.0, 1.0,
-    ...     "bf16", 1.0, 1.0, 1.0, 1.0, 1.5) / 64.0
+    ...     "bf16", 1.0, 1.0, 1.0, 1.0, 1.25) / 64.0
     34.0
     """
     width = where(equal(precision, "bf16"), 2.0, where(equal(precision, "fp16"), 2.0, 1.0))
@@ -317,14 +413,13 @@ def layer_activation_bytes(
     query = 2.0 * attention_heads * (head_size + rope_head_size)
     keys_values = 2.0 * heads_kept * (head_size + value_head_size)
     inner = 2.0 + 2.0 * gated_ffn + width
-    routed = experts_per_token * (4.0 * hidden_size + inner * expert_ffn_size)
+    routed = experts_per_token * (4.0 * hidden_size * expert_tensor_parallel + inner * expert_ffn_size)
     sparse = routed + shared_experts * inner * expert_ffn_size
     split = query + keys_values + width * attention_heads * value_head_size
     blocks = (1.0 - moe) * inner * ffn_size + moe * sparse
     unfused = maximum(1.0 - 2.0 * fused_kernels, 0.0)
     eager = 1.0 + unfused * (eager_activation_factor - 1.0)
     gathered = where(tensor_parallel > 1.0, unfused * GATHERED_BYTES * hidden_size, 0.0)
-    gathered = where(pipeline_parallel > 1.0, 0.0, gathered)
     return micro_batch_tokens * (gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel))
 
 
@@ -417,9 +512,7 @@ def logits_bytes(
     return 4.0 * micro_batch_tokens * (hidden_size + kept) / tensor_parallel
 
 
-def memory_activations_bytes(
-    micro_batches_in_flight: Numeric,
-    stage_layers: Numeric,
+def layer_kept_bytes(
     layer_activation_bytes: Numeric,
     layer_score_bytes: Numeric,
     recompute_share: Numeric,
@@ -427,24 +520,94 @@ def memory_activations_bytes(
     offloaded_share: Numeric,
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
-    dropout: Numeric,
     kept_rows_share: Numeric,
-    tensor_parallel: Numeric,
-    pipeline_parallel: Numeric,
-    logits_bytes: Numeric,
 ) -> Numeric:
-    r"""Activations that the most loaded rank keeps for the backward.
+    r"""Bytes that a mean layer keeps of one micro-batch, those of recomputed layers being their input alone.
 
-    .. math::
-        m_f \left[L_s \left((1 - \rho)(\kappa A_l + A_s) + \rho (1 - \omega) \frac{2 T h}{t_s}\right)
-        + \frac{T (8 + \delta h)}{t}\right] + [p = 1] A_v
+    .. math:: A_k = (1 - \rho)(\kappa A_l + A_s) + \rho (1 - \omega) \frac{2 T h}{t_s}
 
     Notes
     -----
-    The larger of the first stage, as written, and the last one, which holds one micro-batch and the logits. Token
-    numbers take 8 bytes and the embedding's dropout mask one. Norms, activations and up-projections alone may be
-    computed again: then a share :math:`\kappa` is kept. A share
+    Norms, activations and up-projections alone may be computed again: then a share :math:`\kappa` is kept. A share
     :math:`\omega` of the inputs of recomputed layers may wait in the memory of the host.
+
+    References
+    ----------
+    .. [korthikanti2022] section 5
+    .. [zeroinfinity] section 5.1.2: activations on the host
+
+    Examples
+    --------
+    >>> layer_kept_bytes(34.0 * 2048.0 * 12288.0, 0.0, 1.0, 1.0, 0.0, 2048.0, 12288.0, 1.0)
+    50331648.0
+    """
+    input_alone = (1.0 - offloaded_share) * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
+    kept = kept_share * layer_activation_bytes + layer_score_bytes
+    return (1.0 - recompute_share) * kept + recompute_share * input_alone
+
+
+def first_stage_activation_bytes(
+    micro_batches_in_flight: Numeric,
+    stage_layers: Numeric,
+    layer_kept_bytes: Numeric,
+    micro_batch_tokens: Numeric,
+    hidden_size: Numeric,
+    dropout: Numeric,
+    tensor_parallel: Numeric,
+) -> Numeric:
+    r"""Activations that a rank of the first stage keeps for the backward, without logits.
+
+    .. math:: A_1 = m_f \left[L_s A_k + \frac{T (8 + \delta h)}{t}\right]
+
+    Notes
+    -----
+    Token numbers take 8 bytes and the embedding's dropout mask one.
+
+    References
+    ----------
+    .. [korthikanti2022] sections 4.1 to 4.3
+
+    Examples
+    --------
+    >>> layer = 34.0 * 2048.0 * 12288.0 / 8.0
+    >>> first_stage_activation_bytes(8.0, 12.0, layer, 2048.0, 12288.0, 1.0, 8.0) / 2**20
+    9816.015625
+    """
+    embedded = micro_batch_tokens * (8.0 + dropout * hidden_size) / tensor_parallel
+    return micro_batches_in_flight * (stage_layers * layer_kept_bytes + embedded)
+
+
+def last_stage_activation_bytes(
+    first_stage_activation_bytes: Numeric,
+    stage_layers: Numeric,
+    layer_kept_bytes: Numeric,
+    logits_bytes: Numeric,
+    pipeline_parallel: Numeric,
+) -> Numeric:
+    r"""Activations that a rank of the last stage keeps for the backward, logits among them.
+
+    .. math:: A_p = L_s A_k + A_v \quad (p > 1), \qquad A_1 + A_v \quad \text{otherwise}
+
+    Notes
+    -----
+    The last stage holds one micro-batch.
+
+    References
+    ----------
+    .. [korthikanti2022] section 4.3
+
+    Examples
+    --------
+    >>> last_stage_activation_bytes(8e9, 12.0, 8e7, 1e9, 8.0)
+    1960000000.0
+    """
+    return where(pipeline_parallel > 1.0, stage_layers * layer_kept_bytes, first_stage_activation_bytes) + logits_bytes
+
+
+def memory_activations_bytes(first_stage_activation_bytes: Numeric, last_stage_activation_bytes: Numeric) -> Numeric:
+    r"""Activations that the most loaded rank keeps for the backward: of the first stage, or of the last.
+
+    .. math:: M_a = \max(A_1, A_p)
 
     References
     ----------
@@ -453,83 +616,98 @@ def memory_activations_bytes(
 
     Examples
     --------
-    >>> layer = 34.0 * 2048.0 * 12288.0 / 8.0
-    >>> layout = (2048.0, 12288.0, 1.0, 0.125, 8.0, 8.0)
-    >>> memory_activations_bytes(8.0, 12.0, layer, 0.0, 0.0, 1.0, 0.0, *layout, 0.0) / 2**20
-    9816.015625
+    >>> memory_activations_bytes(8e9, 2e9)
+    8000000000.0
     """
-    input_alone = (1.0 - offloaded_share) * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
-    kept = (1.0 - recompute_share) * (
-        kept_share * layer_activation_bytes + layer_score_bytes
-    ) + recompute_share * input_alone
-    embedded = micro_batch_tokens * (8.0 + dropout * hidden_size) / tensor_parallel
-    first = micro_batches_in_flight * (stage_layers * kept + embedded)
-    last = stage_layers * kept + logits_bytes
-    return where(pipeline_parallel > 1.0, maximum(first, last), first + logits_bytes)
+    return maximum(first_stage_activation_bytes, last_stage_activation_bytes)
 
 
 def memory_workspace_bytes(
+    memory_activations_bytes: Numeric,
+    first_stage_activation_bytes: Numeric,
+    last_stage_activation_bytes: Numeric,
+    logits_bytes: Numeric,
     recompute_share: Numeric,
     layer_activation_bytes: Numeric,
     layer_score_bytes: Numeric,
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
+    ffn_size: Numeric,
     vocabulary_size: Numeric,
     tensor_parallel: Numeric,
     pipeline_parallel: Numeric,
     kept_rows_share: Numeric,
-    fused_kernels: Numeric,
     chunked_loss: Numeric,
     zero_stage: Numeric,
     stage_layers: Numeric,
     stage_sharded_parameters: Numeric,
     stage_expert_parameters: Numeric,
+    weight_bytes_per_parameter: Numeric,
+    offloaded_weights_share: Numeric,
+    update_bytes_per_parameter: Numeric,
+    trained_share: Numeric,
+    data_parallel: Numeric,
+    context_parallel: Numeric,
 ) -> Numeric:
     r"""Memory that comes and goes within a step, at its peak.
 
     .. math::
-        1.4 [\rho > 0] (A_l + A_s) + [z \ge 3] \frac{4 (N_s + N_x)}{L_s} + (1 - c)(1 + u) \frac{2 T V}{t}
+        M_t &= \max\left[R + M_g - M_a,\; \tau b_u \frac{N_s + N_x}{[d c]_{z \ge 1}} - M_a\right] \\
+        R &= \max\left\{[p > 1] (A_1 + A_r),\; A_p - A_v + \max(A_v + G_v,\, A_r)\right\}, \quad
+        A_r = 1.4 [\rho > 0] (A_l + A_s), \quad G_v = (1 - c) \frac{2 T V}{t} \\
+        M_g &= [z \ge 3 \lor \omega_w > 0] \frac{2 \min(b_w, 2) (N_s + N_x)}{L_s} + [b_w < 2] \frac{2 h f}{t}
         + [p > 1] \frac{4 T h}{t_s}
 
     Notes
     -----
-    A layer that is recomputed lives with its gradients; ZeRO 3 gathers the layer at work and the next one; the gradient
-    of the logits has 16 bits, and in eager code a copy; a stage receives and sends.
+    A layer that is recomputed lives with its gradients, once the logits and their gradient of 16 bits are gone. ZeRO 3
+    and weights on the host bring the layer at work and the next one; of quantized weights one matrix stands in 16 bits;
+    a stage receives and sends. An update that works on all weights at once takes :math:`b_u` bytes of each when the
+    activations are gone.
 
     References
     ----------
     .. [zeroinfinity] section 3
+    .. [dettmers2023] section 3: weights return to 16 bits one matrix at a time
 
     Examples
     --------
-    >>> memory_workspace_bytes(0.0, 1e9, 0.0, 2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.125, 1.0, 0.0, 1.0, 96.0, 1e9, 0.0)
-    26214400.0
+    >>> held, logits = (1e9, 0.9e9, 1e9, 0.1e9), 2.0 * 2048.0 * 51200.0 / 8.0
+    >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 1.0, 96.0, 1e9, 0.0)
+    >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 1.0, 8.0, 1.0) == logits
+    True
     """
     again = where(recompute_share > 0.0, AGAIN * (layer_activation_bytes + layer_score_bytes), 0.0)
-    weights = 4.0 * (stage_sharded_parameters + stage_expert_parameters) / stage_layers
-    gathered = where(zero_stage >= 3.0, weights, 0.0)
-    logits = 2.0 * micro_batch_tokens * vocabulary_size / tensor_parallel
-    gradient = (1.0 - chunked_loss) * (1.0 + maximum(1.0 - 2.0 * fused_kernels, 0.0)) * logits
+    gradient = (1.0 - chunked_loss) * 2.0 * micro_batch_tokens * vocabulary_size / tensor_parallel
+    first = where(pipeline_parallel > 1.0, first_stage_activation_bytes + again, 0.0)
+    last = last_stage_activation_bytes - logits_bytes + maximum(logits_bytes + gradient, again)
+    parameters = stage_sharded_parameters + stage_expert_parameters
+    layer = 2.0 * minimum(weight_bytes_per_parameter, 2.0) * parameters / stage_layers
+    brought = where(zero_stage >= 3.0, layer, where(offloaded_weights_share > 0.0, layer, 0.0))
+    matrix = where(weight_bytes_per_parameter < 2.0, 2.0 * hidden_size * ffn_size / tensor_parallel, 0.0)
     between = where(pipeline_parallel > 1.0, 4.0 * micro_batch_tokens * hidden_size * kept_rows_share, 0.0)
-    return again + gathered + gradient + between
+    working = maximum(first, last) + brought + matrix + between
+    ranks = where(zero_stage >= 1.0, data_parallel * context_parallel, 1.0)
+    updating = trained_share * update_bytes_per_parameter * parameters / ranks
+    return maximum(working, updating) - memory_activations_bytes
 
 
-def fragmentation_share(software_year: Numeric) -> Numeric:
+def fragmentation_share(software_year: Numeric, fused_kernels: Numeric) -> Numeric:
     r"""Share of memory that the allocator cannot hand out, where a run does not say otherwise.
 
-    .. math:: 0.02 \quad (y \ge 2024), \qquad 0.10 \quad \text{otherwise}
+    .. math:: 0.02 + 0.02\, (1 - f) \quad (y \ge 2024), \qquad 0.10 \quad \text{otherwise}
 
     Notes
     -----
-    PyTorch 2.1 of October 2023 brought segments that grow, which leave little unused. Assumed, and in line with the
-    memory that BigScience (2022) and SimuMax (2026) measured.
+    PyTorch 2.1 of October 2023 brought segments that grow, which leave little unused; eager code leaves more. Assumed,
+    and in line with the memory that BigScience (2022), nanotron (2025) and SimuMax (2026) measured.
 
     Examples
     --------
-    >>> fragmentation_share(2026.0)
+    >>> fragmentation_share(2026.0, 1.0)
     0.02
     """
-    return where(software_year >= 2024.0, 0.02, 0.10)
+    return where(software_year >= 2024.0, 0.04 - 0.02 * fused_kernels, 0.10)
 
 
 def memory_reserve_bytes(
@@ -582,22 +760,34 @@ def memory_peak_bytes(
     return memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes + memory_reserve_bytes
 
 
-def fits(memory_peak_bytes: Numeric, accelerator_memory_bytes: Numeric, memory_band: Numeric) -> Numeric:
+def fits(
+    memory_peak_bytes: Numeric,
+    memory_weights_bytes: Numeric,
+    memory_activations_bytes: Numeric,
+    memory_workspace_bytes: Numeric,
+    context_bytes: Numeric,
+    accelerator_memory_bytes: Numeric,
+    memory_band: Numeric,
+) -> Numeric:
     r"""Whether the most loaded rank has room: 1 if it has, 0 if not, and one half where it is too near to say.
 
     .. math::
-        1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M > M_{chip} (1 + b)), \qquad
+        1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M_w + M_a + M_t + M_{ctx} > M_{chip} (1 + b)), \qquad
         \tfrac12 \quad \text{otherwise}
 
     Notes
     -----
-    The band is what measured peaks differ from predicted ones by.
+    The band is what measured peaks differ from predicted ones by. An allocator that runs out of memory gives back what
+    lies unused between tensors, so tensors and the process alone decide that a run does not fit.
 
     Examples
     --------
-    >>> fits(53e9, 80e9, 0.1), fits(78e9, 80e9, 0.1), fits(90e9, 80e9, 0.1)
-    (1.0, 0.5, 0.0)
+    >>> fits(53e9, 50e9, 0.0, 0.0, 1e9, 80e9, 0.1), fits(78e9, 70e9, 0.0, 0.0, 1e9, 80e9, 0.1)
+    (1.0, 0.5)
+    >>> fits(95e9, 90e9, 0.0, 0.0, 1e9, 80e9, 0.1)
+    0.0
     """
     surely = memory_peak_bytes * (1.0 + memory_band) <= accelerator_memory_bytes
-    never = memory_peak_bytes > accelerator_memory_bytes * (1.0 + memory_band)
+    tensors = memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes
+    never = tensors + context_bytes > accelerator_memory_bytes * (1.0 + memory_band)
     return where(surely, 1.0, where(never, 0.0, 0.5))

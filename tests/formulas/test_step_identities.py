@@ -56,6 +56,10 @@ BASE: dict[str, Any] = LINKS | {
     "stage_expert_parameters": 0.0,
     "gradient_bytes_per_parameter": 4.0,
     "optimizer_bytes_per_parameter": 12.0,
+    "trained_share": 1.0,
+    "offloaded_optimizer_share": 0.0,
+    "host_link_bytes_per_s": 2.5e10,
+    "host_updates_per_s": 4.9e8,
     "zero_stage": 1.0,
     "tensor_parallel": 1.0,
     "pipeline_parallel": 1.0,
@@ -179,6 +183,18 @@ def test_ranks_together_update_every_weight_once() -> None:
     dense = 16 * of(whole.optimizer_s, **experts | {"stage_expert_parameters": 0.0})
     routed = 4 * (of(whole.optimizer_s, **experts) - dense / 16)
     assert dense + routed == pytest.approx(whole_s, rel=1e-9)
+
+
+@pytest.mark.parametrize("formula", [communication.gradient_s, whole.optimizer_s])
+def test_frozen_weights_are_neither_exchanged_nor_updated(formula) -> None:
+    assert of(formula, trained_share=0.25) == pytest.approx(0.25 * of(formula), rel=1e-12)
+
+
+def test_a_host_updates_at_its_own_pace_behind_its_link() -> None:
+    """Four bytes of gradient come and two of weight return, beside the processors' work; one of 64 ranks' shares."""
+    share = (1e9 + 1e6) / 64
+    found = of(whole.optimizer_s, offloaded_optimizer_share=1.0)
+    assert found == pytest.approx(share * (6 / 2.5e10 + 1 / 4.9e8), rel=1e-12)
 
 
 @pytest.mark.parametrize(("zero_stage", "seconds"), [(2.0, 0.0), (3.0, 3 * 2 * 3e8 * 63 / 64 / 5e10)])

@@ -75,11 +75,24 @@ class Frameworks(Sourced):
     maker_kernels = share("1 if recipes are tuned by that vendor too, 0.5 if anybody's run its kernels")
     fused_kernels = share("1 if element-wise chains run as one kernel each; 0 for eager code")
     balanced_stages = share("1 if pipeline stages are cut by their work")
+    sequence_parallel = share("1 if norms are split over tensor-parallel ranks too, once that was usual")
+    zero_stage = number("1", "least ZeRO stage that its sharded optimizer amounts to; empty for 1")
+    whole_logits = share("1 if every tensor-parallel rank has all logits")
     state_bytes = number(
         "byte", "weights, gradients and optimizer of one parameter; empty for Adam with 32-bit master weights"
     )
+    gradient_bytes = number("byte", "bytes of a gradient; empty for a 32-bit sum, or 16 bits where it is sharded")
+    half_gradient_bytes = number(
+        "byte",
+        "bytes of the 32-bit copy that it keeps of each gradient in fp16; empty for one that lives for the update",
+    )
+    update_bytes = number("byte", "bytes of each weight that its update takes for a while; empty for a fused one")
+    bucket_bytes = number(
+        "byte", "bytes of each gradient's sum that data-parallel ranks keep beside it; empty for none"
+    )
     dropout = share("1 if models without a gate train with dropout")
     logs_tensors = share("1 if the memory it reports is that of tensors, without context and network buffers")
+    logs_first_stage = share("1 if the memory it reports is that of the first stage of a pipeline")
     cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
     selective_share = share("share of matrix products that its selective recomputation repeats")
     flash_attention_from = number("a", "year and part of a year from which its attention is fused")

@@ -274,6 +274,7 @@ def gradient_s(
     stage_sharded_parameters: Numeric,
     stage_replicated_parameters: Numeric,
     stage_expert_parameters: Numeric,
+    trained_share: Numeric,
     gradient_bytes_per_parameter: Numeric,
     zero_stage: Numeric,
     data_parallel: Numeric,
@@ -293,7 +294,7 @@ def gradient_s(
     r"""Time to reduce gradients and gather new weights over the data-parallel ranks, once per step.
 
     .. math::
-        T_{rs}\!\left((N_s + N_r)\, \beta,\, d c\right) + T_{rs}\!\left(N_x \beta,\, d_e\right), \qquad
+        T_{rs}\!\left(\tau (N_s + N_r)\, \beta,\, d c\right) + T_{rs}\!\left(\tau N_x \beta,\, d_e\right), \qquad
         \beta = 2 b_g \quad (z = 0), \qquad b_g + 2 \quad (z \ge 1)
 
     Notes
@@ -309,7 +310,7 @@ def gradient_s(
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> round(gradient_s(1e9, 0.0, 0.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links), 3)
+    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links), 3)
     0.137
     """
     sent = minimum(gradient_bytes_per_parameter, 4.0)
@@ -335,10 +336,10 @@ def gradient_s(
         )
 
     dense = stage_sharded_parameters + stage_replicated_parameters
-    shared = exchanged(dense, ranks, maximum(minimum(ranks, per_domain), 1.0))
+    shared = exchanged(trained_share * dense, ranks, maximum(minimum(ranks, per_domain), 1.0))
     copies = maximum(expert_data_parallel, 1.0)
     beside = scale_up_domain / minimum(expert_parallel * expert_tensor_parallel, scale_up_domain)
-    routed = exchanged(stage_expert_parameters, copies, maximum(minimum(copies, beside), 1.0))
+    routed = exchanged(trained_share * stage_expert_parameters, copies, maximum(minimum(copies, beside), 1.0))
     return where(zero_stage >= 3.0, 0.0, shared + where(stage_expert_parameters > 0.0, routed, 0.0))
 
 

@@ -209,29 +209,28 @@ def layer_elementwise_s(
     return elementwise_factor * eager * era * micro_batch_tokens * moved / sustained_memory_bytes_per_s
 
 
-def gemm_passes(
-    recompute_share: Numeric,
-) -> Numeric:
+def gemm_passes(recompute_share: Numeric, trained_share: Numeric) -> Numeric:
     r"""Matrix products of a forward and backward, in forwards.
 
-    .. math:: q_g = 3 + \rho
+    .. math:: q_g = 2 + \tau + \rho
 
     Notes
     -----
-    The backward multiplies twice, for the gradient of the input and of the weight; recomputation runs the forward
-    again.
+    The backward multiplies twice, for the gradient of the input and of the weight; a frozen weight needs no gradient.
+    Recomputation runs the forward again.
 
     References
     ----------
     .. [chowdhery2022] appendix B: one forward and two for the backward
     .. [korthikanti2022] section 5: recomputation
+    .. [hu2021] section 4.2: no gradients of frozen weights
 
     Examples
     --------
-    >>> gemm_passes(1.0)
-    4.0
+    >>> gemm_passes(1.0, 1.0), gemm_passes(0.0, 0.0)
+    (4.0, 2.0)
     """
-    return 3.0 + recompute_share
+    return 2.0 + trained_share + recompute_share
 
 
 def elementwise_passes(

@@ -32,22 +32,26 @@ def training_steps(tokens: Numeric, step_tokens: Numeric) -> Numeric:
 
 
 def model_flop_per_s_per_accelerator(
-    model_flop_per_token: Numeric, step_tokens: Numeric, step_s: Numeric, accelerators: Numeric
+    model_flop_per_token: Numeric,
+    step_tokens: Numeric,
+    step_s: Numeric,
+    accelerators: Numeric,
+    trained_share: Numeric,
 ) -> Numeric:
     r"""Model FLOP per second of one accelerator.
 
-    .. math:: \frac{C_t B s}{T n}
+    .. math:: \frac{2 + \tau}{3} \frac{C_t B s}{T n}
 
     Notes
     -----
-    Causal attention counted half, no recomputation.
+    Causal attention counted half, no recomputation, no gradients of frozen weights.
 
     Examples
     --------
-    >>> model_flop_per_s_per_accelerator(1e12, 1e6, 10.0, 1000.0) / 1e12
+    >>> model_flop_per_s_per_accelerator(1e12, 1e6, 10.0, 1000.0, 1.0) / 1e12
     100.0
     """
-    return model_flop_per_token * step_tokens / (step_s * accelerators)
+    return (2.0 + trained_share) / 3.0 * model_flop_per_token * step_tokens / (step_s * accelerators)
 
 
 def predicted_mfu(model_flop_per_s_per_accelerator: Numeric, peak_flop_per_s: Numeric) -> Numeric:

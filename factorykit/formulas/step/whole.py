@@ -120,22 +120,40 @@ def optimizer_s(
     context_parallel: Numeric,
     expert_data_parallel: Numeric,
     optimizer_bytes_per_parameter: Numeric,
+    gradient_bytes_per_parameter: Numeric,
+    trained_share: Numeric,
+    offloaded_optimizer_share: Numeric,
     sustained_memory_bytes_per_s: Numeric,
+    host_link_bytes_per_s: Numeric,
+    host_updates_per_s: Numeric,
 ) -> Numeric:
-    r"""Time of the update: state, gradients and weights read and written once.
+    r"""Time of the update: state, gradients and weights read and written once, here or on the host.
 
-    .. math:: \frac{2 b_o + 6}{B_s} \left(\frac{N_s + N_r}{[d c]_{z \ge 1}} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
+    .. math::
+        \tau \left(\frac{N_s + N_r}{[d c]_{z \ge 1}} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
+        \left[(1 - \omega_o) \frac{2 b_o + 6}{B_s} + \omega_o \left(\frac{b_g + 2}{B_h} + \frac{1}{U_h}\right)\right]
+
+    Notes
+    -----
+    A host updates with its processors: gradients come over its link and new weights of 16 bits return.
+
+    References
+    ----------
+    .. [ren2021] section 4 and table 4
 
     Examples
     --------
-    >>> round(optimizer_s(1e9, 0.0, 0.0, 0.0, 8.0, 1.0, 8.0, 12.0, 2.7e12), 4)
+    >>> share = (0.0, 0.0, 0.0, 8.0, 1.0, 8.0, 12.0, 4.0, 1.0)
+    >>> round(optimizer_s(1e9, *share, 0.0, 2.7e12, 2.5e10, 4e8), 4)
     0.0111
     """
     dense = stage_sharded_parameters + stage_replicated_parameters
     ranks = where(zero_stage >= 1.0, data_parallel * context_parallel, 1.0)
     expert_ranks = where(zero_stage >= 1.0, maximum(expert_data_parallel, 1.0), 1.0)
-    moved = 2.0 * optimizer_bytes_per_parameter + 6.0
-    return moved * (dense / ranks + stage_expert_parameters / expert_ranks) / sustained_memory_bytes_per_s
+    parameters = trained_share * (dense / ranks + stage_expert_parameters / expert_ranks)
+    here = (2.0 * optimizer_bytes_per_parameter + 6.0) / sustained_memory_bytes_per_s
+    there = (gradient_bytes_per_parameter + 2.0) / host_link_bytes_per_s + 1.0 / host_updates_per_s
+    return parameters * ((1.0 - offloaded_optimizer_share) * here + offloaded_optimizer_share * there)
 
 
 def step_s(

@@ -72,6 +72,10 @@ GIB: Final = 2.0**30
 CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
 """Share of the activations of models with experts that software of that year keeps: it repeats norms, activations and
 up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it."""
+FULL_GRADIENT_BYTES: Final = 4.0
+"""Bytes of the copy in 32 bits that an update of fp16 training takes of each gradient."""
+USUAL_RANK: Final = 16.0
+"""Rank of adapters where a source gives none: that of the MLPerf reference, on the four matrices of attention."""
 LEAST_GAIN: Final = 0.02
 """Share of the stated parameters that one dense layer less has to explain."""
 USUAL_YEAR: Final = 2024.5
@@ -136,6 +140,10 @@ def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float 
         return None
     per_node = one[2] == "node"
     return float(one[1]) * 1e9 / 8.0 / (accelerators_per_node if per_node else 1.0)
+
+
+SHARDINGS: Final = ("zero", "fsdp", "hsdp", "shard", "distributed optimizer", "none", "data parallel", "ddp")
+"""Words of a description that says how state is sharded; others, such as sequence parallel, say nothing of it."""
 
 
 def zero_stage(sharding: str) -> float:
@@ -206,7 +214,11 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     return {**chip, **usual, **fabric, "accelerator": key}
 
 
-OWN: Final = ("logs_tensors", "selective_share", "balanced_stages", "state_bytes", "dropout")
+OWN: Final = (
+    *("logs_tensors", "logs_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
+    *("state_bytes", "gradient_bytes", "half_gradient_bytes", "update_bytes", "bucket_bytes"),
+    *("whole_logits", "dropout"),
+)
 """Columns of frameworks that only the reading of rows needs."""
 
 
@@ -231,6 +243,22 @@ def software_year(row: Mapping[str, Any]) -> float | None:
     return float(row["year"]) + 0.5 if row.get("year") else None
 
 
+def _adapters(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
+    """Return the low-rank adapters that a row names, in its group, model or note."""
+    texts = " ".join(str(row.get(name) or "") for name in ("group", "model", "note", "notes")).lower()
+    if "lora" not in texts:
+        return {"lora_rank": 0.0, "lora_matrices": "all", "weight_bits": 16.0}
+    rank = re.search(r"\brank (\d+)|\br ?= ?(\d+)", texts)
+    reference = row.get("kind") == "mlperf" or "mlperf" in texts
+    if not rank and not reference:
+        assumed.append("lora_rank")
+    return {
+        "lora_rank": float(rank[1] or rank[2]) if rank else USUAL_RANK,
+        "lora_matrices": "attention" if reference else "all",
+        "weight_bits": 4.0 if "qlora" in texts else 16.0,
+    }
+
+
 def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[str]) -> dict[str, float]:
     """Return the features of the software that a row names, in its own column or in the words of its source."""
     stated = row.get("framework") or ""
@@ -240,8 +268,7 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
         return {
             **frameworks.unnamed(year),
             **dict.fromkeys(("chunked_loss", *OWN), 0.0),
-            "expert_imbalance": 1.0,
-            "dropout": 1.0,
+            **dict.fromkeys(("expert_imbalance", "sequence_parallel", "dropout"), 1.0),
         }
     brought = frameworks.features(found, year, vendor)
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
@@ -292,10 +319,21 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
         "experts_per_token": float(row.get("top_k") or 0),
         "shared_experts": float(row.get("shared_experts") or 0),
         "expert_ffn_size": expert_width or width,
-        "dense_layers": min(float(public.get("dense_layers") or 0), layers - 1.0),
+        "dense_layers": _dense_layers(layers, public),
         "mtp_layers": 0.0,
         "sequence_length": float(row["seq_len"]),
     }
+
+
+def _dense_layers(layers: float, known: Mapping[str, Any]) -> float:
+    """Return the dense layers of a known model with experts, fewer where it was cut, but one.
+
+    >>> deepseek = {"layers": 61.0, "dense_layers": 3.0}
+    >>> _dense_layers(61.0, deepseek), _dense_layers(4.0, deepseek)
+    (3.0, 1.0)
+    """
+    dense = known.get("dense_layers") or 0.0
+    return max(float(round(dense * layers / known["layers"])), 1.0) if dense else 0.0
 
 
 def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
@@ -330,7 +368,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
             raise _Unpredictable(f"a batch of {batch:g} sequences is less than {replicas:g} data-parallel copies")
         context *= replicas / batch
     alone = tensor * pipeline * context == 1.0
-    if row.get("sharding"):
+    if any(word in (row.get("sharding") or "").lower() for word in SHARDINGS):
         stage = zero_stage(row["sharding"])
     else:
         unstated = alone and "layout" in assumed
@@ -446,8 +484,6 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     for name in COLUMNS[2:]:
         if name in NUMBERS and row[name] < 1.0:
             raise _Unpredictable(f"{name} {row[name]:g} is less than one")
-    if "lora" in f"{row.get('group')} {row.get('model')}".lower():
-        raise _Unpredictable("low-rank adaptation trains a part of the weights, which is not modelled")
     precision = _precision(row.get("precision"), assumed)
     chip = _chip(row, precision)
     shape = _architecture(row, assumed)
@@ -462,6 +498,8 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     block += (2.0 + shape["gated_ffn"]) * shape["ffn_size"]
     chip["logits_layers"] = chip.pop("balanced_stages") * shape["vocabulary_size"] / block
     layout = _layout(row, year, assumed)
+    if layout["zero_stage"] == 1.0:
+        layout["zero_stage"] = max(chip.pop("zero_stage"), 1.0)
     recompute = (row.get("recompute") or "").lower()
     stated = next((word for word in ("full", "selective", "none") if recompute.startswith(word)), None)
     if recompute.startswith("minimal"):
@@ -475,20 +513,26 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
     halved = "optimizer state in bfloat16" in text or "bf16 optimizer" in text
     optimizer = 0.0 if "optimizer on the cpu" in text else 4.0 if halved else 12.0
-    state = chip.pop("state_bytes")
+    state = chip["state_bytes"]
     gradients = (
         6.0
         if "fp32 gradient accumulation" in text
-        else 2.0
-        if precision == "fp16" or layout["zero_stage"] >= 2 or halved
-        else 4.0
+        else chip["gradient_bytes"] or (2.0 if precision == "fp16" or layout["zero_stage"] >= 2 or halved else 4.0)
     )
+    update = chip["update_bytes"]
     if state:
         gradients, optimizer = 2.0, state - 4.0
+    elif precision == "fp16":
+        optimizer += chip["half_gradient_bytes"]
+        update = max(update, FULL_GRADIENT_BYTES - chip["half_gradient_bytes"])
+    if layout["accelerators"] > layout["tensor_parallel"] * layout["pipeline_parallel"]:
+        gradients += chip["bucket_bytes"]
     common = {
         **chip,
         **shape,
         **layout,
+        **_adapters(row, assumed),
+        "update_bytes_per_parameter": update,
         "precision": precision,
         "recompute": stated or "none",
         "recompute_stated": stated is not None,
@@ -497,7 +541,9 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         "optimizer_bytes_per_parameter": optimizer,
         "offloaded_share": float("offload" in recompute),
         "dropout": chip["dropout"] * (1.0 - shape["gated_ffn"]),
-        "sequence_parallel": 1.0 if year >= 2023 or "sequence" in recompute or stated == "selective" else 0.0,
+        "sequence_parallel": chip["sequence_parallel"]
+        if year >= 2023
+        else float("sequence" in recompute or stated == "selective"),
         "software_year": year,
     }
     found = []

@@ -22,6 +22,7 @@ OUTPUTS: Final = (
     "memory_activations_bytes",
     "memory_workspace_bytes",
     "memory_reserve_bytes",
+    "first_stage_activation_bytes",
     "memory_peak_bytes",
     "fragmentation_share",
     "fits",
@@ -173,13 +174,16 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         .clip(1.0 + constants()["memory_band"])
         .alias("over"),
     )
-    tensors = pl.sum_horizontal(TERMS[:3]) / (1.0 - pl.col("fragmentation_share"))
+    stage = pl.col("memory_weights_bytes") + pl.col("first_stage_activation_bytes")
+    first = (pl.col("logs_first_stage") > 0.0) & (pl.col("pipeline_parallel") > 1.0)
+    held = pl.when(first).then(stage).otherwise(pl.sum_horizontal(TERMS[:3]))
+    tensors = held / (1.0 - pl.col("fragmentation_share"))
     wide = wide.with_columns(
         pl.when(pl.col("logs_tensors") > 0.0).then(tensors).otherwise("memory_peak_bytes").alias("reported_bytes")
     )
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
     told = ("row", "family", "assumed", "memory_binding", "reported_bytes")
-    return best.select(*told, *[name for name in OUTPUTS if name not in TERMS])
+    return best.select(*told, *[name for name in OUTPUTS if name not in (*TERMS, "first_stage_activation_bytes")])
 
 
 def _any_family() -> str:

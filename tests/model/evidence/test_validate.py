@@ -74,7 +74,7 @@ def test_who_publishes_a_run_moves_no_prediction():
 def test_few_rows_are_refused():
     steps = fk.table("training_runs").filter(pl.col("kind").is_in(["throughput", "mlperf"])).collect()
     shaped = steps.filter(pl.all_horizontal(pl.col("layers", "seq_len", "global_batch").is_not_null()))
-    whole = shaped.filter(~pl.col("group").str.contains("(?i)lora") & ~pl.col("precision").fill_null("").eq("int8"))
+    whole = shaped.filter(~pl.col("precision").fill_null("").eq("int8"))
     assert fk.validate(whole)["reason"].is_not_null().mean() <= 0.03
 
 
@@ -87,7 +87,7 @@ def test_one_set_of_constants_serves_both_megatron_tables():
 
 
 def test_memory_is_met(validated):
-    assert validated["memory_error"].abs().median() <= 0.11
+    assert validated["memory_error"].abs().median() <= 0.065  # the goal is 0.03
 
 
 def test_layouts_that_did_not_run_fit_less_than_those_that_did(validated):
@@ -100,8 +100,14 @@ def test_layouts_that_did_not_run_fit_less_than_those_that_did(validated):
     sharding = pl.when(failed["zero"] > 0).then(pl.lit("ZeRO-1")).otherwise(pl.lit("none"))
     crashed = fk.validate(layouts.with_columns(sharding.alias("sharding")))["fits"].drop_nulls()
     ran = validated.filter(pl.col("id").str.starts_with("nanotron-ultrascale-8b"))["fits"]
-    assert (ran <= 0.0).mean() <= 0.05  # the goal is 0.02
+    assert (ran <= 0.0).mean() <= 0.03
+    assert (crashed < 1.0).mean() >= 0.9
     assert (crashed < 1.0).mean() > 3.0 * (ran < 1.0).mean()
+
+
+def test_runs_that_ran_are_not_said_to_lack_memory(validated):
+    ran = validated.filter(pl.col("measured_s").is_not_null() | pl.col("memory_error").is_not_null())
+    assert (ran["fits"] <= 0.0).mean() <= 0.02
 
 
 def test_a_constant_utilization_is_beaten(stated):
@@ -184,7 +190,7 @@ def test_a_row_that_cannot_be_predicted_says_why(change, word):
         pl.all().cast(pl.String).cast(pl.Categorical),
         pl.lit(None).alias("network"),
         pl.lit(5).alias("group"),
-        pl.lit(math.nan).alias("sharding"),
+        pl.lit(math.nan).alias("network"),
         pl.lit("bfloat16").alias("precision"),
     ],
 )

@@ -1,0 +1,116 @@
+"""Training a part of the weights: low-rank adapters beside frozen weights, and weights stored in few bits."""
+
+from __future__ import annotations
+
+from factorykit.formulas.functions import equal, where
+from factorykit.typing import Numeric
+
+QUANTIZATION_BITS = 0.127
+"""Bits that the constants of a block of weights add to each weight where the constants are quantized too."""
+
+
+def adapter_parameters(
+    lora_rank: Numeric,
+    lora_matrices: Numeric,
+    layers: Numeric,
+    moe_layers: Numeric,
+    hidden_size: Numeric,
+    attention_heads: Numeric,
+    kv_heads: Numeric,
+    head_size: Numeric,
+    value_head_size: Numeric,
+    ffn_size: Numeric,
+    expert_ffn_size: Numeric,
+    experts: Numeric,
+    shared_experts: Numeric,
+    gated_ffn: Numeric,
+) -> Numeric:
+    r"""Weights of the low-rank adapters beside the matrices of all layers.
+
+    .. math::
+        N_A = r \left\{L \left[h + a d + h + a_{kv} d_v + s \left(h + a_{kv} d + a d_v + h\right)\right]
+        + u (2 + g) \left[(L - L_e)(h + f) + L_e (E + E_s)(h + f_e)\right]\right\}
+
+    Notes
+    -----
+    An adapter of a matrix has one row and one column of it for each rank. Query and value always have one, :math:`s`
+    counts key and output, :math:`u` the feed-forward blocks. Under multi-head latent attention it is an estimate.
+
+    References
+    ----------
+    .. [hu2021] section 4.1 and table 4: 37.7 million at rank 8 of query and value in GPT-3
+    .. [dettmers2023] section 4: adapters on all linear layers
+
+    Examples
+    --------
+    >>> gpt3 = (96.0, 0.0, 12288.0, 96.0, 96.0, 128.0, 128.0, 49152.0, 49152.0, 0.0, 0.0, 0.0)
+    >>> adapter_parameters(8.0, "query_value", *gpt3)
+    37748736.0
+    """
+    query_value = 2.0 * hidden_size + attention_heads * head_size + kv_heads * value_head_size
+    key_output = 2.0 * hidden_size + kv_heads * head_size + attention_heads * value_head_size
+    both = where(equal(lora_matrices, "query_value"), 0.0, 1.0)
+    blocks = where(equal(lora_matrices, "all"), 2.0 + gated_ffn, 0.0)
+    dense = (layers - moe_layers) * (hidden_size + ffn_size)
+    sparse = moe_layers * (experts + shared_experts) * (hidden_size + expert_ffn_size)
+    return lora_rank * (layers * (query_value + both * key_output) + blocks * (dense + sparse))
+
+
+def trained_share(lora_rank: Numeric, adapter_parameters: Numeric, parameters: Numeric) -> Numeric:
+    r"""Weights that are trained over the weights of the model.
+
+    .. math:: \tau = N_A / N \quad (r > 0), \qquad 1 \quad \text{otherwise}
+
+    References
+    ----------
+    .. [hu2021] section 4.1
+
+    Examples
+    --------
+    >>> trained_share(16.0, 1.4e8, 7e10), trained_share(0.0, 0.0, 7e10)
+    (0.002, 1.0)
+    """
+    return where(lora_rank > 0.0, adapter_parameters / parameters, 1.0)
+
+
+def weight_bytes_per_parameter(weight_bits: Numeric) -> Numeric:
+    r"""Bytes of one stored weight.
+
+    .. math:: b_w = \tfrac18 \left(q + 0.127 [q < 8]\right)
+
+    Notes
+    -----
+    Of 4-bit NormalFloat each 64 weights share a constant; quantized to 8 bits in blocks of 256 constants it takes
+    :math:`8 / 64 + 32 / (64 \cdot 256)` bits a weight.
+
+    References
+    ----------
+    .. [dettmers2023] section 3, double quantization: 0.127 bits
+
+    Examples
+    --------
+    >>> weight_bytes_per_parameter(16.0), round(weight_bytes_per_parameter(4.0), 3)
+    (2.0, 0.516)
+    """
+    return (weight_bits + where(weight_bits < 8.0, QUANTIZATION_BITS, 0.0)) / 8.0
+
+
+def offloaded_gradients_share(offloaded_optimizer_share: Numeric) -> Numeric:
+    r"""Share of the gradients that waits in the memory of the host, where a layout does not say otherwise.
+
+    .. math:: \omega_g = \omega_o
+
+    Notes
+    -----
+    Who updates on the host sends each gradient there as soon as it is summed.
+
+    References
+    ----------
+    .. [ren2021] section 3: gradients leave for the processor as they are made
+
+    Examples
+    --------
+    >>> offloaded_gradients_share(1.0)
+    1.0
+    """
+    return offloaded_optimizer_share

@@ -1,0 +1,117 @@
+"""Will a fine-tune fit: adapters, quantized weights and offload against what their papers and frameworks print."""
+
+import pytest
+
+import factorykit as fk
+
+GIB = 2.0**30
+# Full activation checkpointing and a loss in chunks, as torchtune's recipes have them.
+FINE_TUNE = {
+    "precision": "bf16",
+    "recompute": "full",
+    "chunked_loss": 1.0,
+    "zero_stage": 0.0,
+    "accelerators": 1.0,
+    "accelerator": "a100_sxm_80gb",
+    "micro_batch_size": 2.0,
+    "sequence_length": 2048.0,
+}
+PARTS = ["memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes"]
+
+
+def scenario(model, **layout):
+    found = {**fk.architecture(model), **FINE_TUNE, **layout}
+    return found | {"global_batch_size": found["micro_batch_size"] * found["accelerators"]}
+
+
+# Hu et al. 2021, table 4 (GPT-3, query and value): 4.7 and 37.7 million; Dettmers et al. adapt every linear layer.
+@pytest.mark.parametrize(("rank", "millions"), [(1.0, 4.7), (8.0, 37.7)])
+def test_adapters_of_gpt3_are_counted_as_published(rank, millions):
+    given = {**fk.architecture("gpt3_175b"), "lora_rank": rank, "lora_matrices": "query_value"}
+    assert fk.evaluate(given, "adapter_parameters")["adapter_parameters"] / 1e6 == pytest.approx(millions, abs=0.05)
+
+
+def test_gpt3_with_adapters_takes_its_16_bit_weights_and_little_more():
+    """Hu et al. 2021, section 4.2: 350 GB in place of 1.2 TB."""
+    given = scenario("gpt3_175b", lora_rank=4.0, lora_matrices="query_value")
+    assert fk.evaluate(given, "memory_weights_bytes")["memory_weights_bytes"] == pytest.approx(350e9, rel=0.01)
+
+
+# torchtune README at 0031bfb, "Memory and training speed": peak of tensors, batch 2 of 2,048 packed tokens.
+@pytest.mark.parametrize(
+    ("model", "layout", "printed"),
+    [
+        ("llama3_8b", {"lora_rank": 8.0}, 16.2),
+        ("llama3_8b", {"lora_rank": 8.0, "recompute": "none"}, 30.3),
+        ("llama3_8b", {"lora_rank": 8.0, "weight_bits": 4.0}, 7.4),
+        ("llama3_70b", {"lora_rank": 16.0, "accelerators": 8.0, "zero_stage": 3.0}, 27.6),
+    ],
+)
+def test_torchtune_needs_what_it_prints(model, layout, printed):
+    found = fk.evaluate(scenario(model, **layout), PARTS)
+    assert sum(found.values()) / GIB == pytest.approx(printed, rel=0.1)
+
+
+# QLoRA's abstract: 65B on one GPU of 48 GB. Unsloth: Llama 3.3 70B below 48 GB. axolotl's examples/llama-3: 70B on two
+# GPUs at 21 GB each. In 16 bits the weights of 70B alone are 141 GB.
+@pytest.mark.parametrize(
+    ("layout", "fits"),
+    [
+        ({"weight_bits": 4.0, "accelerator": "rtx_a6000"}, True),
+        ({"weight_bits": 4.0, "accelerator": "rtx_4090"}, False),
+        ({"weight_bits": 4.0, "accelerators": 2.0, "zero_stage": 3.0, "accelerator": "rtx_4090"}, True),
+        ({"weight_bits": 4.0, "accelerator": "a100_sxm_80gb"}, True),
+        ({"weight_bits": 16.0, "accelerator": "a100_sxm_80gb"}, False),
+    ],
+)
+def test_a_fine_tune_of_70b_fits_where_people_run_it(layout, fits):
+    given = scenario("llama3_70b", lora_rank=16.0, micro_batch_size=1.0, **{"sequence_length": 512.0, **layout})
+    assert (fk.evaluate(given, "fits")["fits"] > 0.0) == fits
+
+
+def test_search_answers_whether_a_fine_tune_fits():
+    cluster = {"accelerators": 2, "accelerator": "rtx_4090", "sequence_length": 512, "lora_rank": 16, "chunked_loss": 1}
+    found = fk.search("llama3_70b", cluster | {"weight_bits": 4}, global_batch_size=8).collect()
+    assert found.height > 0
+    assert fk.search("llama3_70b", cluster, global_batch_size=8).collect().is_empty()
+
+
+# 13 billion weights in 40 layers of 5,120 (GPT-2 style), batch 4 of 1,024 tokens, as ZeRO-Offload measures.
+THIRTEEN = {
+    "layers": 40.0,
+    "hidden_size": 5120.0,
+    "attention_heads": 32.0,
+    "ffn_size": 20480.0,
+    "gated_ffn": 0.0,
+    "tied_embeddings": 1.0,
+    "vocabulary_size": 50304.0,
+}
+
+
+@pytest.mark.parametrize(("share", "fits"), [(1.0, True), (0.0, False)])
+def test_thirteen_billion_weights_train_on_one_v100_with_the_state_on_the_host(share, fits):
+    """Ren et al. 2021, abstract and figure 7: models of 13 billion parameters on one V100 of 32 GB."""
+    layout = {"accelerator": "v100_sxm", "sequence_length": 1024.0, "precision": "fp16", "accelerators": 1.0}
+    layout |= {"gradient_bytes_per_parameter": 2.0, "offloaded_optimizer_share": share, "global_batch_size": 1.0}
+    found = fk.evaluate({**FINE_TUNE, **THIRTEEN, **layout, "micro_batch_size": 1.0}, ["fits", "host_peak_bytes"])
+    assert (found["fits"] > 0.0) == fits
+    assert found["host_peak_bytes"] == pytest.approx(share * 14 * 12.85e9, rel=0.01)
+
+
+def test_a_trillion_weights_fine_tune_on_one_node_of_16_v100_with_drives():
+    """Rajbhandari et al. 2021, table 1 and section 8.2: 1T on one DGX-2, whose drives hold 28 TB."""
+    trillion = {**THIRTEEN, "layers": 128.0, "hidden_size": 25600.0, "attention_heads": 256.0, "ffn_size": 102400.0}
+    layout = {"accelerators": 16.0, "accelerator": "v100_sxm", "zero_stage": 3.0, "sequence_length": 1024.0}
+    layout |= {"offloaded_optimizer_share": 1.0, "offloaded_weights_share": 1.0, "offloaded_share": 1.0}
+    layout |= {"precision": "fp16", "micro_batch_size": 1.0, "global_batch_size": 16.0, "tensor_parallel": 4.0}
+    found = fk.evaluate({**FINE_TUNE, **trillion, **layout}, ["parameters", "fits", "host_peak_bytes"])
+    assert found["parameters"] == pytest.approx(1.0e12, rel=0.02)
+    assert found["fits"] > 0.0
+    assert 16 * found["host_peak_bytes"] < 28e12
+    whole = {"offloaded_optimizer_share": 0.0, "offloaded_weights_share": 0.0}
+    assert fk.evaluate({**FINE_TUNE, **trillion, **layout, **whole}, "fits") == {"fits": 0.0}
+
+
+def test_frozen_weights_save_a_third_of_the_products():
+    full, adapted = (fk.evaluate(scenario("llama3_8b", lora_rank=rank), "step_gemm_s") for rank in (0.0, 16.0))
+    assert adapted["step_gemm_s"] / full["step_gemm_s"] == pytest.approx(3 / 4, abs=0.01)
