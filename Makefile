@@ -21,11 +21,12 @@ $(STAMP): pyproject.toml requirements.lock hatch_build.py
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV) || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv --clear $(VENV); } || { \
 	  echo "python3 cannot make virtual environments here; install the package python3-venv and try again"; exit 1; }
+	@$(VENV)/bin/pip install --quiet --constraint requirements.lock uv
 ifeq ($(RESOLUTION),lowest)
-	$(VENV)/bin/pip install --quiet uv
-	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --resolution lowest-direct --editable '.[dev]'
+	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --resolution lowest-direct --editable '.[dev]'
 else
-	$(VENV)/bin/pip install --quiet --constraint requirements.lock --editable '.[dev]'
+	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --constraint requirements.lock --editable '.[dev]' || \
+	  $(VENV)/bin/pip install --quiet --constraint requirements.lock --editable '.[dev]'
 endif
 	@touch $@
 

@@ -269,8 +269,10 @@ def checkpoint_interval_optimal_s(checkpoint_write_s: Numeric, cluster_mtbf_s: N
     Restart time and downtime do not move the optimum. The start is the Padé approximant [1/2] of the branch-point
     series of :math:`W_0` in :math:`p = \sqrt{2 (1 - \mathrm{e}^{-C_w/M})}` [corless1996]_, within 0.13 % and never
     above the root. Two Newton steps follow on the same equation written as :math:`x + (\mathrm{e}^{-(x + C_w/M)} - 1) =
-    0`, in which a step cannot leave :math:`(0, 1]`. Below :math:`C_w / M = 10^{-5}` the start is better than any step
-    in doubles. Relative error below 1e-12 for every :math:`C_w / M`.
+    0`, in which a step cannot leave :math:`(0, 1]`. The exponential of the second is that of the first times
+    :math:`\mathrm{e}^{-\Delta}`, of which three terms of the series suffice: :math:`\Delta < 0.0013`. Below
+    :math:`C_w / M = 10^{-5}` the start is better than any step in doubles. Relative error below 1e-12 for every
+    :math:`C_w / M`.
 
     References
     ----------
@@ -285,11 +287,11 @@ def checkpoint_interval_optimal_s(checkpoint_write_s: Numeric, cluster_mtbf_s: N
     ratio = checkpoint_write_s / cluster_mtbf_s
     p = sqrt(-2.0 * expm1(-ratio))
     start = p * (1.0 + 16.0 / 45.0 * p) / (1.0 + p * (31.0 / 45.0 + 83.0 / 1080.0 * p))
-    root = start
-    for _ in range(2):
-        decay = expm1(-(root + ratio))
-        root = root + (root + decay) / decay
-    return cluster_mtbf_s * where(ratio < 1e-5, start, root)
+    decay = expm1(-(start + ratio))
+    step = 1.0 + start / decay
+    later = decay - (1.0 + decay) * step * (1.0 - step / 2.0 * (1.0 - step / 3.0))
+    root = start + step
+    return cluster_mtbf_s * where(ratio < 1e-5, start, root + (1.0 + root / later))
 
 
 @holds_while(

@@ -225,8 +225,13 @@ def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
 
 def equal(text: Numeric, word: str) -> Numeric:
     """Return the condition that a text quantity is ``word``; belongs inside :func:`where`."""
-    if type(text).__module__.partition(".")[0] == "sympy":
+    root = type(text).__module__.partition(".")[0]
+    if root == "sympy":
         import sympy
 
         return sympy.Eq(text, sympy.Symbol(word))
+    if root == "_duckdb":
+        import duckdb
+
+        return text == duckdb.ConstantExpression(word)
     return text == word

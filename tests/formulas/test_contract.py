@@ -70,7 +70,8 @@ def on_duckdb(formula: Callable[..., Any]) -> np.ndarray:
     with duckdb.connect() as connection:
         table = pl.DataFrame(inputs(formula)).with_row_index()
         connection.execute(f"create table t ({', '.join(f'{n} {sql_type(table[n])}' for n in table.columns)})")
-        connection.executemany(f"insert into t values ({', '.join('?' * table.width)})", table.rows())
+        columns_at_once = ", ".join(f"unnest(?::{sql_type(table[n])}[])" for n in table.columns)
+        connection.execute(f"insert into t select {columns_at_once}", [table[n].to_list() for n in table.columns])
         return np.array([row[0] for row in connection.table("t").order("index").select(formula(*columns)).fetchall()])
 
 

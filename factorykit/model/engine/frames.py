@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 GOOD: Final = "whether all that is given is within bounds"
 """Name of the column in which a lazy frame is told which rows can be evaluated."""
+FINE: Final = "is fine"
+"""End of the names of columns that tell in which rows a given one is within its range."""
 BROKEN: Final = "rule that the layout breaks"
 """Name of the column in which a frame is told which rows hold a layout that does not work."""
 
@@ -54,37 +56,53 @@ def evaluate_frame(
     )
     if "accelerator" in inputs:
         floats = floats.with_columns(_keys(frame))
-    if lazy:
-        good = [_holds(name).fill_null(value=False) for name in inputs]
-        floats = floats.with_columns(pl.all_horizontal(good).alias(GOOD)) if good else floats
-        floats = floats.with_columns(pl.when(GOOD).then(name).alias(name) for name in _gates(chain, inputs))
-        usual_inputs = False
-    else:
-        usual_inputs = _check_frame(floats, inputs)
+    if not lazy:
+        words = [name for name in inputs if quantity(name).is_text]
+        _check_inputs(floats, words)
         if "accelerator" in inputs:
             _check_cells(floats, chain)
         agree_in_frame(floats, given, using)
-    for layer in columns(chain.steps):
-        floats = floats.with_columns(layer)
-    if rules.concern(chain.computed):
-        floats = floats.with_columns(rules.broken({*chain.computed, *inputs}, given).alias(BROKEN))
-        if not lazy:
-            floats = floats.collect().lazy()
-            _check_layouts(floats)
-        works = pl.col(BROKEN).is_null()
-        floats = floats.with_columns(
-            pl.when(works).then(name).alias(name) for name in chain.outputs if name in chain.computed
-        )
-    new = dict.fromkeys(name for name in chain.outputs if name in chain.computed)
-    numbers = [name for name in new if not quantity(name).is_text]
+    ruled_by = {*chain.computed, *inputs} if rules.concern(chain.computed) else set()
+    shown = dict.fromkeys(chain.outputs)
+    new = [name for name in shown if name in chain.computed]
+    doubtful = _doubtful(chain) if lazy else {}
+    keep = {*schema, *shown, *ruled_by, *doubtful}
+    check = _holds if lazy else _is_usual
+    floats = _with_steps(floats, chain, [check(name).alias(f"{name} {FINE}") for name in inputs], keep)
+    broken = rules.broken(ruled_by, given) if ruled_by else pl.lit(None)
+    floats = floats.with_columns(broken.alias(BROKEN), *(_possible(name).alias(f"{name} {FINE}") for name in doubtful))
     if lazy:
-        loose = set(numbers) - bounded(chain.steps, ())
-        return floats.with_columns(_possible(name) for name in numbers if name in loose).select(*schema, *new)
-    found = floats.select(*schema, *new).collect()
-    certain = bounded(chain.steps, numbers, usual=True) if usual_inputs else ()
-    open_names = [name for name in numbers if name not in certain]
-    _judge(found, open_names, set(open_names) - bounded(chain.steps, numbers))
+        good = [pl.col(f"{name} {FINE}") for name in inputs]
+        floats = floats.with_columns(
+            pl.all_horizontal(pl.col(BROKEN).is_null(), *good).fill_null(value=False).alias(GOOD)
+        )
+        return floats.with_columns(
+            pl.when(GOOD, *(f"{cause} {FINE}" for cause, hit in doubtful.items() if name in hit)).then(name).alias(name)
+            for name in shown
+        ).select(*schema, *new)
+    every = floats.select(*schema, *new, BROKEN, *(f"{name} {FINE}" for name in inputs)).collect()
+    unusual = [name for name in inputs if not every[f"{name} {FINE}"].all(ignore_nulls=False)]
+    _check_inputs(every.lazy(), unusual)
+    _check_layouts(every)
+    found = every.select(*schema, *new)
+    numbers = [name for name in new if not quantity(name).is_text]
+    certain = bounded(chain.steps, numbers, usual=True) if not unusual else ()
+    _judge(found, [name for name in numbers if name not in certain])
     return found
+
+
+def _with_steps(frame: pl.LazyFrame, chain: Chain, checks: Sequence[pl.Expr], keep: Collection[str]) -> pl.LazyFrame:
+    """Return the frame with the columns of all steps and checks, without those of the parts on the way.
+
+    Polars runs the columns of one group side by side; the groups of a long recurrence hold one each. So the checks,
+    which nothing waits for, ride along a few at a time. A part goes after its last use: its memory serves the next.
+    """
+    groups = columns(chain.steps) or [[]]
+    last = {name: number for number, group in enumerate(groups) for made in group for name in made.meta.root_names()}
+    for number, group in enumerate(groups):
+        frame = frame.with_columns(*group, *checks[number :: len(groups)])
+        frame = frame.drop(name for name, use in last.items() if use == number and name not in keep)
+    return frame
 
 
 def resolved(
@@ -146,82 +164,72 @@ def _within(column: pl.Expr, brackets: str, lower: float, upper: float) -> pl.Ex
     return column.is_between(*closed(brackets, lower, upper))
 
 
-def _gates(chain: Chain, inputs: Sequence[str]) -> list[str]:
-    """Return a few inputs on which all outputs hang: null in a row, they leave it without outputs."""
-    hangs: dict[str, set[str]] = {name: {name} for name in inputs}
-    for step in chain.steps:
-        hangs[step.quantity] = set().union(*(hangs.get(name, set()) for name in step.arguments))
-    open_sets = [found for name in chain.outputs if (found := hangs.get(name))]
-    gates: list[str] = []
-    while open_sets:
-        gates.append(max(inputs, key=lambda name: sum(name in found for found in open_sets)))
-        open_sets = [found for found in open_sets if gates[-1] not in found]
-    return gates
-
-
-def _check_frame(floats: pl.LazyFrame, inputs: list[str]) -> bool:
-    """Refuse values out of bounds and warn of unusual ones: one look if all are usual, since that is the narrower.
-
-    Return whether they are.
-    """
+def _is_usual(name: str) -> pl.Expr:
+    """Return whether the column is within the usual range, which is the narrower, or the bounds if there is none."""
     import polars as pl
 
-    def fine(name: str) -> pl.Expr:
-        row, column = quantity(name), pl.col(name)
-        return _within(column, row.usual, *row.usual_range) if row.usual else _holds(name)
+    row = quantity(name)
+    return _within(pl.col(name), row.usual, *row.usual_range) if row.usual else _holds(name)
 
-    verdicts = floats.select(fine(name).all(ignore_nulls=False) for name in inputs).collect()
-    for name in inputs:
-        if not verdicts[name][0]:
-            broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
-            rows = broken.select("number of row", name).collect()
-            if rows.is_empty():
+
+def _check_inputs(floats: pl.LazyFrame, names: Sequence[str]) -> None:
+    """Refuse values out of bounds, and warn of unusual ones."""
+    import polars as pl
+
+    for name in names:
+        broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
+        rows = broken.select("number of row", name).collect()
+        if rows.is_empty():
+            if quantity(name).usual:
                 usual.warn_column(floats, name)
-                continue
-            height, (first, value) = floats.select(pl.len()).collect().item(), rows.row(0)
-            row = quantity(name)
-            hint = "" if row.is_text else row.hint(math.nan if value is None else value)
-            raise ScenarioError(
-                f"column {name}: {rows.height} of {height} rows break {row.bounds or 'the known names'}; "
-                f"the first is row {first} with {value}{hint}"
-            )
-    return all(verdicts[name][0] for name in inputs)
+            continue
+        height, (first, value) = floats.select(pl.len()).collect().item(), rows.row(0)
+        row = quantity(name)
+        hint = "" if row.is_text else row.hint(math.nan if value is None else value)
+        raise ScenarioError(
+            f"column {name}: {rows.height} of {height} rows break {row.bounds or 'the known names'}; "
+            f"the first is row {first} with {value}{hint}"
+        )
+
+
+def _doubtful(chain: Chain) -> dict[str, frozenset[str]]:
+    """Return the results that inputs within bounds may drive out of theirs, each with all that hangs on it."""
+    numbers = [step.quantity for step in chain.steps if not quantity(step.quantity).is_text]
+    hit = {name: {name} for name in numbers if name not in bounded(chain.steps, numbers)}
+    for step in chain.steps:
+        for names in hit.values():
+            if not names.isdisjoint(step.arguments):
+                names.add(step.quantity)
+    return {name: frozenset(names) for name, names in hit.items()}
 
 
 def _possible(name: str) -> pl.Expr:
-    """Return a result, null where it is undefined or outside the bounds of its quantity; infinity may stand."""
+    """Return whether a result is defined and within the bounds of its quantity; infinity may stand."""
     import polars as pl
 
-    row, column = quantity(name), pl.col(name)
-    return pl.when(column.is_between(row.lower, row.upper)).then(column)
+    row = quantity(name)
+    return pl.col(name).is_between(row.lower, row.upper)
 
 
-def _judge(found: pl.DataFrame, outputs: Sequence[str], loose: Collection[str]) -> None:
-    """Refuse results that are undefined or impossible, and say which are infinite.
-
-    A finite sum has no undefined and no infinite part; only ``loose`` results can leave the bounds of their quantity.
-    """
+def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
+    """Refuse results that are undefined or impossible, and say which are infinite."""
     import polars as pl
 
-    sums = found.select(outputs).sum()
-    ends = found.lazy().select(
-        *(pl.col(name).min().alias(f"{name} least") for name in loose), *(pl.col(name).max() for name in loose)
-    )
-    seen = ends.collect() if loose else found
+    finite = [
+        pl.col(name).is_between(*closed((row := quantity(name)).bounds, row.lower, row.upper)) for name in outputs
+    ]
+    verdicts = found.lazy().select(column.all() for column in finite).collect()
     for name in outputs:
-        row = quantity(name)
-        reached = (seen[f"{name} least"][0], seen[name][0]) if name in loose else ()
-        if math.isfinite(sums[name][0]) and all(value is None or row.reaches(value) for value in reached):
+        if verdicts[name][0]:
             continue
+        row = quantity(name)
         undefined, infinite = found[name].is_nan(), found[name].is_infinite()
         if undefined.any():
             raise ScenarioError(
                 f"column {name} is undefined in {undefined.sum()} of {found.height} rows, the first is row "
                 f"{undefined.arg_max()}; change the inputs it is computed from, or leave these rows out"
             )
-        outside = found.select(
-            pl.col(name).is_between(row.lower, row.upper).not_() & pl.col(name).is_finite()
-        ).to_series()
+        outside = found.select(_possible(name).not_() & pl.col(name).is_finite()).to_series()
         if outside.any():
             first = outside.arg_max() or 0
             raise ScenarioError(
@@ -237,10 +245,10 @@ def _judge(found: pl.DataFrame, outputs: Sequence[str], loose: Collection[str]) 
             )
 
 
-def _check_layouts(floats: pl.LazyFrame) -> None:
+def _check_layouts(every: pl.DataFrame) -> None:
     import polars as pl
 
-    rows = floats.select(BROKEN).with_row_index("number of row").filter(pl.col(BROKEN).is_not_null()).collect()
+    rows = every.select(BROKEN).with_row_index("number of row").filter(pl.col(BROKEN).is_not_null())
     if rows.height:
         first, rule = rows.row(0)
         raise ScenarioError(
