@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -17,7 +18,7 @@ VEGA_LITE = "6.4"
 RUNTIME = Path(__file__).with_name("runtime")
 BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
 
-IMPORT = re.compile(r'^import \{[^{}]*\} from "\./([\w-]+)\.mjs";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import \{[^{}]*\} from "[\w./-]*/([\w-]+)\.mjs";\n', re.MULTILINE)
 HEAD = "/* factorykit {digest}. Vega, Vega-Lite and Vega-Embed: BSD-3-Clause, (c) University of Washington IDL. */\n"
 FRAME = (
     '(()=>{{"use strict";let vegaEmbed;const factorykitVega=embed=>{{vegaEmbed=embed}};{{{vega}}}\n{runtime}}})();\n'
@@ -27,11 +28,15 @@ FRAME = (
 @cache
 def runtime() -> str:
     """Return the modules of ``runtime/`` as one text, each behind those it imports; the style sheet as a constant."""
-    modules = {file.stem: file.read_text(encoding="utf-8") for file in sorted(RUNTIME.glob("*.mjs"))}
-    order = TopologicalSorter({name: IMPORT.findall(text) for name, text in modules.items()}).static_order()
     style = json.dumps((RUNTIME / "chart.css").read_text(encoding="utf-8"))
-    bodies = [re.sub(r"^export ", "", IMPORT.sub("", modules[name]), flags=re.MULTILINE) for name in order]
-    return "\n".join([f"const CHART_CSS = {style};", *bodies])
+    return f"const CHART_CSS = {style};\n{bundled(RUNTIME.glob('*.mjs'))}"
+
+
+def bundled(files: Iterable[Path]) -> str:
+    """Return modules as one text without imports and exports, each behind those it imports."""
+    modules = {file.stem: file.read_text(encoding="utf-8") for file in sorted(files)}
+    order = TopologicalSorter({name: IMPORT.findall(text) for name, text in modules.items()}).static_order()
+    return "\n".join(re.sub(r"^export ", "", IMPORT.sub("", modules[name]), flags=re.MULTILINE) for name in order)
 
 
 def page_script() -> str:

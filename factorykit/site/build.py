@@ -17,7 +17,7 @@ from factorykit.site import charts, checks, finish, frame, notebooks, pages, qua
 from factorykit.site.sources import load_project
 
 RENDERERS = ("auto", "quarto", "embedded")
-COPIED = ("_quarto.yml", "index.qmd", "report", "notebooks", "data", "factorykit/formulas/references.bib")
+COPIED = ("_quarto.yml", "index.qmd", "plan.qmd", "report", "notebooks", "data", "factorykit/formulas/references.bib")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from factorykit.model.planning import doubts
 from factorykit.model.planning.frontier import nondominated, overdrawn, ranked
 from factorykit.model.planning.largest import LARGEST, SMALLEST, largest
 from factorykit.model.planning.layouts import PARTS, SHARE, best_layouts
+from factorykit.model.planning.sites import sites as grids_of
 from factorykit.model.planning.sizes import dense, model_of
 from factorykit.model.planning.told import as_html, sentence, told
 from factorykit.model.planning.whole import complete, outputs, rivals_of
@@ -262,7 +263,7 @@ class Question:
         if rows.is_empty():
             return None
         if self.sites:
-            rows = rows.join(_sites(self.sites), how="cross", maintain_order="left_right")
+            rows = rows.join(grids_of(self.sites), how="cross", maintain_order="left_right")
         whole = complete(rows, fixed, way, self.using)
         if way == "own" and self.machines_are_bought and self.wishes.budget_usd is not None:
             dear = pl.col("capital_usd") > self.wishes.budget_usd
@@ -277,28 +278,6 @@ def _none(out: pl.DataFrame) -> str:
     reasons = out.group_by("accelerator", "reason", maintain_order=True).len().select("accelerator", "reason").rows()
     said = "; ".join(f"{chip}: {reason}" for chip, reason in reasons)
     return f"no plan works: {said}"
-
-
-def _sites(names: Sequence[str]) -> pl.DataFrame:
-    """Return one row per country: ``site``, the carbon of its grid and its newest price of electricity."""
-    import polars as pl
-
-    prices = (
-        datasets.table("electricity")
-        .filter(pl.col("electricity_usd_per_kwh").is_not_null(), pl.col("kind").is_in(["industrial", "wholesale"]))
-        .sort("year")
-        .group_by("country")
-        .agg(pl.col("electricity_usd_per_kwh").last())
-    )
-    grids = datasets.table("country_grids").select(site="country", carbon_kg_per_kwh="carbon_kg_per_kwh")
-    rows = grids.join(prices, left_on="site", right_on="country").collect()
-    found = [rows.filter(site=name.lower()) for name in names]
-    for name, row in zip(names, found, strict=True):
-        if row.is_empty():
-            raise ScenarioError(
-                f"site {name!r}: no country with a grid and a price of electricity; give codes such as 'usa'"
-            )
-    return pl.concat(found)
 
 
 def _judged(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from factorykit.site import planner
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.data import data_pages
 from factorykit.site.pages.methods import methods_pages
@@ -35,6 +36,7 @@ def write(root: Path) -> None:
     for name, text in audit_pages(root / "data").items():
         _write(report / f"{name}.qmd", text)
     _write(report / "assets" / "factorykit.js", script())
+    _write(report / "assets" / "plan.js", planner.script())
 
 
 def script() -> str:

@@ -2,6 +2,41 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from factorykit.charts import bundle
+from factorykit.site.planner.controls import page_data
 from factorykit.site.planner.model import model_script
 
-__all__ = ["model_script"]
+__all__ = ["model_script", "script"]
+
+HERE: Final = Path(__file__).parent
+ENGINE: Final = ("shapes", "engine", "serve")
+PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "page")
+FROM_CHARTS: Final = ("dom", "numbers", "bounds")
+
+
+@cache
+def script() -> str:
+    """Return the one script of the planner: the engine that a worker runs, and the page that asks it."""
+    page = [bundle.RUNTIME / f"{name}.mjs" for name in FROM_CHARTS] + [HERE / f"{name}.mjs" for name in PAGE]
+    engine = bundle.bundled(HERE / f"{name}.mjs" for name in ENGINE)
+    style = json.dumps((HERE / "planner.css").read_text(encoding="utf-8"))
+    return "\n".join(
+        [
+            "(() => {",
+            '"use strict";',
+            "function factorykitEngine(port) {",
+            model_script(),
+            engine,
+            "serve(port, MODEL);",
+            "}",
+            f"const PAGE = {json.dumps(page_data(), separators=(',', ':'), ensure_ascii=False)};",
+            bundle.bundled(page),
+            f"start(PAGE, factorykitEngine, {style});",
+            "})();\n",
+        ]
+    )

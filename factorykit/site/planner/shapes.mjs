@@ -1,17 +1,17 @@
 // The shape of a model: a known one by name, or one that suits a size such as "70B dense" or "1T mixture".
 
-const SIZE = /^\s*([\d.]+)\s*([kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*$/;
-const SCALES = { k: 1e3, M: 1e6, B: 1e9, T: 1e12 };
+const SIZED = /^\s*([\d.]+)\s*([kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*$/;
+const MAGNITUDES = { k: 1e3, M: 1e6, B: 1e9, T: 1e12 };
 
 export function isSize(text) {
-  return SIZE.test(text);
+  return SIZED.test(text);
 }
 
 export function shapeOf(model, text) {
   if (Object.hasOwn(model.architectures, text)) return named(model, text);
-  const found = SIZE.exec(text);
+  const found = SIZED.exec(text);
   if (!found || !(Number(found[1]) > 0)) throw new Error(`no model '${text}'; choose one, or give a size such as 70B or 1T mixture`);
-  const parameters = Number(found[1]) * SCALES[found[2]];
+  const parameters = Number(found[1]) * MAGNITUDES[found[2]];
   return found[3] === "mixture" ? mixture(model, parameters) : dense(model, parameters);
 }
 

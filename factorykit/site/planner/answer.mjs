@@ -1,0 +1,182 @@
+// The middle: eight readouts, each of which unfolds how it follows, and the pictures below them.
+import { make } from "../../charts/runtime/dom.mjs";
+import { bars, COLORS, lines, short, tornado } from "./pictures.mjs";
+import { rounded, span, text } from "./values.mjs";
+
+const TITLES = { step_s: "Step", predicted_mfu: "MFU", memory_peak_bytes: "Memory", failures_per_day: "Failures", goodput: "Goodput", wall_days: "Days", training_energy_kwh: "Energy", run_cost_usd: "Cost" };
+
+export class Answer {
+  constructor(page, root) {
+    Object.assign(this, { page, root, cells: new Map() });
+    this.refused = make("div", { class: "fkp-refused", role: "alert" });
+    this.layout = make("p", { class: "fkp-layout" });
+    const cells = page.readouts.map((name) => this.readout(name));
+    this.readouts = make("div", { class: "fkp-readouts" }, ...cells);
+    this.pictures = make("div", { class: "fkp-pictures" });
+    this.element = make("section", { class: "fkp-answer", "aria-label": "The answer" }, this.refused, this.readouts, this.layout, this.pictures);
+    this.figures = {};
+    for (const [key, title, note] of [
+      ["step", "Where the time of a step goes", "shares of a step by accelerators, each at its best layout; outlined: now"],
+      ["days", "Days and dollars", "by accelerators, each at its best layout"],
+      ["saving", "Goodput over the time between checkpoints", "how often saving pays"],
+      ["cost", "What is paid for", "by accelerators"],
+      ["doubts", "What matters", "what the cost does when one thing alone lies at the ends of its 90 % interval"],
+    ]) {
+      const place = make("div", { class: "fkp-place" });
+      const figure = make("figure", { class: "fkp-figure", "data-picture": key }, make("figcaption", {}, make("strong", {}, title), make("span", {}, note)), place, make("div", { class: "fkp-legend" }));
+      this.figures[key] = { figure, place, legend: figure.lastChild };
+      this.pictures.append(figure);
+    }
+  }
+
+  readout(name) {
+    const value = make("span", { class: "fkp-value", "data-quantity": name });
+    const ends = make("span", { class: "fkp-ends" });
+    const brief = make("span", { class: "fkp-short", "aria-hidden": "true" });
+    const bar = name === "memory_peak_bytes" ? make("span", { class: "fkp-bar" }, make("span", {})) : null;
+    const chain = make("div", { class: "fkp-chain" });
+    const element = make("details", { class: "fkp-readout", name: "fkp-readout", ontoggle: () => element.open && this.unfold(name, chain) }, make("summary", {}, make("span", { class: "fkp-name" }, TITLES[name]), value, brief, bar, ends), chain);
+    this.cells.set(name, { element, value, brief, ends, bar, chain });
+    return element;
+  }
+
+  words(name) {
+    return this.page.quantities[name];
+  }
+
+  say(name, value) {
+    return text(this.words(name), value);
+  }
+
+  // Readouts and layout, at once.
+  show({ values, intervals, layouts, given }) {
+    this.values = values;
+    this.given = given;
+    for (const [name, cell] of this.cells) {
+      cell.value.textContent = this.readoutText(name, values);
+      const ends = intervals[name];
+      cell.ends.textContent = ends ? span(this.words(name), ends) : "";
+      cell.brief.textContent = this.briefText(name, values);
+      if (cell.bar) {
+        const share = values.memory_peak_bytes / values.accelerator_memory_bytes;
+        cell.bar.firstChild.style.width = `${Math.min(share, 1) * 100}%`;
+        cell.bar.classList.toggle("fkp-over", values.fits < 1 || share > 1);
+        cell.ends.textContent = share > 1 ? "does not fit" : values.fits < 1 ? "may not fit" : "fits";
+      }
+      if (cell.element.open) this.unfold(name, cell.chain);
+    }
+    this.layout.textContent = this.layoutText(values, layouts);
+  }
+
+  readoutText(name, values) {
+    if (name === "memory_peak_bytes") return `${this.say(name, values[name])} of ${this.say("accelerator_memory_bytes", values.accelerator_memory_bytes)}`;
+    if (name === "training_energy_kwh") return `${this.say(name, values[name])}, ${this.say("training_carbon_kg", values.training_carbon_kg)} CO₂`;
+    return this.say(name, values[name]);
+  }
+
+  // The value as short as a phone wants it.
+  briefText(name, values) {
+    if (name === "memory_peak_bytes") return `${rounded(values[name] / 1e9, 2)}/${rounded(values.accelerator_memory_bytes / 1e9)}`;
+    if (name === "run_cost_usd") return `${short(values[name])}$`;
+    return this.say(name, values[name]).replace(" per day", "/d");
+  }
+
+  layoutText(values, layouts) {
+    const ways = [["data", values.data_parallel], ["tensor", values.tensor_parallel], ["pipeline", values.pipeline_parallel], ["context", values.context_parallel], ["expert", values.expert_parallel]];
+    const said = ways.filter(([, n]) => n > 1).map(([name, n]) => `${name} ${rounded(n)}`);
+    const chosen = layouts === null ? "The layout given" : `Best of ${layouts.toLocaleString("en")} layouts that fit`;
+    const share = values.recompute_share > 0 && values.recompute_share < 1 ? `, ${rounded(values.recompute_share * 100, 2)} % recomputed` : values.recompute === "none" ? "" : `, ${values.recompute} recomputation`;
+    const save = `saves every ${this.say("checkpoint_interval_s", values.checkpoint_interval_s)}, ${rounded(values.spare_nodes)} spare nodes`;
+    return `${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences; ${save}.`;
+  }
+
+  // One live sentence.
+  sentence({ values, refused }) {
+    if (refused) return this.refused.textContent;
+    return `${this.say("wall_days", values.wall_days)}, ${this.say("run_cost_usd", values.run_cost_usd)}, utilization ${this.say("predicted_mfu", values.predicted_mfu)}, goodput ${this.say("goodput", values.goodput)}.`;
+  }
+
+  // What stands in the way of an answer, and what to try.
+  refuse(refused, chip) {
+    this.refused.textContent = refused ? this.why(refused, chip) : "";
+    this.element.classList.toggle("fkp-none", Boolean(refused));
+  }
+
+  why({ missing, rule, remedy, works, fits, ends, said }, chip) {
+    if (said) return said;
+    if (missing) return `${chip}: the tables do not say ${missing.map((name) => this.words(name)[0]).join(", ")}; give ${missing.length > 1 ? "them" : "it"} on the left.`;
+    if (rule) return `This layout breaks a rule: ${rule}. Try: ${remedy}.`;
+    if (works === false) return "No layout divides the model and the batch over that many accelerators. Try a number with more factors of two, or leave the batch to the planner.";
+    if (fits === false) return "No layout fits in memory. Try more accelerators, a chip with more memory, or a smaller model.";
+    if (ends === false) return "The run would never end: failures come faster than it saves. Try fewer accelerators, faster storage, or a longer time between failures.";
+    return "No answer.";
+  }
+
+  // How a value follows: its formula, and below it each input, to be unfolded in turn.
+  unfold(name, place) {
+    place.replaceChildren(this.link(name));
+    const first = place.querySelector("details");
+    if (first) first.open = true;
+  }
+
+  link(name) {
+    const { page, root, values, given } = this;
+    const [origin, formula, needs, href, who] = page.steps[name] ?? ["given"];
+    const value = values[name];
+    const own = given[name] !== undefined || !page.steps[name];
+    const head = [make("span", {}, this.words(name)?.[0] ?? name), " ", make("b", {}, typeof value === "number" ? this.say(name, value) : String(value ?? "–"))];
+    if (own || !needs.length || origin === "chip") {
+      const source = own ? make("span", { class: "fkp-who" }, "given") : origin === "chip" ? make("a", { class: "fkp-who", href: `${root}things/accelerators/${values.accelerator}.html` }, who || "its row") : href ? make("a", { class: "fkp-who", href: `${root}${href}` }, who) : make("span", { class: "fkp-who" }, who || origin);
+      return make("div", { class: "fkp-leaf", title: name }, ...head, " ", source);
+    }
+    const below = make("div", { class: "fkp-below" });
+    const element = make("details", { ontoggle: () => element.open && !below.childElementCount && below.append(...needs.map((each) => this.link(each))) }, make("summary", { title: name }, ...head), make("p", { class: "fkp-formula" }, make("code", {}, `${name} = ${formula}`), href ? make("a", { href: `${root}${href}` }, "formula and source") : null), below);
+    return element;
+  }
+
+  draw(key, svg, legend = []) {
+    const { place, legend: words } = this.figures[key];
+    place.replaceChildren(svg);
+    words.replaceChildren(...legend.map(([said, color]) => make("span", {}, make("i", { style: `background:${color}` }), said)));
+  }
+
+  showSaving(points) {
+    const { values } = this;
+    const minutes = points.map(({ checkpoint_interval_s: s, goodput }) => [s / 60, goodput]);
+    const percent = (value) => `${rounded(value * 100)} %`;
+    this.draw("saving", lines("Goodput over the time between checkpoints", [{ label: "goodput", color: COLORS[0], points: minutes, said: percent }], "minutes between checkpoints", { mark: values.checkpoint_interval_s / 60, percent: true, saidX: (value) => rounded(value, 2) }));
+  }
+
+  showDoubts(rows) {
+    const { values } = this;
+    const shown = rows.map(({ name, ends, run_cost_usd: cost }) => ({ label: `${this.words(name)[0]}, ${span(this.words(name), ends)}`, ends: cost }));
+    this.draw("doubts", tornado("What the cost hangs on", shown, values.run_cost_usd, (value) => `${short(value)}$`));
+  }
+
+  showSizes(rows, way) {
+    const { page, values } = this;
+    const now = rows.findIndex((row) => row.accelerators === values.accelerators);
+    const sum = (row, names) => names.reduce((total, name) => total + row[name], 0);
+    const parts = Object.entries(page.stepParts);
+    const steps = rows.map((row) => ({ label: short(row.accelerators), parts: parts.map(([, names]) => sum(row, names) / row.step_s) }));
+    this.draw("step", bars("Parts of a step", steps, parts.map(([name]) => name), "accelerators", (value) => `${rounded(value * 100)} %`, now), parts.map(([name], i) => [name, COLORS[i]]));
+    const sets = [
+      { label: "days", color: COLORS[0], points: rows.map((row) => [row.accelerators, row.wall_days]), dots: true, said: (value) => rounded(value) },
+      { label: "USD", color: COLORS[5], points: rows.map((row) => [row.accelerators, row.run_cost_usd]), dots: true, axis: true, dashed: true },
+    ];
+    this.draw("days", lines("Days and dollars", sets, "accelerators", { mark: values.accelerators }), [["days, left", COLORS[0]], ["dollars, right", COLORS[5]]]);
+    const costs = way === "own" ? this.owned(rows) : this.rented(rows);
+    this.draw("cost", bars("Cost by component", costs.rows, costs.names, "accelerators", (value) => `${short(value)}`, now), costs.names.map((name, i) => [name, COLORS[i]]));
+  }
+
+  rented(rows) {
+    const part = (row) => [row.run_cost_usd - row.wasted_cost_usd - row.spares_usd_per_day * row.wall_days, row.wasted_cost_usd, row.spares_usd_per_day * row.wall_days];
+    return { names: ["progress", "lost to failures and saving", "spare nodes"], rows: rows.map((row) => ({ label: short(row.accelerators), parts: part(row) })) };
+  }
+
+  owned(rows) {
+    const names = this.page.costs.own;
+    const whole = (row) => names.reduce((total, name) => total + row[name], 0);
+    return { names: names.map((name) => this.words(name)[0]), rows: rows.map((row) => ({ label: short(row.accelerators), parts: names.map((name) => (row.run_cost_usd * row[name]) / whole(row)) })) };
+  }
+}

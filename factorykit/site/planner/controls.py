@@ -1,0 +1,258 @@
+"""What the planner's page shows beside what it computes: controls, menus, words, formulas and who says a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final
+
+import polars as pl
+
+from factorykit import datasets, units
+from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
+from factorykit.errors import ScenarioError
+from factorykit.formulas import catalogue, topic
+from factorykit.formulas.terms import as_text
+from factorykit.model.engine.assumed import who_says
+from factorykit.model.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRAL, RIVAL, Step
+from factorykit.model.planning.counts import STEPS
+from factorykit.model.planning.layouts import HABITS, PARTS
+from factorykit.model.planning.sites import sites
+from factorykit.model.reliability.statistics import published_rates
+from factorykit.model.scenario.models import architecture
+from factorykit.model.supply.chips import BROUGHT, FEW_BITS, chips
+from factorykit.model.supply.defaults import defaults
+from factorykit.quantities import Quantity, quantity
+from factorykit.site.pages.markdown import dashed
+from factorykit.site.planner.model import DIGITS, architectures, chain
+
+VERSION: Final = 1
+"""Of the page's address; an address keeps its meaning as long as its version is read."""
+PRESET: Final[Mapping[str, Any]] = {
+    "model": "llama3_405b",
+    "accelerator": "h100_sxm",
+    "accelerators": 16384.0,
+    "precision": "bf16",
+    "tokens": 15.6e12,
+    "sequence_length": 8192.0,
+    "way": "rent",
+}
+"""What the page starts from: the run that published the most about itself."""
+MISSING: Final = tuple(name for name in BROUGHT if name not in ("evidence_families", "gemm_ceiling_16bit"))
+"""What a chip brings: asked for where the tables do not say it."""
+GROUPS: Final = (
+    ("The run", ("model", "tokens", "sequence_length", "global_batch_size")),
+    ("The machines", ("accelerator", "accelerators", "precision", *MISSING)),
+    ("The layout", PARTS),
+    (
+        "What breaks",
+        (
+            "failures",
+            "accelerator_mtbf_s",
+            "restart_s",
+            "checkpoint_interval_s",
+            "storage_write_bytes_per_s",
+            "spare_nodes",
+        ),
+    ),
+    ("The site", ("site", "pue", "carbon_kg_per_kwh", "accelerator_power_w")),
+    (
+        "The money",
+        (
+            "way",
+            "offer",
+            "rental_usd_per_accelerator_h",
+            "server_usd",
+            "utilization",
+            "electricity_usd_per_kwh",
+            "hardware_life_years",
+            "discount_rate",
+        ),
+    ),
+)
+"""Controls by group, in the order of the page."""
+OWNED: Final = ("server_usd", "utilization", "electricity_usd_per_kwh", "hardware_life_years", "discount_rate")
+RENTED: Final = ("offer", "rental_usd_per_accelerator_h")
+BEST: Final = ("global_batch_size", "checkpoint_interval_s", "spare_nodes", *PARTS)
+"""What the page chooses where nobody says otherwise."""
+DOUBLING: Final = ("sequence_length", "global_batch_size", *(p for p in PARTS if not quantity(p).is_text))
+READOUTS: Final = (
+    "step_s",
+    "predicted_mfu",
+    "memory_peak_bytes",
+    "failures_per_day",
+    "goodput",
+    "wall_days",
+    "training_energy_kwh",
+    "run_cost_usd",
+)
+COSTS: Final = {
+    "rent": (),
+    "own": (
+        "it_capital_usd_per_year",
+        "facility_capital_usd_per_year",
+        "annual_electricity_cost_usd",
+        "maintenance_usd_per_year",
+        "staff_usd_per_year",
+    ),
+}
+SPELLED: Final = {
+    "s": ("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
+    "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bps") for p in ("", "k", "M", "G", "T")),
+    "W": ("W", "kW", "MW"),
+    "USD": ("USD", "kUSD", "MUSD"),
+    "USD/h": ("USD/h", "USD/hour", "USD", "ct/h"),
+    "USD/kWh": ("USD/kWh", "USD/MWh", "ct/kWh"),
+    "kg/kWh": ("kg/kWh", "g/kWh", "t/MWh", "kg/MWh"),
+    "a": ("a", "yr", "year", "years", "mo", "month", "months"),
+    "1": ("%", "tokens", "sequences", "accelerators", "GPUs", "chips", "nodes", "servers"),
+    "1/a": ("%", "%/yr", "1/yr"),
+}
+"""Units that a field takes, by the unit of its quantity."""
+
+
+def page_data() -> dict[str, Any]:
+    """Return everything that the page's modules take, as plain values."""
+    steps = chain().steps
+    shown = dict.fromkeys([*(step.quantity for step in steps), *(n for step in steps for n in step.arguments)])
+    named = dict.fromkeys([*(name for _, names in GROUPS for name in names), *MISSING])
+    menus = {"model": _models(), "accelerator": _chips(), "site": _sites(), "failures": _failures()}
+    return {
+        "version": VERSION,
+        "preset": dict(PRESET),
+        "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
+        "controls": {name: _control(name) for name in named if name not in MENUS},
+        "words": {part: [*HABITS[part].values] for part in PARTS if quantity(part).is_text},
+        "ways": {"own": list(OWNED), "rent": list(RENTED)},
+        "best": list(BEST),
+        "parts": list(PARTS),
+        "also": ["training_carbon_kg", "data_parallel", "recompute_share", "checkpoint_interval_s", "spare_nodes"],
+        "ofChip": [step.quantity for step in steps if step.quantity in MISSING or step.arguments == ("accelerator",)],
+        "said": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in ("tokens", "accelerators")},
+        "cells": list(MISSING),
+        "release": version("factorykit"),
+        "menus": menus,
+        "offers": _offers(),
+        "readouts": list(READOUTS),
+        "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
+        "costs": {way: list(names) for way, names in COSTS.items()},
+        "quantities": {name: _words(quantity(name)) for name in dict.fromkeys([*shown, *READOUTS])},
+        "steps": {step.quantity: _step(step) for step in steps},
+    }
+
+
+COUNTS: Final = tuple(step * 2.0**power for power in range(1, 18) for step in STEPS)
+"""Numbers of accelerators at which the slider stops: they divide well."""
+MENUS: Final = ("model", "failures", "site", "way", "offer", "accelerator", "precision")
+"""Controls that are no quantity of one number."""
+
+
+def _control(name: str) -> dict[str, Any]:
+    row = quantity(name)
+    said: dict[str, Any] = {"bounds": row.bounds, "best": name in BEST}
+    if row.is_text:
+        return said
+    low = 1.0 if row.slider_min is None else row.slider_min
+    high = max(1.0 if row.slider_max is None else row.slider_max, low * 2.0)
+    if name == "accelerators":
+        said["values"] = [each for each in COUNTS if low <= each <= high]
+    return said | {
+        "min": low,
+        "max": high,
+        "scale": "doubling" if name in DOUBLING else row.slider_scale,
+        "whole": row.unit == "1" and high > 10,
+        "units": _units(row),
+    }
+
+
+@cache
+def _units(row: Quantity) -> dict[str, float]:
+    """Return how many of its own unit each unit is that may be typed for a quantity."""
+    found = {}
+    for unit in SPELLED.get(row.unit, ()):
+        try:
+            found[unit] = units.read(row, f"1 {unit}")
+        except ScenarioError:
+            continue
+    return found
+
+
+def _words(row: Quantity) -> list[Any]:
+    return [row.label, row.unit, row.display_unit, row.display_scale, row.meaning]
+
+
+def _step(step: Step) -> list[Any]:
+    """Return what a step is made of: its origin, formula as text, what it needs, where it stands, who says it."""
+    if step.origin in (FORMULA, RIVAL):
+        name = step.quantity
+        where = f"report/methods-{dashed(topic(catalogue()[name]))}.html#{dashed(name)}" if name in catalogue() else ""
+        return [step.origin, as_text(step.term), list(step.arguments), where, ""]
+    if step.origin == CELL or step.arguments == ("accelerator",):
+        said = who_says(step, {}) if step.origin == ASSUMED else ""
+        return ["chip", "", list(step.arguments), "", said.removeprefix("of the chip: ")]
+    row = defaults().get(step.quantity)
+    source = row.source if row and step.origin == ASSUMED else ""
+    href = f"things/sources/{source}.html" if source else ""
+    said = who_says(step, {}) if step.origin in (ASSUMED, FITTED, NEUTRAL) else ""
+    text = as_text(step.term) if step.arguments else ""
+    return [step.origin, text, list(step.arguments), href, said]
+
+
+def _models() -> list[list[Any]]:
+    """Return key, name and where it stands of every model that can be planned."""
+    return sorted(([key, architecture(key).label] for key in architectures()), key=lambda row: _natural(row[1]))
+
+
+def _natural(text: str) -> list[Any]:
+    return [int(part) if part.isdigit() else part.lower() for part in re.split(r"(\d+)", text)]
+
+
+def _chips() -> list[list[Any]]:
+    """Return key, name and precisions of every chip whose peak and memory are stated, the newest first."""
+    known = [c for c in chips().values() if c["peak_16bit_flop_per_s"] and c["accelerator_memory_bytes"]]
+    return [
+        [chip["accelerator"], chip["name"], ["bf16", *(bits for bits, column in FEW_BITS.items() if chip[column])]]
+        for chip in sorted(known, key=lambda chip: (chip["launch"] or "", chip["name"]), reverse=True)
+    ]
+
+
+def _sites() -> list[list[Any]]:
+    """Return code, name, carbon and price of electricity of every country with both."""
+    names = dict(datasets.table("country_grids").select("country", "name").collect().iter_rows())
+    rows = sites().sort("site").iter_rows(named=True)
+    listed = [
+        [row["site"], names[row["site"]], row["carbon_kg_per_kwh"], row["electricity_usd_per_kwh"]] for row in rows
+    ]
+    return sorted(listed, key=lambda row: row[1])
+
+
+def _failures() -> list[list[Any]]:
+    """Return key, name, time between failures of an accelerator, and source of published failure rates."""
+    per_node = defaults()["accelerators_per_node"].value
+    counted = pl.col("category").is_null() | (pl.col("source") == "delta_paper")
+    ours = ~pl.col("source").str.starts_with("seed_") & ~pl.col("source").str.starts_with("tpu")
+    whole = ~pl.col("cause").str.contains("planned|manual|^interruptions$|restarts")
+    rows = published_rates().filter(counted, ours, whole)
+    return [
+        [
+            row["statement"],
+            f"{row['subject']}: {row['cause']}",
+            float(f"{per_node * 86400.0 * 1000.0 / row['per_1000_node_days']:.{DIGITS}g}"),
+            row["source"],
+        ]
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _offers() -> dict[str, list[list[Any]]]:
+    """Return the offers of every chip on demand: key, provider, price, day and least number, the cheapest first."""
+    names = {key: chip["name"] for key, chip in chips().items()}
+    rows = datasets.table("rental_offers").filter(kind="on demand").sort("rental_usd_per_accelerator_h").collect()
+    found: dict[str, list[list[Any]]] = {}
+    for row in rows.iter_rows(named=True):
+        if row["accelerator"] in names:
+            offer = [row["rental_offer"], row["provider"], row["rental_usd_per_accelerator_h"], row["as_of"]]
+            found.setdefault(row["accelerator"], []).append(offer)
+    return found

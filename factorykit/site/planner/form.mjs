@@ -1,0 +1,232 @@
+// The left side: a label, a typed field, a slider, who says the value, and back to the start, for every control.
+import { make } from "../../charts/runtime/dom.mjs";
+import { position, valueAt } from "../../charts/runtime/numbers.mjs";
+import { read, typed } from "./values.mjs";
+import { isSize } from "./shapes.mjs";
+
+const STEPS = 200;
+const LABELS = { model: "Model", accelerator: "Accelerator", failures: "Failure rate", site: "Country", way: "Rent or own", offer: "Offer", precision: "Precision" };
+const WAYS = { rent: "Rent by the hour", own: "Own for its life" };
+const A_SIZE = "a size";
+const PASTED = "pasted";
+
+let serial = 0;
+
+// change(name, value, settled): undefined gives the choice back to the planner; settled is false while a slider moves.
+export class Form {
+  constructor(page, change, { only = null, root = "" } = {}) {
+    Object.assign(this, { page, change, root, made: new Map() });
+    const groups = only ? [{ title: "", controls: only }] : page.groups;
+    this.groups = groups.map(({ title, controls }, i) => {
+      const element = make("div", { class: "fkp-controls" }, ...controls.map((name) => this.control(name)));
+      if (!title) return element;
+      const best = title === "The layout" ? this.bestButton(controls) : null;
+      return make("details", { class: "fkp-group", open: i < 2, "data-group": title }, make("summary", {}, title), best, element);
+    });
+    this.element = make("form", { class: "fkp-form", "aria-label": "The run and the plant", onsubmit: (event) => event.preventDefault() }, ...this.groups);
+  }
+
+  control(name) {
+    const made = this.page.controls[name]?.min === undefined ? this.menu(name) : this.number(name);
+    this.made.set(name, made);
+    return made.element;
+  }
+
+  bestButton(controls) {
+    const back = () => controls.forEach((name, i) => this.change(name, undefined, i === controls.length - 1));
+    return make("p", { class: "fkp-note" }, "The best of some thousand layouts. Move one part and it stays, the others follow. ", make("button", { type: "button", class: "fkp-link", onclick: back }, "All best"));
+  }
+
+  label(name) {
+    return LABELS[name] ?? this.page.quantities[name][0];
+  }
+
+  frame(name, field, ...rest) {
+    serial += 1;
+    field.id = `fkp-${serial}`;
+    const said = make("span", { class: "fkp-who", id: `fkp-${serial}-who` });
+    const wrong = make("span", { class: "fkp-wrong", id: `fkp-${serial}-wrong`, role: "alert" });
+    field.setAttribute("aria-describedby", `${said.id} ${wrong.id}`);
+    const back = make("button", { type: "button", class: "fkp-back", title: `${this.label(name)}: as it was`, "aria-label": `${this.label(name)}: as it was`, hidden: true, onclick: () => this.change(name, this.page.preset[name], true) }, "↺");
+    const words = this.page.quantities[name];
+    const label = make("label", { for: field.id, title: words?.[4] }, this.label(name));
+    const element = make("div", { class: "fkp-control", "data-name": name }, label, field, back, ...rest, said, wrong);
+    return { element, field, said, wrong, back };
+  }
+
+  number(name) {
+    const { page } = this;
+    const control = { ...page.controls[name], steps: STEPS };
+    if (control.scale === "doubling") control.steps = Math.floor(Math.log2(control.max / control.min));
+    if (control.values) control.steps = control.values.length - 1;
+    const words = page.quantities[name];
+    const field = make("input", { type: "text", inputmode: "text", autocomplete: "off", spellcheck: "false", name });
+    const slide = make("input", { type: "range", min: 0, max: control.steps, step: 1, "aria-label": `${words[0]}, slider` });
+    const made = this.frame(name, field, slide);
+    const take = () => {
+      if (field.value === made.shown) return;
+      try {
+        const value = field.value.trim() === "" || field.value.trim() === "best" ? undefined : read(name, words, control, field.value);
+        made.wrong.textContent = "";
+        field.removeAttribute("aria-invalid");
+        this.change(name, value, true);
+      } catch (error) {
+        made.wrong.textContent = error.message;
+        field.setAttribute("aria-invalid", "true");
+      }
+    };
+    field.addEventListener("change", take);
+    field.addEventListener("keydown", (event) => event.key === "Enter" && take());
+    field.addEventListener("focus", () => field.select());
+    slide.addEventListener("input", () => this.change(name, sliderValue(control, Number(slide.value)), false));
+    slide.addEventListener("change", () => this.change(name, sliderValue(control, Number(slide.value)), true));
+    made.show = (value) => {
+      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value);
+      if (!made.wrong.textContent || value !== made.value) {
+        field.value = made.shown;
+        made.wrong.textContent = "";
+        field.removeAttribute("aria-invalid");
+      }
+      made.value = value;
+      if (document.activeElement !== slide && value != null) slide.value = sliderPlace(control, value);
+      slide.setAttribute("aria-valuetext", made.shown);
+    };
+    return made;
+  }
+
+  menu(name) {
+    const field = make("select", { name });
+    field.addEventListener("change", () => this.chosen(name, field.value));
+    const extra = name === "model" ? this.ownModel() : null;
+    const made = this.frame(name, field, extra?.element);
+    made.extra = extra;
+    made.options = null;
+    made.show = (value, state) => {
+      const options = this.options(name, state);
+      const key = JSON.stringify(options);
+      if (made.options !== key) {
+        field.replaceChildren(...options.map(([group, rows]) => (group ? make("optgroup", { label: group }, ...rows.map(option)) : rows.map(option))).flat());
+        made.options = key;
+      }
+      field.value = name === "model" && state.shape ? PASTED : name === "model" && !this.known(value) ? A_SIZE : (value ?? "");
+      extra?.show(value, state);
+    };
+    return made;
+  }
+
+  known(model) {
+    return this.page.menus.model.some(([key]) => key === model);
+  }
+
+  options(name, state) {
+    const { page } = this;
+    const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "nowhere in particular" : "best"];
+    if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T mixture"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model]];
+    if (name === "way") return [["", Object.entries(WAYS)]];
+    if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
+    if (name === "accelerator") {
+      const rented = page.menus.accelerator.filter(([key]) => page.offers[key]);
+      const others = page.menus.accelerator.filter(([key]) => !page.offers[key]);
+      return [["On offer today", rented], ["No offer listed", others]];
+    }
+    if (name === "offer") return [["", [assumed, ...(page.offers[state.accelerator] ?? []).map(([key, who, price, day]) => [key, `${who}, ${price} USD/h, ${day}`])]]];
+    if (page.words[name]) return [["", [assumed, ...page.words[name].map((each) => [each, each])]]];
+    return [["", [assumed, ...page.menus[name].map(([key, said]) => [key, said])]]];
+  }
+
+  chosen(name, value) {
+    const { extra } = this.made.get(name);
+    if (extra && [A_SIZE, PASTED].includes(value)) extra.open(value);
+    else this.change(name, value === "" ? undefined : value, true);
+  }
+
+  // A size that is typed, or a configuration that is pasted.
+  ownModel() {
+    const size = make("input", { type: "text", "aria-label": "Size of the model", placeholder: "1T mixture", autocomplete: "off", spellcheck: "false" });
+    const pasted = make("textarea", { "aria-label": "A config.json of a model", rows: 4, placeholder: '{"hidden_size": 4096, …}', spellcheck: "false" });
+    const wrong = make("span", { class: "fkp-wrong", role: "alert" });
+    const element = make("div", { class: "fkp-own" }, size, pasted, wrong);
+    size.addEventListener("change", () => {
+      if (isSize(size.value)) {
+        wrong.textContent = "";
+        this.change("model", size.value.trim(), true);
+      } else wrong.textContent = `'${size.value}' is no size; write 70B, or 1T mixture`;
+    });
+    pasted.addEventListener("change", () => {
+      try {
+        wrong.textContent = "";
+        this.change("shape", this.page.readConfig(pasted.value), true);
+      } catch (error) {
+        wrong.textContent = error.message;
+      }
+    });
+    const open = (kind) => {
+      size.hidden = kind !== A_SIZE;
+      pasted.hidden = kind !== PASTED;
+      (kind === A_SIZE ? size : pasted).focus();
+    };
+    const show = (model, { shape }) => {
+      const own = !shape && !this.known(model);
+      size.hidden = !own;
+      pasted.hidden = !shape;
+      if (own) size.value = model;
+      wrong.textContent = "";
+    };
+    return { element, open, show };
+  }
+
+  // The state, and what the planner chose or took for granted where the state says nothing.
+  show(state, values, missing = []) {
+    const { page } = this;
+    for (const [name, made] of this.made) {
+      const given = state[name];
+      made.show(given ?? values?.[name], state);
+      made.back.hidden = given === page.preset[name] && !(name === "model" && state.shape);
+      this.say(name, made, state, values);
+      made.element.classList.toggle("fkp-missing", missing.includes(name));
+      if (missing.includes(name)) made.element.closest("details")?.setAttribute("open", "");
+      const kept = Object.entries(page.ways).find(([, names]) => names.includes(name));
+      const asked = !page.ofChip.includes(name) || !page.cells.includes(name) || missing.includes(name) || given !== undefined;
+      made.element.hidden = !asked || Boolean(kept) && kept[0] !== state.way && !(kept[0] === "own" && name === "electricity_usd_per_kwh");
+    }
+  }
+
+  // Who says the value: the planner, the chip, a source with a link, or the reader.
+  say(name, made, state, values) {
+    const { page, root } = this;
+    const step = page.steps[name];
+    let said = "";
+    let href = "";
+    if (state[name] !== undefined) {
+      if (name === "model" && !state.shape && this.known(state.model)) [said, href] = ["its shape", `${root}tables/architectures.html?q=${state.model}`];
+      else if (name === "accelerator") [said, href] = ["its row", `${root}things/accelerators/${state.accelerator}.html`];
+      else if (name === "offer") [said, href] = ["the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
+      else if (name === "site") [said, href] = ["its grid", `${root}tables/country_grids.html?q=${state.site}`];
+      else if (name === "failures") [said, href] = ["its source", `${root}things/sources/${page.menus.failures.find(([key]) => key === state.failures)[3]}.html`];
+      else if (state[name] !== page.preset[name]) said = "yours";
+      else if (name in page.said) [said, href] = [page.said[name][0], `${root}${page.said[name][1]}`];
+    } else if (page.best.includes(name)) said = values ? "best" : "";
+    else if (name === "accelerator_mtbf_s" && state.failures) said = "of the rate above";
+    else if (name === "rental_usd_per_accelerator_h" && state.offer) said = "of the offer";
+    else if (["carbon_kg_per_kwh", "electricity_usd_per_kwh"].includes(name) && state.site) said = "of the country";
+    else if (step?.[0] === "chip") [said, href] = [step[4] ? "of the chip" : "its row", `${root}things/accelerators/${state.accelerator}.html`];
+    else if (step) [said, href] = [step[4].split(/[;,:]/)[0] || "assumed", step[3] && `${root}${step[3]}`];
+    const title = step && state[name] === undefined ? step[4] : "";
+    made.said.replaceChildren(...(href ? [make("a", { href, title }, said)] : said ? [make("span", { title }, said)] : []));
+  }
+}
+
+// Places of a slider: those of the charts, or the values that are listed.
+function sliderValue(control, place) {
+  return control.values ? control.values[place] : valueAt(control, place);
+}
+
+function sliderPlace(control, value) {
+  if (!control.values) return position(control, value);
+  const after = control.values.findIndex((each) => each >= value);
+  return after < 0 ? control.steps : after;
+}
+
+function option([value, said]) {
+  return make("option", { value }, said);
+}

@@ -1,0 +1,165 @@
+// The planner on its page, and its short form on the landing page: state, address, worker.
+import { make } from "../../charts/runtime/dom.mjs";
+import { Answer } from "./answer.mjs";
+import { readConfig } from "./config.mjs";
+import { Form } from "./form.mjs";
+import { asked, recalled, written } from "./link.mjs";
+import { Pins } from "./pins.mjs";
+
+const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
+const QUIET_MS = 700;
+
+// The engine in a worker made of its own text, so that it also starts where pages are opened as files.
+function worker(source) {
+  const address = URL.createObjectURL(new Blob([`(${source})(self);`], { type: "text/javascript" }));
+  return new Worker(address);
+}
+
+class Planner {
+  constructor(place, page, source, brief) {
+    Object.assign(this, { place, page, brief, root: place.dataset.root ?? "", id: 0, answer: null, waits: null });
+    this.form = new Form(page, (...change) => this.change(...change), { only: brief ? BRIEF : null, root: this.root });
+    this.view = new Answer(page, this.root);
+    this.live = make("p", { class: "fkp-live", role: "status", "aria-live": "polite" });
+    if (brief) this.layBrief();
+    else this.layWhole();
+    this.worker = worker(source);
+    this.worker.onmessage = ({ data }) => this.heard(data);
+    const { state, refused } = recalled(page, brief ? "" : location.search);
+    this.state = state;
+    if (refused.length) this.note(`Not taken from the address: ${refused.join("; ")}.`);
+    if (!brief) window.addEventListener("popstate", () => this.back());
+    this.ask();
+  }
+
+  layWhole() {
+    const { page } = this;
+    this.pins = new Pins(page, { now: () => ({ state: this.state, question: this.question, answer: this.answer }), recall: (state) => this.go({ ...state }) });
+    this.noted = make("p", { class: "fkp-noted", role: "alert" });
+    const reset = make("button", { type: "button", class: "fkp-link", onclick: () => this.go({ ...page.preset }) }, "Start over");
+    const left = make("div", { class: "fkp-left" }, this.form.element, reset);
+    this.view.element.prepend(this.noted);
+    this.place.replaceChildren(left, this.view.element, this.pins.element, this.live);
+    this.place.classList.add("fkp");
+  }
+
+  layBrief() {
+    const { view } = this;
+    this.noted = make("p", { class: "fkp-noted", role: "alert" });
+    this.whole = make("a", { class: "fkp-whole", href: `${this.root}plan.html` }, "The whole plan");
+    const kept = ["wall_days", "run_cost_usd", "failures_per_day", "training_energy_kwh"];
+    for (const [name, { element }] of view.cells) element.hidden = !kept.includes(name);
+    for (const [name, { element }] of view.cells) if (!kept.includes(name)) element.remove();
+    view.pictures.remove();
+    this.place.replaceChildren(this.form.element, view.element, this.whole, this.live);
+    this.place.classList.add("fkp", "fkp-brief");
+  }
+
+  note(said) {
+    this.noted.textContent = said;
+  }
+
+  // A change by the reader. While a slider moves the address waits; with the change settled it is remembered.
+  change(name, value, settled) {
+    this.note("");
+    this.state = { ...this.state, [name]: value };
+    if (value === undefined) delete this.state[name];
+    if (name === "model") delete this.state.shape;
+    if (name === "accelerator") this.refit();
+    if (name === "accelerator_mtbf_s" && value !== undefined) delete this.state.failures;
+    if (name === "failures") delete this.state.accelerator_mtbf_s;
+    if (name === "offer") delete this.state.rental_usd_per_accelerator_h;
+    if (name === "rental_usd_per_accelerator_h" && value !== undefined) delete this.state.offer;
+    if (name === "site") for (const each of ["carbon_kg_per_kwh", "electricity_usd_per_kwh"]) delete this.state[each];
+    if (settled) this.remember();
+    this.ask();
+  }
+
+  // What another chip cannot have: a precision, an offer.
+  refit() {
+    const { state, page } = this;
+    const [, , precisions] = page.menus.accelerator.find(([key]) => key === state.accelerator);
+    if (!precisions.includes(state.precision)) {
+      this.note(`${state.accelerator} has no ${state.precision}; ${precisions[0]} is taken.`);
+      state.precision = precisions[0];
+    }
+    delete state.offer;
+    for (const name of page.ofChip) delete state[name];
+  }
+
+  go(state) {
+    this.state = state;
+    this.remember();
+    this.ask();
+  }
+
+  remember() {
+    if (this.brief) return;
+    const query = written(this.page, { ...this.state, shape: undefined });
+    if (query === location.search) return;
+    try {
+      history.pushState(null, "", `${location.pathname}${query}`);
+    } catch {
+      /* a page of a file may not change its address */
+    }
+  }
+
+  back() {
+    const { state, refused } = recalled(this.page, location.search);
+    this.state = state;
+    this.note(refused.length ? `Not taken from the address: ${refused.join("; ")}.` : "");
+    this.ask();
+  }
+
+  // Asks the worker; while it is busy only the newest question waits.
+  ask() {
+    this.question = asked(this.page, this.state);
+    this.asked ??= performance.now();
+    if (this.whole) this.whole.href = `${this.root}plan.html${written(this.page, this.state)}`;
+    this.form.show(this.state, this.answer?.values, this.answer?.refused?.missing);
+    this.id += 1;
+    this.place.dataset.asked = String(this.id);
+    const { worker: engine } = this;
+    engine.postMessage({ id: this.id, question: this.question, brief: this.brief }, []);
+  }
+
+  heard(data) {
+    if (data.id !== this.id) return;
+    if (data.answer) this.answered(data);
+    if (data.saving) {
+      this.view.showSaving(data.saving);
+      this.view.showDoubts(data.doubts);
+    }
+    if (data.sizes) {
+      this.view.showSizes(data.sizes, this.question.way);
+      this.place.dataset.drawn = String(this.id);
+    }
+  }
+
+  answered({ answer, took }) {
+    this.answer = answer;
+    const { page, view } = this;
+    const chip = page.menus.accelerator.find(([key]) => key === this.state.accelerator)[1];
+    view.refuse(answer.refused, chip);
+    if (!answer.refused) view.show(answer);
+    this.form.show(this.state, answer.refused && !answer.refused.missing ? null : answer.values, answer.refused?.missing);
+    this.pins?.show();
+    this.place.dataset.answered = String(this.id);
+    this.place.dataset.took = took?.toFixed(1);
+    this.place.dataset.waited = (performance.now() - this.asked).toFixed(1);
+    this.asked = null;
+    clearTimeout(this.waits);
+    this.waits = setTimeout(() => {
+      this.live.textContent = view.sentence(answer);
+    }, QUIET_MS);
+  }
+}
+
+export function start(page, engine, style) {
+  const source = String(engine);
+  const data = { ...page, readConfig: (said) => readConfig(page, said) };
+  document.head.append(make("style", {}, style));
+  const place = () => document.querySelectorAll("[data-factorykit-plan]").forEach((each) => new Planner(each, data, source, each.dataset.factorykitPlan === "brief"));
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", place);
+  else place();
+}

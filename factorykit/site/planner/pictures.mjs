@@ -1,0 +1,122 @@
+// Pictures of a plan as SVG: parts of a step, days and dollars, goodput over the interval, cost by component.
+import { rounded } from "./values.mjs";
+
+const SVG = "http://www.w3.org/2000/svg";
+export const COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8a8a"];
+const FRAME = { width: 420, height: 230, left: 52, right: 12, top: 10, bottom: 40 };
+
+function node(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+const label = (x, y, said, anchor = "middle", more = {}) => node("text", { x, y, "text-anchor": anchor, class: "fkp-tick", ...more }, said);
+
+function ticks(low, high, most = 5) {
+  const raw = (high - low) / most;
+  const size = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((part) => part * size).find((each) => each >= raw);
+  const found = [];
+  for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) found.push(Number(at.toPrecision(12)));
+  return found;
+}
+
+export function short(value) {
+  const [size, letter] = [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""];
+  return `${rounded(value / size)}${letter}`;
+}
+
+function frame(name, xTitle) {
+  const { width, height, left, right, bottom } = FRAME;
+  return node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" }, label((left + width - right) / 2, height - bottom + 33, xTitle, "middle", { class: "fkp-axis" }));
+}
+
+const inner = () => ({ x0: FRAME.left, x1: FRAME.width - FRAME.right, y0: FRAME.height - FRAME.bottom, y1: FRAME.top });
+
+function grid(svg, marks, y, said) {
+  const { x0, x1 } = inner();
+  for (const mark of marks) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, said(mark), "end"));
+}
+
+// Stacked bars, one each row of {label, parts: [number]}; the row that is now is outlined.
+export function bars(name, rows, parts, xTitle, said = short, now = -1) {
+  const { x0, x1, y0, y1 } = inner();
+  const most = Math.max(...rows.map((row) => row.parts.reduce((a, b) => a + Math.max(b, 0), 0)));
+  const y = (value) => y0 - ((y0 - y1) * value) / most;
+  const svg = frame(name, xTitle);
+  grid(svg, ticks(0, most, 4), y, said);
+  const step = (x1 - x0) / rows.length;
+  const every = Math.ceil(rows.length / 7);
+  for (const [i, row] of rows.entries()) {
+    let base = 0;
+    const x = x0 + i * step + step * 0.1;
+    for (const [part, value] of row.parts.entries()) {
+      const title = node("title", {}, `${row.label}, ${parts[part]}: ${said(value)}`);
+      svg.append(node("rect", { x, width: step * 0.8, y: y(base + value), height: Math.max(y(base) - y(base + value), 0), fill: COLORS[part % COLORS.length] }, title));
+      base += Math.max(value, 0);
+    }
+    if (i === now) svg.append(node("rect", { x: x - 2, width: step * 0.8 + 4, y: y(base) - 2, height: y0 - y(base) + 3, class: "fkp-now" }));
+    if (i === now || (i % every === 0 && Math.abs(i - now) >= every)) svg.append(label(x + step * 0.4, y0 + 15, row.label));
+  }
+  return svg;
+}
+
+// Lines over a logarithmic x: [{label, color, points: [[x, y]], dashed}], each on its own y axis; a second stands right.
+export function lines(name, sets, xTitle, { saidX = short, saidY = short, mark = null, percent = false } = {}) {
+  const { x0, x1, y0, y1 } = inner();
+  const right = sets.length > 1 && sets[1].axis ? x1 - 40 : x1;
+  const xs = sets[0].points.map(([x]) => x);
+  const [low, high] = [Math.min(...xs), Math.max(...xs)];
+  const x = (value) => x0 + ((right - x0) * Math.log(value / low)) / (Math.log(high / low) || 1);
+  const svg = frame(name, xTitle);
+  for (const [i, set] of sets.entries()) {
+    const values = set.points.map(([, value]) => value);
+    const top = percent ? Math.min(Math.max(...values) * 1.02, 1) : Math.max(...values) * 1.06;
+    const bottom = percent ? Math.min(...values) * 0.97 : 0;
+    const y = (value) => y0 - ((y0 - y1) * (value - bottom)) / (top - bottom);
+    if (i === 0) grid(svg, ticks(bottom, top, 4), y, set.said ?? saidY);
+    else if (set.axis) for (const tick of ticks(bottom, top, 4)) svg.append(label(right + 5, y(tick) + 4, (set.said ?? saidY)(tick), "start", { fill: set.color }));
+    svg.append(node("path", { d: `M${set.points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join("L")}`, fill: "none", stroke: set.color, "stroke-width": 2.2, "stroke-dasharray": set.dashed ? "5 4" : "none" }));
+    if (set.dots) for (const [a, b] of set.points) svg.append(node("circle", { cx: x(a), cy: y(b), r: 2.6, fill: set.color }, node("title", {}, `${saidX(a)}: ${set.label} ${(set.said ?? saidY)(b)}`)));
+    if (mark) svg.append(node("circle", { cx: x(mark), cy: y(valueOn(set.points, mark)), r: 5, fill: set.color, class: "fkp-here" }));
+  }
+  const shown = ticksOf(low, high);
+  for (const tick of shown) svg.append(label(x(tick), y0 + 15, saidX(tick)));
+  return svg;
+}
+
+function valueOn(points, mark) {
+  const i = points.findIndex(([x]) => x >= mark);
+  if (i <= 0) return points[Math.max(i, 0)][1];
+  const [[a, b], [c, d]] = [points[i - 1], points[i]];
+  return b + ((d - b) * Math.log(mark / a)) / Math.log(c / a);
+}
+
+function ticksOf(low, high) {
+  const found = [];
+  const octaves = Math.log2(high / low);
+  const factor = octaves > 12 ? 10 : octaves > 4 ? 4 : 2;
+  for (let tick = low; tick <= high * 1.0001; tick *= factor) found.push(Number(tick.toPrecision(2)));
+  return found.filter((tick) => tick >= low * 0.999);
+}
+
+// Bars to both sides of now: [{label, ends: [low, high], said: [low, high]}].
+export function tornado(name, rows, now, said) {
+  const { left, width } = FRAME;
+  const height = rows.length * 34 + 26;
+  const all = rows.flatMap((row) => row.ends);
+  const [low, high] = [Math.min(...all, now), Math.max(...all, now)];
+  const x = (value) => 14 + ((width - 28) * (value - low)) / (high - low || 1);
+  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" });
+  for (const [i, row] of rows.entries()) {
+    const y = 20 + i * 34;
+    const [a, b] = row.ends.map(x);
+    svg.append(label(14, y - 4, row.label, "start", { class: "fkp-axis" }));
+    svg.append(node("rect", { x: Math.min(a, b), width: Math.max(Math.abs(b - a), 1), y, height: 11, fill: COLORS[0], rx: 2 }, node("title", {}, `${row.label}: ${row.ends.map(said).join(" to ")}`)));
+    svg.append(label(width - left / 4, y - 4, row.ends.toSorted((p, q) => p - q).map(said).join(" to "), "end"));
+  }
+  svg.append(node("line", { x1: x(now), x2: x(now), y1: 14, y2: height - 16, class: "fkp-line" }), label(x(now), height - 4, said(now)));
+  return svg;
+}

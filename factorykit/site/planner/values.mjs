@@ -1,0 +1,79 @@
+// Values as text in the units of the vocabulary, and texts as values: "24k", "2.5 $/h", "30 min".
+import { holds } from "../../charts/runtime/bounds.mjs";
+
+const PREFIXES = [[1e24, "Y"], [1e21, "Z"], [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const SI = new Set(["W", "FLOP", "FLOP/s", "byte", "byte/s"]);
+const LARGE = [[1e12, "trillion "], [1e9, "billion "], [1e6, "million "]];
+const SCALES = { k: 1e3, K: 1e3, M: 1e6, B: 1e9, bn: 1e9, G: 1e9, T: 1e12, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
+const NUMBER = /^([+-]?)([$€£¥]?)\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(.*)$/s;
+
+export function rounded(value, digits = 3) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (!(size >= 1e-4 && size < 1e9)) return value.toExponential(digits - 1).replace(/e([+-])(\d)$/, "e$10$2");
+  const decimals = Math.max(digits - 1 - Math.floor(Math.log10(size)), 0);
+  return value.toLocaleString("en", { minimumFractionDigits: 0, maximumFractionDigits: decimals });
+}
+
+// words: label, unit, display unit, display scale, as the page's data have them.
+export function text([, unit, shown, scale], value, digits = 3) {
+  if (typeof value === "string") return value;
+  if (value == null || !Number.isFinite(value)) return "–";
+  if (shown) return `${rounded(value / scale, digits)} ${shown}`;
+  const short = unit === "1" ? "" : unit.replace("byte", "B");
+  const steps = SI.has(unit) ? PREFIXES : ["USD", "1", "h"].includes(unit) ? LARGE : [];
+  for (const [size, prefix] of steps) if (Math.abs(value) >= size * 0.9995) return `${rounded(value / size, digits)} ${prefix}${short}`.trimEnd();
+  return `${rounded(value, digits)} ${short}`.trimEnd();
+}
+
+// Two values as a span, the unit once where they share it: "48 to 187 million USD".
+export function span(words, ends) {
+  const [low, high] = ends.map((end) => text(words, end));
+  const unit = high.slice(high.indexOf(" "));
+  return unit.startsWith(" ") && low.endsWith(unit) ? `${low.slice(0, -unit.length)} to ${high}` : `${low} to ${high}`;
+}
+
+// What stands in a field: short, and read back as the same value.
+export function typed(words, value) {
+  const [, unit, shown, scale] = words;
+  if (typeof value === "string") return value;
+  const [size, letter] = ["1", "USD"].includes(unit) && !shown ? ([[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""]) : [1, ""];
+  const number = Number((value / (shown ? scale : size)).toPrecision(6));
+  if (SI.has(unit)) {
+    const [step, prefix] = PREFIXES.find(([each]) => Math.abs(value) >= each) ?? [1, ""];
+    return `${Number((value / step).toPrecision(6))} ${prefix}${unit.replace("byte", "B")}`;
+  }
+  const said = `${number.toLocaleString("en", { maximumSignificantDigits: 6 })}${letter}`;
+  const named = shown || (unit === "1" ? "" : unit);
+  return named ? `${said} ${named}` : said;
+}
+
+// The value that a text means for a control, or an error that says what is allowed.
+export function read(name, words, control, said) {
+  const [label, unit] = words;
+  const spoken = unit === "1" ? "a plain number" : unit;
+  const found = NUMBER.exec(said.trim());
+  if (!found || !/\d/.test(found[3])) throw new Error(`${label} = '${said}' begins with no number; give ${spoken}`);
+  const [, sign, money, digits, rest] = found;
+  if (money && money !== "$") throw new Error(`${label} = '${said}': currencies are not converted; give US dollars`);
+  const number = Number(`${sign}${digits.replaceAll(",", "")}`);
+  const value = number * factor(label, spoken, control.units, money ? "USD" : "", rest.replaceAll(/\s+/g, ""));
+  if (!holds(control.bounds, value)) throw new Error(`${label} = ${rounded(value)} is outside ${control.bounds}${hint(control.bounds, value, label, spoken)}`);
+  if (control.whole && value % 1) throw new Error(`${label} = ${rounded(value)} is not whole`);
+  return value;
+}
+
+function factor(label, spoken, units, money, rest) {
+  const unit = `${money}${rest}`.replaceAll("$", "USD").replace(/^USDUSD/, "USD");
+  if (!unit || unit === "USD") return 1;
+  if (Object.hasOwn(units, unit)) return units[unit];
+  const scale = Object.keys(SCALES).toSorted((a, b) => b.length - a.length).find((each) => rest.startsWith(each));
+  const after = scale === undefined ? null : `${money}${rest.slice(scale.length)}`.replaceAll("$", "USD");
+  if (scale !== undefined && (after === "" || after === "USD" || Object.hasOwn(units, after))) return SCALES[scale] * (units[after] ?? 1);
+  const known = Object.keys(units).slice(0, 6).join(", ");
+  throw new Error(`${label}: '${rest}' is no unit of it; give ${spoken}${known ? `, or ${known}` : ""}`);
+}
+
+function hint(bounds, value, label, spoken) {
+  return bounds.endsWith("1]") && value > 1 && value <= 100 ? `; give a fraction, e.g. ${value / 100}, or ${value} %` : `; give ${label} in ${spoken}`;
+}
