@@ -479,6 +479,7 @@ QuantityName: TypeAlias = Literal[
     "cuda_graphs",
     "logits_layers",
     "chunked_loss",
+    "whole_logits",
     "tensor_overlap",
     "gradient_overlap",
     "grouped_experts",
@@ -1295,6 +1296,7 @@ class Quantities(TypedDict, total=False):
     cuda_graphs: Any
     logits_layers: Any
     chunked_loss: Any
+    whole_logits: Any
     tensor_overlap: Any
     gradient_overlap: Any
     grouped_experts: Any

@@ -488,16 +488,19 @@ def logits_bytes(
     hidden_size: Numeric,
     vocabulary_size: Numeric,
     tensor_parallel: Numeric,
+    whole_logits: Numeric,
     fused_kernels: Numeric,
     chunked_loss: Numeric,
 ) -> Numeric:
     r"""Output of the last norm and logits of one micro-batch in 32 bits, on the rank that computes them.
 
-    .. math:: A_v = \frac{4 T \left(h + (1 + u)(1 - c) V\right)}{t}
+    .. math:: A_v = 4 T \left(\frac{h}{t} + (1 + \max(u, w))(1 - c) \frac{V}{t_v}\right)
 
     Notes
     -----
     Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps the exponentials beside the logits; a loss in chunks keeps neither.
+    Logits are split over tensor-parallel ranks, :math:`t_v = t`, unless every rank has all of them, :math:`w`, as the
+    loss of a library wants them.
 
     References
     ----------
@@ -505,11 +508,13 @@ def logits_bytes(
 
     Examples
     --------
-    >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0, 1.0, 0.0)
+    >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0, 0.0, 1.0, 0.0)
     65011712.0
     """
-    kept = (1.0 + maximum(1.0 - 2.0 * fused_kernels, 0.0)) * (1.0 - chunked_loss) * vocabulary_size
-    return 4.0 * micro_batch_tokens * (hidden_size + kept) / tensor_parallel
+    ways = where(whole_logits > 0.0, 1.0, tensor_parallel)
+    copies = 1.0 + maximum(maximum(1.0 - 2.0 * fused_kernels, 0.0), whole_logits)
+    kept = copies * (1.0 - chunked_loss) * vocabulary_size / ways
+    return 4.0 * micro_batch_tokens * (hidden_size / tensor_parallel + kept)
 
 
 def layer_kept_bytes(
@@ -637,6 +642,7 @@ def memory_workspace_bytes(
     tensor_parallel: Numeric,
     pipeline_parallel: Numeric,
     kept_rows_share: Numeric,
+    whole_logits: Numeric,
     chunked_loss: Numeric,
     zero_stage: Numeric,
     stage_layers: Numeric,
@@ -654,14 +660,14 @@ def memory_workspace_bytes(
     .. math::
         M_t &= \max\left[R + M_g - M_a,\; \tau b_u \frac{N_s + N_x}{[d c]_{z \ge 1}} - M_a\right] \\
         R &= \max\left\{[p > 1] (A_1 + A_r),\; A_p - A_v + \max(A_v + G_v,\, A_r)\right\}, \quad
-        A_r = 1.4 [\rho > 0] (A_l + A_s), \quad G_v = (1 - c) \frac{2 T V}{t} \\
+        A_r = 1.4 [\rho > 0] (A_l + A_s), \quad G_v = (1 - c)(2 + 4 w) \frac{T V}{t_v} \\
         M_g &= [z \ge 3 \lor \omega_w > 0] \frac{2 \min(b_w, 2) (N_s + N_x)}{L_s} + [b_w < 2] \frac{2 h f}{t}
         + [p > 1] \frac{4 T h}{t_s}
 
     Notes
     -----
-    A layer that is recomputed lives with its gradients, once the logits and their gradient of 16 bits are gone. ZeRO 3
-    and weights on the host bring the layer at work and the next one; of quantized weights one matrix stands in 16 bits;
+    A layer that is recomputed lives with its gradients, once the logits and their gradient of 16 bits, and of 32 bits
+    in the loss of a library, are gone. ZeRO 3 and weights on the host bring the layer at work and the next one; of quantized weights one matrix stands in 16 bits;
     a stage receives and sends. An update that works on all weights at once takes :math:`b_u` bytes of each when the
     activations are gone.
 
@@ -673,12 +679,14 @@ def memory_workspace_bytes(
     Examples
     --------
     >>> held, logits = (1e9, 0.9e9, 1e9, 0.1e9), 2.0 * 2048.0 * 51200.0 / 8.0
-    >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 1.0, 96.0, 1e9, 0.0)
+    >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 0.0, 1.0, 96.0, 1e9, 0.0)
     >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 1.0, 8.0, 1.0) == logits
     True
     """
     again = where(recompute_share > 0.0, AGAIN * (layer_activation_bytes + layer_score_bytes), 0.0)
-    gradient = (1.0 - chunked_loss) * 2.0 * micro_batch_tokens * vocabulary_size / tensor_parallel
+    ways = where(whole_logits > 0.0, 1.0, tensor_parallel)
+    each = (1.0 - chunked_loss) * (2.0 + 4.0 * whole_logits)
+    gradient = each * micro_batch_tokens * vocabulary_size / ways
     first = where(pipeline_parallel > 1.0, first_stage_activation_bytes + again, 0.0)
     last = last_stage_activation_bytes - logits_bytes + maximum(logits_bytes + gradient, again)
     parameters = stage_sharded_parameters + stage_expert_parameters

@@ -156,6 +156,7 @@ WORKSPACE = {
     "stage_sharded_parameters": 9e9,
     "stage_expert_parameters": 6e8,
     "chunked_loss": 0.0,
+    "whole_logits": 0.0,
     "memory_activations_bytes": 9e9,
     "first_stage_activation_bytes": 9e9 - 0.4e9,
     "last_stage_activation_bytes": 9e9,

@@ -77,7 +77,7 @@ class Frameworks(Sourced):
     balanced_stages = share("1 if pipeline stages are cut by their work")
     sequence_parallel = share("1 if norms are split over tensor-parallel ranks too, once that was usual")
     zero_stage = number("1", "least ZeRO stage that its sharded optimizer amounts to; empty for 1")
-    whole_logits = share("1 if every tensor-parallel rank has all logits")
+    whole_logits = share("1 if the loss is that of a library and every tensor-parallel rank has all logits")
     state_bytes = number(
         "byte", "weights, gradients and optimizer of one parameter; empty for Adam with 32-bit master weights"
     )

@@ -62,10 +62,27 @@ TEXTS: Final = (
     *("source", "locator", "note", "notes"),
 )
 """Columns of words."""
+INT8_TPU_YEAR: Final = 2023.0
+"""TPUs multiply whole numbers of 8 bits twice as fast as those of 16 bits from v5e of that year on; v4 as fast."""
 SPELLINGS: Final = {"bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
 """Number formats as frameworks write them."""
 USUAL_HEAD: Final = 128.0
 """Width of a head where a source gives no number of heads."""
+SHAPE: Final = {
+    "layers": "layers",
+    "hidden": "hidden_size",
+    "heads": "attention_heads",
+    "kv_heads": "kv_heads",
+    "head_dim": "head_size",
+    "ffn": "ffn_size",
+    "mlp_gated": "gated_ffn",
+    "vocab": "vocabulary_size",
+    "experts": "experts",
+    "top_k": "experts_per_token",
+    "moe_ffn": "expert_ffn_size",
+    "shared_experts": "shared_experts",
+}
+"""Columns of a shape, and what the table of architectures calls them."""
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
@@ -173,8 +190,8 @@ def _precision(stated: str | None, assumed: list[str]) -> str:
     for spelling, name in SPELLINGS.items():
         text = text.replace(spelling, name)
     found = next((name for name in PRECISIONS if name in text), None)
-    if found is None or found == "int8":
-        raise _Unpredictable(f"precision {stated!r} is not modelled; known are bf16, fp16, fp8, mxfp8, nvfp4")
+    if found is None:
+        raise _Unpredictable(f"precision {stated!r} is not modelled; known are bf16, fp16, fp8, mxfp8, nvfp4, int8")
     return found
 
 
@@ -184,7 +201,9 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
         key = datasets.accelerator_in(hardware)
     except FactorykitError as error:
         raise _Unpredictable(str(error)) from None
-    chip: dict[str, Any] = brought(key, precision)
+    chip: dict[str, Any] = brought(key, "bf16" if precision == "int8" else precision)
+    if precision == "int8" and chip["chip_year"] >= INT8_TPU_YEAR:
+        chip["peak_flop_per_s"] *= 2.0
     if unsaid := [name for name in BROUGHT if name not in chip]:
         raise _Unpredictable(f"{chips()[key]['name']}: the tables do not say {', '.join(unsaid)} at {precision}")
     memory = re.search(r"(\d+) ?GB", hardware)
@@ -280,6 +299,8 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
         brought["dispatched_once"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
     brought["chunked_loss"] = float("liger" in stated.lower())
+    if brought["fused_kernels"] == 1.0 or "fast-kernels" in stated.lower():
+        brought["whole_logits"] = 0.0
     graphs = (row.get("cuda_graphs") or "").lower()
     if graphs:
         brought["cuda_graphs"] = float(graphs not in ("none", "no", "off", "0"))
@@ -413,6 +434,36 @@ def scenarios(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
             yield {**base, "reason": str(why)}
 
 
+def _usual_heads(hidden: float, width: float, ways: float) -> float:
+    """Return the number of heads of about a width that tensor parallelism divides, and that divide the hidden size.
+
+    >>> _usual_heads(8192.0, 128.0, 8.0), _usual_heads(13824.0, 128.0, 8.0)
+    (64.0, 96.0)
+    """
+    usual = max(float(round(hidden / width)), 1.0)
+    if usual % ways == 0.0:
+        return usual
+    possible = [heads for heads in range(int(ways), int(2.0 * usual) + 1, int(ways)) if hidden % heads == 0.0]
+    return float(min(possible, key=lambda heads: abs(math.log(heads / usual)))) if possible else usual
+
+
+def _shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row that states no shape with the shape of the model that it names, where the tables know it."""
+    try:
+        known = _by_name()[datasets.identify("architecture", str(row.get("model") or ""))]
+    except FactorykitError:
+        return row
+    if known["linear_attention_layers"]:
+        return row
+    shape = {column: known[name] for column, name in SHAPE.items()}
+    return {**row, **{name: value for name, value in shape.items() if row.get(name) in (None, "")}}
+
+
+@cache
+def _by_name() -> Mapping[str, Mapping[str, Any]]:
+    return {row["architecture"]: row for row in datasets.table("architectures").collect().iter_rows(named=True)}
+
+
 def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
     for name, value in scenario.items():
         if name in vocabulary():
@@ -472,10 +523,11 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     if row.get("kind") not in (None, "throughput", "mlperf"):
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
+    if row.get("layers") is None:
+        row = _shape_by_name(row)
     if row.get("heads") is None and row.get("hidden"):
         assumed.append("attention_heads")
-        size = row.get("head_dim") or USUAL_HEAD
-        row["heads"] = max(float(round(row["hidden"] / size)), 1.0)
+        row["heads"] = _usual_heads(row["hidden"], row.get("head_dim") or USUAL_HEAD, row.get("tp") or 1.0)
     missing = [name for name in COLUMNS[2:] if row.get(name) in (None, "")]
     if (row.get("experts") or 0.0) > 1.0 and row.get("top_k") is None:
         missing.append("top_k")
@@ -486,6 +538,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
             raise _Unpredictable(f"{name} {row[name]:g} is less than one")
     precision = _precision(row.get("precision"), assumed)
     chip = _chip(row, precision)
+    precision = "fp8" if precision == "int8" else precision
     shape = _architecture(row, assumed)
     stated_year = software_year(row)
     if stated_year is None:
