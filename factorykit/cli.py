@@ -139,8 +139,10 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument(
         "cluster", help="accelerators=512,accelerator=h100_sxm; a preset and its chip: meta_24k,accelerator=h100_sxm"
     )
-    search.add_argument("global_batch_size", type=float, help="sequences of one optimizer step")
-    search.add_argument("--sequence-length", type=float, default=4096.0, help="tokens of one sequence (default 4096)")
+    search.add_argument("global_batch_size", help="sequences of one optimizer step")
+    search.add_argument(
+        "--sequence-length", default="4096", help="tokens of one sequence, e.g. 8192 or 8Ki (default 4096)"
+    )
     search.add_argument("--objective", default="step_s", metavar="QUANTITY", help="what makes a layout better")
     _assume(search)
     search.add_argument("--rows", type=_count, default=10, help="how many layouts to print (default 10)")
@@ -426,7 +428,8 @@ def _search(options: argparse.Namespace) -> int:
     for part in options.cluster.split(","):
         name, equals, text = part.partition("=")
         cluster |= {name.strip(): text.strip()} if equals else fk.preset(name.strip())
-    asked: dict[str, Any] = {"global_batch_size": options.global_batch_size, "objective": options.objective}
+    batch = quantity("global_batch_size").check(options.global_batch_size)
+    asked: dict[str, Any] = {"global_batch_size": batch, "objective": options.objective}
     asked["assume"] = options.assume
     best = fk.search(model, cluster, **asked).head(options.rows).collect()
     if best.is_empty():

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import ScenarioError
-from factorykit.quantities import begins_with_digit
+from factorykit.quantities import begins_with_digit, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,6 +142,19 @@ def column(values: pl.Series, row: Quantity) -> pl.Series:
         except ScenarioError as error:
             raise ScenarioError(f"column {row.name}, row {values.index_of(text)}: {error}") from None
     return values.replace_strict(numbers, default=None, return_dtype=pl.Float64)
+
+
+def columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with its text columns that are named like numeric quantities read as numbers.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    import polars as pl
+
+    rows = [vocabulary()[name] for name, dtype in frame.schema.items() if dtype == pl.String and name in vocabulary()]
+    return frame.with_columns(column(frame[row.name], row) for row in rows if not row.is_text)
 
 
 def _readings(row: Quantity, rest: str, money: str) -> Iterator[tuple[str, str]]:

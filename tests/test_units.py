@@ -186,3 +186,33 @@ def test_the_command_line_takes_units(capsys: pytest.CaptureFixture[str]) -> Non
 def test_errors_of_texts_are_errors_of_the_package() -> None:
     with pytest.raises(FactorykitError):
         fk.evaluate({"tokens": "15 furlongs"}, "tokens")
+
+
+def test_laws_of_chance_take_units_and_learn_for_what_when_they_are_drawn() -> None:
+    pytest.importorskip("scipy", reason="scipy is absent; nothing was drawn")
+    run = fk.preset("llama_3_1_405b")
+    said = fk.sample(run, {"restart_s": fk.Uniform("5 min", "1 h"), "mfu": fk.Normal("41 %", 0.02)}, "wall_days", n=64)
+    meant = fk.sample(run, {"restart_s": fk.Uniform(300.0, 3600.0), "mfu": fk.Normal(0.41, 0.02)}, "wall_days", n=64)
+    assert said.equals(meant)
+    with pytest.raises(ScenarioError, match="restart_s = '5 kg'"):
+        fk.sample(run, {"restart_s": fk.Uniform("5 kg", "1 h")}, "wall_days")
+    with pytest.raises(ScenarioError, match=r"low = 3600\.0 is not below high = 300\.0"):
+        fk.sample(run, {"restart_s": fk.Uniform("1 h", "5 min")}, "wall_days")
+
+
+def test_causes_tiers_and_planned_stops_take_units() -> None:
+    assert fk.Cause("GPU", repair_s="1 d").repair_s == 86400.0
+    assert fk.Cause("GPU", repair_s=fk.LogNormal("1 h", "2 d")).repair_s == fk.LogNormal(3600.0, 172800.0)
+    assert fk.Tier("disk", "30 s", lag_s="2 min") == fk.Tier("disk", 30.0, lag_s=120.0)
+    assert fk.Maintenance("30 d", "4 h") == fk.Maintenance(2592000.0, 14400.0)
+    with pytest.raises(ScenarioError, match=r"write_s = '30 kg'"):
+        fk.Tier("disk", "30 kg")
+
+
+def test_columns_of_jobs_and_offers_take_units() -> None:
+    jobs = pl.DataFrame({"arrival_s": ["0 s", "1 h"], "accelerators": "8", "run_s": "2 h", "estimate_s": "2 h"})
+    plant = fk.Plant(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
+    assert fk.schedule(jobs.with_columns(priority=0), plant).jobs["queue_s"].to_list() == [0.0, 3600.0]
+    offers = {"provider": ["a", "b"], "rental_usd_per_accelerator_h": ["$2/GPU-h", "2.5"], "offered_accelerators": "1k"}
+    priced = fk.rent({"accelerators": 512, "training_s": "30 d"}, pl.DataFrame(offers), assume=True)
+    assert priced["rental_usd_per_accelerator_h"].to_list() == [2.0, 2.5]

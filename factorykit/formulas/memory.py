@@ -667,9 +667,9 @@ def memory_workspace_bytes(
     Notes
     -----
     A layer that is recomputed lives with its gradients, once the logits and their gradient of 16 bits, and of 32 bits
-    in the loss of a library, are gone. ZeRO 3 and weights on the host bring the layer at work and the next one; of quantized weights one matrix stands in 16 bits;
-    a stage receives and sends. An update that works on all weights at once takes :math:`b_u` bytes of each when the
-    activations are gone.
+    in the loss of a library, are gone. ZeRO 3 and weights on the host bring the layer at work and the next one; of
+    quantized weights one matrix stands in 16 bits; a stage receives and sends. An update that works on all weights at
+    once takes :math:`b_u` bytes of each when the activations are gone.
 
     References
     ----------

@@ -11,6 +11,7 @@ from factorykit.errors import ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
 from factorykit.quantities import vocabulary
+from factorykit.units import columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,6 +162,7 @@ def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
             raise ScenarioError(f"offers have no column {name}; give provider, {PRICE} and what else is known")
     if offers.is_empty():
         raise ScenarioError("offers have no rows; give at least one")
+    offers = columns(offers)
     egress = "egress_usd_per_byte" if "egress_usd_per_byte" in offers.columns else "egress_cost_usd"
     unsaid = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}
     missing = [pl.lit(None, pl.Float64).alias(name) for name in unsaid if name not in offers.columns]

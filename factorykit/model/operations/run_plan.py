@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from factorykit.borders import whole
 from factorykit.constants import SECONDS_PER_HOUR
 from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.uncertainty.distributions import Distribution
+from factorykit.model.uncertainty.distributions import Distribution, in_units_of
 from factorykit.quantities import is_number, quantity
+from factorykit.units import read
 
 Law = Distribution | float
 """How long something takes: a distribution of seconds with a quantile function, or a number of seconds."""
@@ -28,18 +29,21 @@ def _share(owner: str, name: str, value: float) -> None:
         raise ScenarioError(f"{owner}: {name} = {value!r} is outside [0, 1); give a fraction, e.g. 0.01")
 
 
-def _seconds(owner: str, name: str, value: float, least: float = 0.0) -> None:
-    if not is_number(value) or not least <= value < math.inf:
-        raise ScenarioError(f"{owner}: {name} = {value!r} is outside [{least:g}, inf); give seconds")
+def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> float:
+    seconds = read(replace(quantity("restart_s"), name=name), value) if isinstance(value, str) else value
+    if not is_number(seconds) or not least <= seconds < math.inf:
+        raise ScenarioError(f"{owner}: {name} = {value!r} is outside [{least:g}, inf); give seconds, or '30 min'")
+    return seconds
 
 
-def _law(owner: str, name: str, law: Any) -> None:
-    if isinstance(law, Distribution):
-        low, middle = float(law.ppf(1e-6)), float(law.ppf(0.5))
-        if not 0.0 <= low <= middle < math.inf:
-            raise ScenarioError(f"{owner}: {name} reaches {low:g} s; times are 0 or more and finite")
-    else:
-        _seconds(owner, name, law)
+def _law(owner: str, name: str, law: Any) -> Law:
+    if not isinstance(law, Distribution):
+        return _seconds(owner, name, law)
+    law = in_units_of(replace(quantity("restart_s"), name=name), law)
+    low, middle = float(law.ppf(1e-6)), float(law.ppf(0.5))
+    if not 0.0 <= low <= middle < math.inf:
+        raise ScenarioError(f"{owner}: {name} reaches {low:g} s; times are 0 or more and finite")
+    return law
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Cause:
             raise ScenarioError(f"{owner}: weight = {self.weight!r} is outside [0, inf); a count or a rate")
         whole("destroys", self.destroys)
         if self.repair_s is not None:
-            _law(owner, "repair_s", self.repair_s)
+            object.__setattr__(self, "repair_s", _law(owner, "repair_s", self.repair_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Tier:
     def __post_init__(self) -> None:
         owner = f"Tier({self.name!r})"
         for name in ("write_s", "restore_s", "lag_s"):
-            _seconds(owner, name, getattr(self, name))
+            object.__setattr__(self, name, _seconds(owner, name, getattr(self, name)))
         if whole("every", self.every) < 1:
             raise ScenarioError(f"{owner}: every = {self.every!r} is below 1")
         _share(owner, "corrupt_probability", self.corrupt_probability)
@@ -117,8 +121,8 @@ class Maintenance:
     duration_s: float
 
     def __post_init__(self) -> None:
-        _seconds("Maintenance", "every_s", self.every_s, least=1.0)
-        _seconds("Maintenance", "duration_s", self.duration_s)
+        object.__setattr__(self, "every_s", _seconds("Maintenance", "every_s", self.every_s, least=1.0))
+        object.__setattr__(self, "duration_s", _seconds("Maintenance", "duration_s", self.duration_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +236,7 @@ def plan(
     if any(cause.destroys >= len(places) for cause in kinds):
         raise ScenarioError(f"a cause destroys all {len(places)} tiers; one has to be left to restart from")
     if gap_s is not None:
-        _law("simulate", "gap_s", gap_s)
+        gap_s = cast("Distribution", _law("simulate", "gap_s", gap_s))
     _share("simulate", "restart_failure_probability", restart_failure_probability)
     special = causes or len(places) > 1 or places[0].lag_s or places[0].corrupt_probability or places[0].restore_s
     return Plan(

@@ -27,6 +27,7 @@ from factorykit.model.engine.shown import html_table
 from factorykit.model.operations.placement import Nodes
 from factorykit.model.supply.defaults import defaults
 from factorykit.quantities import quantity, rounded
+from factorykit.units import column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -215,13 +216,16 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
     for name in needed:
         if name not in jobs.columns:
             raise ScenarioError(f"jobs have no column {name}; give {', '.join(needed)}")
-        if not jobs.schema[name].is_numeric():
+        if jobs.schema[name] == pl.String and name != "priority":
+            of = quantity("accelerators") if name == "accelerators" else replace(quantity("restart_s"), name=name)
+            jobs = jobs.with_columns(column(jobs[name], of))
+        elif not jobs.schema[name].is_numeric():
             raise ScenarioError(f"column {name} is {jobs.schema[name]}, not numeric")
     if jobs.is_empty():
         raise ScenarioError("jobs have no rows; give at least one")
     for name, least in (("arrival_s", 0.0), ("accelerators", 1.0), ("run_s", 0.0), ("estimate_s", 0.0)):
-        column = jobs[name].cast(pl.Float64)
-        if column.null_count() or not (column.is_finite() & (column >= least)).all():
+        values = jobs[name].cast(pl.Float64)
+        if values.null_count() or not (values.is_finite() & (values >= least)).all():
             raise ScenarioError(f"column {name} holds a value below {least:g}, missing or not finite")
     if jobs["priority"].null_count() or not jobs["priority"].cast(pl.Float64).is_finite().all():
         raise ScenarioError("column priority holds a value missing or not finite")

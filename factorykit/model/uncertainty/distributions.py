@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 from factorykit.borders import need
 from factorykit.errors import ScenarioError
-from factorykit.quantities import is_number, quantity
+from factorykit.quantities import Quantity, is_number, quantity
+from factorykit.units import read
 
 CENTRAL_MASS = 0.9
 """Share of the probability between the two values that give a lognormal, where nobody says otherwise: 5 to 95 %."""
@@ -28,6 +29,45 @@ class Distribution(Protocol):
         ...
 
 
+class _InUnits:
+    """A law of which numbers may be texts with units ("30 min"), read when it is known for which quantity."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        if not any(isinstance(number, str) for number in _numbers(self)):
+            self._check()
+
+    def _check(self) -> None:
+        raise NotImplementedError
+
+
+def _numbers(law: Any) -> list[Any]:
+    values = [getattr(law, field.name) for field in fields(law)]
+    return [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
+
+
+def in_units_of(row: Quantity, law: Distribution) -> Distribution:
+    """Return the law with its texts read as values of a quantity.
+
+    >>> in_units_of(quantity("restart_s"), Uniform("5 min", "1 h"))
+    Uniform(low=300.0, high=3600.0)
+    """
+    if not isinstance(law, _InUnits) or not any(isinstance(number, str) for number in _numbers(law)):
+        return law
+
+    def number(value: Any) -> Any:
+        return (
+            tuple(map(number, value))
+            if isinstance(value, tuple)
+            else read(row, value)
+            if isinstance(value, str)
+            else value
+        )
+
+    return replace(law, **{field.name: number(getattr(law, field.name)) for field in fields(law)})  # type: ignore[type-var]
+
+
 def _finite(kind: str, **numbers: float) -> None:
     for name, value in numbers.items():
         if not is_number(value) or not math.isfinite(value):
@@ -40,7 +80,7 @@ def _ordered(kind: str, low: float, high: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(_InUnits):
     """Every value between ``low`` and ``high`` is as likely as any other.
 
     >>> float(Uniform(0.3, 0.5).ppf(0.5))
@@ -50,7 +90,7 @@ class Uniform:
     low: float
     high: float
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _finite("Uniform", low=self.low, high=self.high)
         _ordered("Uniform", self.low, self.high)
 
@@ -60,7 +100,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class LogUniform:
+class LogUniform(_InUnits):
     """Every factor between ``low`` and ``high`` is as likely as any other; both above zero.
 
     >>> round(float(LogUniform(1.0, 100.0).ppf(0.5)), 9)
@@ -70,7 +110,7 @@ class LogUniform:
     low: float
     high: float
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _finite("LogUniform", low=self.low, high=self.high)
         _ordered("LogUniform", self.low, self.high)
         if self.low <= 0.0:
@@ -82,7 +122,7 @@ class LogUniform:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(_InUnits):
     """Gaussian with ``mean`` and standard deviation ``sd``, cut off below ``low`` and above ``high``.
 
     >>> float(Normal(0.4, 0.03, low=0.0, high=1.0).ppf(0.5))
@@ -94,7 +134,7 @@ class Normal:
     low: float = -math.inf
     high: float = math.inf
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _finite("Normal", mean=self.mean, sd=self.sd)
         _ordered("Normal", self.low, self.high)
         if self.sd <= 0.0:
@@ -109,7 +149,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class LogNormal:
+class LogNormal(_InUnits):
     """Lognormal with a share ``mass`` of its probability between ``low`` and ``high``, equal shares on either side.
 
     The median is ``sqrt(low * high)``. Two quantiles are what sources print; a mean and a sigma hardly ever.
@@ -122,7 +162,7 @@ class LogNormal:
     high: float
     mass: float = CENTRAL_MASS
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _finite("LogNormal", low=self.low, high=self.high, mass=self.mass)
         _ordered("LogNormal", self.low, self.high)
         if self.low <= 0.0:
@@ -147,7 +187,7 @@ class LogNormal:
 
 
 @dataclass(frozen=True, slots=True)
-class Triangular:
+class Triangular(_InUnits):
     """Rises linearly from ``low`` to ``mode`` and falls linearly to ``high``.
 
     >>> float(Triangular(0.0, 0.5, 1.0).ppf(0.5))
@@ -158,7 +198,7 @@ class Triangular:
     mode: float
     high: float
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         _finite("Triangular", low=self.low, mode=self.mode, high=self.high)
         _ordered("Triangular", self.low, self.high)
         if not self.low <= self.mode <= self.high:
@@ -175,7 +215,7 @@ class Triangular:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantiles:
+class Quantiles(_InUnits):
     """Straight lines between known quantiles; the shares run from 0 to 1.
 
     >>> float(Quantiles((0.0, 0.5, 1.0), (1.99, 3.25, 12.29)).ppf(0.5))
@@ -185,7 +225,7 @@ class Quantiles:
     shares: tuple[float, ...]
     values: tuple[float, ...]
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
         if len(self.shares) != len(self.values) or len(self.shares) < 2:
             raise ScenarioError(
                 f"Quantiles: {len(self.shares)} shares and {len(self.values)} values; give two or more pairs"
@@ -234,6 +274,7 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
         raise ScenarioError(f"distributions are {type(distributions).__name__}; give a mapping by quantity")
     if not distributions:
         raise ScenarioError("distributions are empty; give at least one, e.g. {'mfu': Uniform(0.35, 0.45)}")
+    checked: dict[str, Distribution] = {}
     for name, distribution in distributions.items():
         row = quantity(name)
         if row.is_text:
@@ -243,11 +284,12 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
                 f"{name} = {distribution!r} is no distribution; give one such as Uniform(0.35, 0.45), "
                 f"or put a fixed value in the base"
             )
+        checked[name] = law = in_units_of(row, distribution)
         for share in (FURTHEST, 1.0 - FURTHEST):
-            end = float(distribution.ppf(share))
+            end = float(law.ppf(share))
             if not row.holds(end):
                 raise ScenarioError(
                     f"{name}: the distribution reaches {end:g}, outside {row.bounds}; "
                     f"use a narrower one, or cut a Normal off with low and high"
                 )
-    return dict(distributions)
+    return checked
