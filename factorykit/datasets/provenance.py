@@ -53,7 +53,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
         return _of_things(resource["name"], key)
     fields = {field["name"]: field for field in resource["schema"]["fields"]}
     about = next(name for name, field in fields.items() if field.get("entity"))
-    rows = table(table_name).with_row_index("row").collect()
+    rows = table(table_name).with_row_index("number_of_row").collect()
     own = [name for name in ("statement", "quantity") if name in fields and name != about]
     named = [about, *(name for name in own if name == "statement")]
     if key is not None:
@@ -63,19 +63,19 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
         rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
     names = [about, *own] if about != "source" else []
     optional = [name for name in ("locator", "as_of") if name in fields]
-    said = rows.lazy().select("row", *names, "source", *optional, role=pl.lit("says it"))
+    said = rows.lazy().select("number_of_row", *names, "source", *optional, role=pl.lit("says it"))
     if "confirmed_by" in fields:
         more = (
             rows.lazy()
             .filter(pl.col("confirmed_by").is_not_null())
-            .select("row", *names, source=pl.col("confirmed_by").str.split("; "), role=pl.lit("confirms it"))
+            .select("number_of_row", *names, source=pl.col("confirmed_by").str.split("; "), role=pl.lit("confirms it"))
             .explode("source")
         )
         said = pl.concat([said, more], how="diagonal")
     return (
         said.with_columns(pl.lit(None, pl.String).alias(name) for name in ("locator", "as_of") if name not in fields)
         .join(_cited(), on="source", how="left", maintain_order="left")
-        .sort("row", maintain_order=True)
+        .sort("number_of_row", maintain_order=True)
         .select(*names, "role", "source", *CITED)
         .collect()
     )

@@ -193,7 +193,7 @@ def _powered(clusters: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.D
 
     assumed = dict(tables["defaults"].select("quantity", "value").iter_rows())
     per_node = pl.col("accelerators_per_node").fill_null(assumed["accelerators_per_node"])
-    chip = tables["accelerators"].select("accelerator", "tdp_w")
+    chip = tables["accelerators"].select("accelerator", tdp_w=pl.coalesce("tdp_w", "tdp_estimated_w"))
     power = (
         pl.col("accelerators")
         * (pl.col("tdp_w") + assumed["node_overhead_power_w"] / per_node)

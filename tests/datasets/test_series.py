@@ -139,6 +139,22 @@ def test_prices_of_chips_agree_with_the_table_of_accelerators():
 
 
 @here
+def test_exponentials_of_a_chip_follow_from_its_rate_in_fp32():
+    of_64_lanes = ("v100", "t4", "a100", "a800")
+    fp32 = {row["name"]: row["fp32_tflops"] for row in read("public/epoch_ml_hardware.csv") if row["fp32_tflops"]}
+    rates = data.table("generations").filter(source="nvidia_cuda_guide").collect()
+    names = data.table("aliases").filter(pl.col("alias").is_in(list(fp32)), kind="accelerator").collect()
+    both = rates.join(names.select("alias", accelerator="key"), on="accelerator").filter(
+        pl.col("exponentials_per_s").is_not_null() & (pl.col("accelerator") != "h20")
+    )
+    assert both["accelerator"].n_unique() >= 12
+    for row in both.to_dicts():
+        each = 64.0 if row["accelerator"].startswith(of_64_lanes) else 128.0
+        expected = float(fp32[row["alias"]]) * 1e12 / (2.0 * each) * 16.0
+        assert row["exponentials_per_s"] == pytest.approx(expected, rel=0.005), row["accelerator"]
+
+
+@here
 def test_offers_of_providers_follow_from_the_published_prices():
     prices = pl.DataFrame(read("public/gpu_rental_prices.csv")).with_columns(
         pl.col("usd_per_gpu_hour").cast(pl.Float64)

@@ -41,6 +41,8 @@ class Accelerators(Sourced):
     memory_type = text("kind of memory")
     memory_bytes_per_s = measured("memory_bytes_per_s")
     tdp_w = number("W", "thermal design power of the chip or module")
+    tdp_estimated_w = number("W", "design power as somebody outside estimates it, where the maker states none")
+    accelerator_power_w = measured("accelerator_power_w", "as its maker measured it in production")
     scale_up_both_directions_bytes_per_s = number("byte/s", "fast fabric per chip, both directions added")
     scale_up_bytes_per_s = measured("scale_up_bytes_per_s", "half of both directions; empty if direction is not said")
     scale_up_domain = measured("scale_up_domain")
@@ -154,8 +156,8 @@ class Clusters(ClusterFields, Thing):
     cluster = key("name of the cluster in all tables", unique=True, entity=True)
     facility_power_computed_w = number(
         "W",
-        "computed, not reported: accelerators x (design power of the chip + its share of the node's other power) x "
-        "PUE, the last two from the table `defaults` where nobody states them",
+        "computed, not reported: accelerators x (design power of the chip, estimated where no maker states it, + its "
+        "share of the node's other power) x PUE, the last two from the table `defaults` where nobody states them",
     )
 
 

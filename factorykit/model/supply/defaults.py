@@ -67,12 +67,14 @@ def why_of_chip(name: str) -> str:
 
 
 def _design_power() -> dict[str, float]:
-    return {key: chip["tdp_w"] for key, chip in chips().items() if chip["tdp_w"]}
+    design = {key: chip["tdp_w"] or chip["tdp_estimated_w"] for key, chip in chips().items()}
+    return {key: watts for key, watts in design.items() if watts}
 
 
 def _load_power() -> dict[str, float]:
     typical = defaults()["accelerator_power_w"].value / defaults()["accelerator_peak_power_w"].value
-    return {key: typical * watts for key, watts in _design_power().items()}
+    measured = {key: chip["accelerator_power_w"] for key, chip in chips().items() if chip["accelerator_power_w"]}
+    return {key: typical * watts for key, watts in _design_power().items()} | measured
 
 
 def _idle_power() -> dict[str, float]:
@@ -107,10 +109,14 @@ NODE_OF = "h100_sxm"
 """The chip in the server whose price is a default."""
 BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingProxyType(
     {
-        "accelerator_peak_power_w": (_design_power, "design power of the chip, table accelerators"),
+        "accelerator_peak_power_w": (
+            _design_power,
+            "design power of the chip, estimated where its maker states none, table accelerators",
+        ),
         "accelerator_power_w": (
             _load_power,
-            "650 of 700 W of the chip's design power, as document 000, L317, has an H100",
+            "650 of 700 W of the chip's design power, as document 000, L317, has an H100; as its maker measured it of "
+            "TPU v3 and v4, and of a power that Epoch AI estimates where the maker states none",
         ),
         "accelerator_idle_power_w": (_idle_power, "a seventh of the chip's design power, as an idle H100 draws"),
         "rental_usd_per_accelerator_h": (

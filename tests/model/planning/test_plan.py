@@ -105,14 +105,14 @@ def test_wishes_that_contradict_give_the_nearest_and_say_what_breaks() -> None:
 
 
 def test_a_chip_that_lacks_a_cell_is_left_out_and_the_others_stay() -> None:
-    found = fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm", "tpu_v6e"], counts=[64])
+    found = fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm", "mi355x"], counts=[64])
     assert found.plans["accelerator"].unique().to_list() == ["h100_sxm"]
-    assert "accelerator_power_w" in found.left_out.filter(accelerator="tpu_v6e")["reason"].item()
+    assert "rental_usd_per_accelerator_h" in found.left_out.filter(accelerator="mi355x")["reason"].item()
 
 
 def test_what_the_tables_lack_can_be_given() -> None:
-    found = fk.plan("llama3_8b", tokens="1T", chips="tpu_v6e", counts=[64], accelerator_power_w=300.0)
-    assert found.best["accelerator"].item() == "tpu_v6e"
+    found = fk.plan("llama3_8b", tokens="1T", chips="mi355x", counts=[64], rental_usd_per_accelerator_h=2.59)
+    assert found.best["accelerator"].item() == "mi355x"
 
 
 def test_no_plan_at_all_says_why() -> None:
