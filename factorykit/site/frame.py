@@ -18,7 +18,7 @@ import factorykit
 from factorykit.site.sources import Project
 
 THEME: Final = Path(__file__).parent / "theme"
-ASSETS: Final = ("things.css", "browse.js")
+ASSETS: Final = ("things.css", "browse.js", "bridge.js")
 
 
 @dataclass(frozen=True)

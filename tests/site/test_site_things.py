@@ -46,7 +46,7 @@ FIND = Path(things.__file__).parent / "theme" / "find.js"
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("things")
-    things.write(catalogue.folder(), out, [("Data", "report/data.html")])
+    things.write(catalogue.folder(), out, frame.Around((("Data", "report/data.html"),)))
     return out
 
 
@@ -136,11 +136,11 @@ def test_pages_are_taken_again_while_nothing_changes(tmp_path, monkeypatch):
     (folder / "datapackage.json").write_text(json.dumps({"resources": [], "version": "1"}))
     calls = []
     monkeypatch.setattr(things, "write", lambda *given: calls.append(given) or [["a.html", "A", "", "", ""]])
-    again = [things._taken_again(folder, tmp_path / f"out{turn}", [], cache) for turn in range(2)]
+    again = [things._taken_again(folder, tmp_path / f"out{turn}", frame.Around(), cache) for turn in range(2)]
     assert len(calls) == 1
     assert again[0] == again[1]
     (folder / "datapackage.json").write_text(json.dumps({"resources": [], "version": "2"}))
-    things._taken_again(folder, tmp_path / "out2", [], cache)
+    things._taken_again(folder, tmp_path / "out2", frame.Around(), cache)
     assert len(calls) == 2
     assert len(list(cache.iterdir())) == 1
 

@@ -1,4 +1,4 @@
-"""Pages that are printed from code and data: methods, vocabulary, data, audit. Written beside those kept by hand.
+"""Pages that are printed from code and data: methods, vocabulary, data, audit, Python; beside those kept by hand.
 
 All of them are markdown in the dialect that both renderers know, and are ignored by git.
 """
@@ -8,16 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from factorykit.site import planner
+from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.data import data_pages
 from factorykit.site.pages.methods import methods_pages
+from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
 
 THEME = Path(__file__).parent.parent / "theme"
 
 
 def write(root: Path) -> None:
-    """Write methods, vocabulary, data and audit pages, downloads and the pages' script below ``root/report``.
+    """Write methods, vocabulary, Python, data and audit pages, downloads and the pages' script below ``root/report``.
 
     Raises
     ------
@@ -33,7 +35,8 @@ def write(root: Path) -> None:
     for name, text in written.items():
         _write(report / f"{name}.qmd", text)
     _write(report / "vocabulary.qmd", vocabulary_page())
-    for name, text in audit_pages(root / "data").items():
+    _write(report / "api.qmd", api_page())
+    for name, text in (recipe_pages() | audit_pages(root / "data")).items():
         _write(report / f"{name}.qmd", text)
     _write(report / "assets" / "factorykit.js", script())
     _write(report / "assets" / "plan.js", planner.script())

@@ -1,5 +1,5 @@
 /* What both renderers' pages need. Quarto says "dark" by a class on body; charts and the shared style sheet read
-   data-theme and wait for an event. Whatever scrolls sideways can be reached by keyboard. */
+   data-theme and wait for an event. Whatever scrolls sideways can be reached by keyboard, and a table that is cut says so. */
 (function () {
   function tell() {
     if (!/\bquarto-(light|dark)\b/.test(document.body.className)) return;
@@ -9,8 +9,10 @@
     window.dispatchEvent(new CustomEvent("factorykit:theme", { detail: { theme: name } }));
   }
   function reachable() {
-    document.querySelectorAll(".fk-scroll, pre, .fk-equation, .fk-wide, math[display=block]").forEach(function (box) {
-      if (box.scrollWidth > box.clientWidth + 1) { box.tabIndex = 0; } else { box.removeAttribute("tabindex"); }
+    document.querySelectorAll(".fk-scroll, .scroll, pre, .fk-equation, .fk-wide, math[display=block]").forEach(function (box) {
+      var cut = box.scrollWidth > box.clientWidth + 1;
+      if (cut) { box.tabIndex = 0; } else { box.removeAttribute("tabindex"); }
+      box.classList.toggle("fk-cut", cut && /scroll/.test(box.className));
     });
   }
   function start() {

@@ -1,0 +1,220 @@
+"""Pages of short questions in code, run when the site is built, each with what it answers."""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from factorykit.errors import FactorykitError, SiteError
+from factorykit.site.pages.markdown import Marked, code_block, escaped, front
+
+PLACE: Final = re.compile(r"\S*/(?=[\w.]+: )")
+"""Where on this machine a file lies."""
+REFUSED: Final = "is refused"
+"""Words of a question whose answer is an error."""
+QUERIES: Final = (
+    (
+        "Which clusters have the most chips, and how much power?",
+        """
+fk.sql('''
+    select name, accelerators, coalesce(power_reported_w, facility_power_computed_w) as facility_power_w
+    from clusters where accelerators is not null
+    order by accelerators desc limit 8
+''')""",
+    ),
+    (
+        "Who says how many chips one cluster has?",
+        """
+fk.sql('''
+    select value as accelerators, as_of, title as said_by, locator
+    from statements join sources using (source)
+    where statements.kind = 'clusters' and thing = 'xai_colossus' and field = 'accelerators' and value is not null
+    order by as_of
+''').head(8)""",
+    ),
+    (
+        "What was known of the clusters in the middle of 2024?",
+        """
+then = fk.table("clusters", as_of="2024-06").filter(pl.col("accelerators") > 20_000)
+then.select("name", "accelerators", "as_of").sort("accelerators", descending=True).head(6).collect()""",
+    ),
+    (
+        "What is the peak of each cluster? A join with its chip.",
+        """
+fk.sql('''
+    select c.name, a.name as chip, c.accelerators,
+           c.accelerators * a.peak_16bit_flop_per_s as cluster_peak_flop_per_s
+    from clusters c join accelerators a using (accelerator)
+    order by cluster_peak_flop_per_s desc limit 6
+''')""",
+    ),
+    (
+        "Where does an H100 cost least, on demand?",
+        """
+fk.sql('''
+    select provider, rental_usd_per_accelerator_h, as_of
+    from rental_offers where accelerator = 'h100_sxm' and kind = 'on demand'
+    order by rental_usd_per_accelerator_h limit 8
+''')""",
+    ),
+    (
+        "Where is power clean, and what does it cost?",
+        """
+fk.sql('''
+    select g.name, g.carbon_kg_per_kwh, avg(e.electricity_usd_per_kwh) as electricity_usd_per_kwh
+    from country_grids g join electricity e using (country)
+    where e.electricity_usd_per_kwh is not null
+    group by all order by g.carbon_kg_per_kwh limit 8
+''')""",
+    ),
+    (
+        "How much work was each model? A table through a formula.",
+        """
+models = fk.sql('''
+    select name, active_parameters, tokens
+    from models where tokens > 1e13 and active_parameters is not null
+''')
+fk.evaluate(models, "training_flop").sort("training_flop", descending=True).head(8)""",
+    ),
+)
+CHIPS: Final = (
+    (
+        "A chip of the tables",
+        """
+h100 = fk.accelerator("h100_sxm")
+fk.evaluate({**h100, "accelerators": 16_384}, "cluster_peak_flop_per_s")""",
+    ),
+    (
+        "A chip of your own, like one that is known",
+        """
+mine = fk.accelerator("mine", like="h100_sxm", peak_flop_per_s="2 PFLOP/s", accelerator_memory_bytes="192 GB",
+                      memory_bytes_per_s="6 TB/s", accelerator_power_w="1 kW")
+mine.label""",
+    ),
+    (
+        "Its best layouts for a known model",
+        """
+found = fk.search("llama3_8b", {**mine, "accelerators": 64}, global_batch_size=256)
+shown = ["tensor_parallel", "pipeline_parallel", "data_parallel", "micro_batch_size", "step_s", "predicted_mfu"]
+found.select(shown).head(5).collect()""",
+    ),
+    (
+        "The same run on it and on an H100",
+        """
+run = fk.preset("llama_3_1_405b")
+changed = {name: mine[name] for name in ("peak_flop_per_s", "accelerator_power_w")}
+fk.compare({"H100": run, "mine": run.replace(**changed)}, ["training_days", "facility_power_w", "rental_cost_usd"])""",
+    ),
+)
+MODELS: Final = (
+    (
+        "A model that is known",
+        """
+fk.evaluate(fk.architecture("llama3_70b"), ["parameters", "active_parameters"])""",
+    ),
+    (
+        "A model from its `config.json`",
+        """
+import json, tempfile
+from pathlib import Path
+
+config = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+          "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": False}
+folder = Path(tempfile.mkdtemp())
+_ = (folder / "config.json").write_text(json.dumps(config))
+model = fk.read_hf_config(folder)
+fk.evaluate(model, ["parameters", "active_parameters"])""",
+    ),
+    (
+        "What the file left out, and who says it",
+        """
+said = fk.assumed(model, "parameters").select("quantity", "value", "source")
+said.filter(pl.col("source").str.contains("default of model type"))""",
+    ),
+    (
+        "A field that is not understood is refused by name",
+        """
+_ = (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": "many"}))
+fk.read_hf_config(folder)""",
+    ),
+    (
+        "Its days and dollars",
+        """
+run = {**model, "tokens": "15T", "accelerators": 1024, "accelerator": "h100_sxm"}
+fk.evaluate(run, ["wall_days", "rental_cost_usd"], assume=True)""",
+    ),
+)
+PAGES: Final = {
+    "recipes": (
+        "Recipes in SQL",
+        "Questions to the tables, each a query with what it answers.",
+        "`fk.sql` asks DuckDB over the [tables](data.qmd) and returns a polars DataFrame. It reads only: no file, "
+        "network or setting can be reached from a query. The answers were computed when this page was built.",
+        QUERIES,
+    ),
+    "own-chips": (
+        "A chip of your own",
+        "fk.accelerator: a chip of the tables, or one that nobody sells yet, as a part of a scenario.",
+        "What is not given is that of the chip it is like, or of the [table of chips](../tables/accelerators.html). "
+        "[`fk.accelerator`](api.qmd#fk-accelerator) has the arguments.",
+        CHIPS,
+    ),
+    "own-models": (
+        "A model of your own",
+        "fk.read_hf_config and fk.architecture: the shape of a model from its config.json, or of one that is known.",
+        "A Hugging Face `config.json` says enough to count parameters and work. What it leaves out is filled from the "
+        "default of its model type, and named; what is not understood is refused. "
+        "[`fk.read_hf_config`](api.qmd#fk-read-hf-config) has the arguments.",
+        MODELS,
+    ),
+}
+
+
+def recipe_pages() -> dict[str, str]:
+    """Return the pages by name."""
+    return {
+        name: "\n\n".join([front(title, about), before, *_answered(blocks)]) + "\n"
+        for name, (title, about, before, blocks) in PAGES.items()
+    }
+
+
+def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
+    """Return questions with code and answer; a block knows the names of those before it."""
+    import polars as pl
+
+    import factorykit as fk
+
+    known: dict[str, Any] = {"fk": fk, "pl": pl}
+    parts = []
+    for question, source in blocks:
+        try:
+            answer = _run(source, known)
+        except FactorykitError as error:
+            if REFUSED not in question:
+                raise SiteError(f"recipes: {question} {error}") from error
+            answer = error
+        parts += [Marked(f"## {escaped(question)}"), code_block(source.strip(), "python"), _shown(answer)]
+    return parts
+
+
+def _run(source: str, known: dict[str, Any]) -> Any:
+    """Run a block; return the value of its last expression."""
+    *before, last = ast.parse(source).body
+    exec(compile(ast.Module(before, []), "<recipe>", "exec"), known)
+    return eval(compile(ast.Expression(last.value), "<recipe>", "eval"), known)  # type: ignore[attr-defined]
+
+
+def _shown(value: Any) -> Marked:
+    import polars as pl
+
+    from factorykit.charts.table import table
+
+    if isinstance(value, FactorykitError):
+        return code_block(f"{type(value).__name__}: {PLACE.sub('', str(value))}")
+    made = table(value) if isinstance(value, pl.DataFrame) else value
+    if hasattr(made, "_repr_html_"):
+        return Marked(f"```{{=html}}\n{made._repr_html_()}\n```")
+    return Marked(f"```{{=html}}\n<pre><code>{html.escape(str(value))}</code></pre>\n```")
