@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Final
 
 from factorykit.formulas.terms import Binary, Call, Lookup, Negative, Number, Symbol, Term, symbols
@@ -19,6 +19,9 @@ from factorykit.quantities import quantity, vocabulary
 
 Range = tuple[float, float]
 ANYWHERE: Final[Range] = (-math.inf, math.inf)
+UNDEFINED: Final[Range] = (math.nan, math.nan)
+"""Of what may be undefined, as zero over zero is; so is all that is computed from it."""
+LEAST: Final = 5e-324
 LARGEST: Final = 1.7976931348623157e308
 
 
@@ -34,10 +37,10 @@ def closed(brackets: str, lower: float, upper: float) -> Range:
 
 
 def bounded(steps: Sequence[Step], looked_at: Sequence[str], *, usual: bool = False) -> frozenset[str]:
-    """Return the results that lie within their bounds for all inputs within theirs, unless they are undefined.
+    """Return the results that are defined and lie within their bounds for all inputs within theirs.
 
     Those that are ``looked_at`` in every row anyway may be taken to lie within theirs. For inputs that are all
-    ``usual`` the results are finite, too: then none is undefined.
+    ``usual`` the results are finite, too. That a double overflows where a real number would not is left aside.
 
     >>> from factorykit.model.engine.chain import ask
     >>> steps = ask({"accelerators", "accelerators_per_node"}, ["nodes"]).steps
@@ -61,17 +64,13 @@ def _bounded(steps: tuple[Step, ...], looked_at: frozenset[str], usual: bool) ->
         if row.is_text:
             continue
         for name, part in parts(step.term, step.quantity, separator=" part "):
-            known[name] = _defined(_range(part, known))
+            known[name] = _range(part, known)
         low, high = known[step.quantity]
         if row.lower <= low and high <= row.upper and (not usual or math.isfinite(high - low)):
             held.add(step.quantity)
         elif step.quantity in looked_at:
-            known[step.quantity] = row.lower, row.upper
+            known[step.quantity] = closed(row.bounds, row.lower, row.upper)
     return frozenset(held)
-
-
-def _defined(ends: Range) -> Range:
-    return ANYWHERE if math.isnan(ends[0]) or math.isnan(ends[1]) else ends
 
 
 def _range(term: Term, known: Mapping[str, Range]) -> Range:
@@ -82,9 +81,9 @@ def _range(term: Term, known: Mapping[str, Range]) -> Range:
             if name in known:
                 return known[name]
             row = vocabulary().get(name)
-            return (row.lower, row.upper) if row and not row.is_text else ANYWHERE
+            return closed(row.bounds, row.lower, row.upper) if row and not row.is_text else ANYWHERE
         case Lookup(values=values):
-            return min(values.values()), max(values.values())
+            return _between(list(values.values()))
         case Negative(of=of):
             low, high = _range(of, known)
             return -high, -low
@@ -92,45 +91,52 @@ def _range(term: Term, known: Mapping[str, Range]) -> Range:
             if operator == "-" and symbols(left) & symbols(right):
                 return ANYWHERE
             rule = ARITHMETIC.get(operator)
-            one, other = _defined(_range(left, known)), _defined(_range(right, known))
+            one, other = _range(left, known), _range(right, known)
             return rule(one, other) if rule else (0.0, 1.0)
         case Call(function="where", arguments=(_, one, other)):
-            (a, b), (c, d) = _range(one, known), _range(other, known)
-            return min(a, c), max(b, d)
-        case Call(function="sqrt" | "log" as function, arguments=(of,)) if _range(of, known)[0] < 0.0:
-            return ANYWHERE if function == "log" else (0.0, math.inf)
+            return _between([*_range(one, known), *_range(other, known)])
+        case Call(function="sqrt" | "log", arguments=(of,)) if not _range(of, known)[0] >= 0.0:
+            return UNDEFINED
         case Call(function=function, arguments=arguments):
             ranges = [_range(argument, known) for argument in arguments]
+            if any(map(math.isnan, chain(*ranges))):
+                return UNDEFINED
             return RISING[function](*[low for low, _ in ranges]), RISING[function](*[high for _, high in ranges])
-    return ANYWHERE
+    return UNDEFINED
+
+
+def _between(ends: list[float]) -> Range:
+    return UNDEFINED if any(map(math.isnan, ends)) else (min(ends), max(ends))
+
+
+def _held(value: float, *parts: float) -> float:
+    """Return a product or quotient: of finite parts other than zero it is so, too, whatever doubles make of it."""
+    if 0.0 in parts or any(map(math.isinf, parts)):
+        return value
+    return math.copysign(min(max(abs(value), LEAST), LARGEST), value)
 
 
 def _times(one: Range, other: Range) -> Range:
-    ends = [0.0 if 0.0 in (a, b) else a * b for a, b in product(one, other)]
-    return min(ends), max(ends)
+    return _between([_held(a * b, a, b) for a, b in product(one, other)])
 
 
 def _over(one: Range, other: Range) -> Range:
     low, high = other
-    if low < 0.0 < high or low == high == 0.0:
-        return ANYWHERE
-    ends = [_quotient(a, b, high if b == low else low) for a, b in product(one, other)]
-    return min(ends), max(ends)
+    if low < 0.0 < high or low == high == 0.0 or (0.0 in other and one[0] <= 0.0 <= one[1]):
+        return UNDEFINED
+    return _between([_quotient(a, b, high if b == low else low) for a, b in product(one, other)])
 
 
 def _quotient(a: float, b: float, elsewhere: float) -> float:
-    if math.isinf(b):
-        return 0.0
     if b == 0.0:
-        return 0.0 if a == 0.0 else math.copysign(math.inf, a) * math.copysign(1.0, elsewhere)
-    return a / b
+        return math.copysign(math.inf, a) * math.copysign(1.0, elsewhere)
+    return _held(a / b, a, b)
 
 
 def _power(one: Range, other: Range) -> Range:
-    if one[0] < 0.0:
-        return ANYWHERE
-    ends = [_raised(a, b) for a, b in product(one, other)]
-    return min(ends), max(ends)
+    if not one[0] >= 0.0:
+        return UNDEFINED
+    return _between([_raised(a, b) for a, b in product(one, other)])
 
 
 def _raised(a: float, b: float) -> float:
@@ -141,11 +147,11 @@ def _raised(a: float, b: float) -> float:
 
 
 ARITHMETIC: Final[Mapping[str, Callable[[Range, Range], Range]]] = {
-    "+": lambda one, other: (one[0] + other[0], one[1] + other[1]),
-    "-": lambda one, other: (one[0] - other[1], one[1] - other[0]),
+    "+": lambda one, other: _between([one[0] + other[0], one[1] + other[1]]),
+    "-": lambda one, other: _between([one[0] - other[1], one[1] - other[0]]),
     "*": _times,
     "/": _over,
-    "%": lambda _, other: (0.0, max(map(abs, other))) if other[0] > 0.0 else ANYWHERE,
+    "%": lambda _, other: (0.0, max(map(abs, other))) if other[0] > 0.0 else UNDEFINED,
     "**": _power,
 }
 """Ends of a result from the ends of its parts; comparisons give zero or one."""

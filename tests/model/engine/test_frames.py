@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from typing import Any
 
 import polars as pl
 import pytest
@@ -102,3 +103,18 @@ def test_an_unknown_word_in_a_column_is_refused_with_the_words_that_are_known() 
     frame = pl.DataFrame({"accelerator": "h100_sxm", "accelerators": 512, "precision": ["fp8", "int4"]})
     with pytest.raises(ScenarioError, match=r"precision: 1 of 2 rows break bf16 .* the first is row 1 with int4"):
         fk.evaluate(frame, "cluster_peak_flop_per_s")
+
+
+UNDEFINED = [
+    ("spot_saving", {"spot_cost_usd": [0.0, 1.0], "rental_cost_usd": [0.0, 4.0]}, 0.75),
+    ("bring_up_mtbf_s", {"span_s": [0.0, 100.0], "bring_up_failures": [0.0, 4.0], "lifetime_shape": 0.5}, 50.0),
+    ("spot_tiered_saving", {"spot_tiered_cost_usd": [0.0, 1.0], "rental_cost_usd": [0.0, 2.0]}, 0.5),
+]
+
+
+@pytest.mark.parametrize(("name", "inputs", "second"), UNDEFINED, ids=[name for name, _, _ in UNDEFINED])
+def test_what_is_undefined_is_null_in_a_lazy_frame(name: str, inputs: dict[str, Any], second: float) -> None:
+    frame = pl.DataFrame(inputs)
+    assert fk.evaluate(frame.lazy(), name).collect()[name].to_list() == [None, second]
+    with pytest.raises(ScenarioError, match=f"column {name} is undefined in 1 of 2 rows, the first is row 0"):
+        fk.evaluate(frame, name)
