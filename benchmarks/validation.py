@@ -17,6 +17,7 @@ from factorykit import datasets
 from factorykit.errors import UnknownName
 from factorykit.model.evidence.training_runs import software_year
 from factorykit.model.evidence.validate import validate
+from factorykit.model.evidence.whole_runs import validate_runs
 from factorykit.model.performance.calibrate import Measured, fit
 from factorykit.model.performance.calibration import calibrate
 from factorykit.model.supply import frameworks
@@ -42,6 +43,15 @@ def main() -> None:
         later = rows[sorted(set(measured.frame["row"].to_numpy()[~before]))]
         print(f"released from {month} on", line(validate(later, calibration=values)))
     few_shots(rows)
+    whole_runs()
+
+
+def whole_runs() -> None:
+    """Print the miss of GPU hours of whole runs, and that of 6 N D at 40 % of the peak."""
+    judged = validate_runs().filter(pl.col("error").is_not_null())
+    for name in ("error", "null_error"):
+        median, tail = _miss(judged[name])
+        print(f"GPU hours of {judged.height} whole runs, {name}: {median:.1%} / {tail:.1%}")
 
 
 def told(rows: pl.DataFrame) -> pl.DataFrame:

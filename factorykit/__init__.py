@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from factorykit.model.evidence.measured_energy import validate_energy
     from factorykit.model.evidence.recipe_check import check_recipe
     from factorykit.model.evidence.validate import validate
+    from factorykit.model.evidence.whole_runs import validate_runs
     from factorykit.model.market.decide import decide
     from factorykit.model.market.rent import rent
     from factorykit.model.market.trend import price_performance, trend
@@ -120,6 +121,7 @@ _HOME = {
     "trend": "model.market.trend",
     "validate": "model.evidence.validate",
     "validate_energy": "model.evidence.measured_energy",
+    "validate_runs": "model.evidence.whole_runs",
     "widgets": "",
     "workload": "model.operations.workload",
 }
@@ -188,6 +190,7 @@ __all__ = [
     "trend",
     "validate",
     "validate_energy",
+    "validate_runs",
     "widgets",
     "workload",
 ]

@@ -447,7 +447,7 @@ def _usual_heads(hidden: float, width: float, ways: float) -> float:
     return float(min(possible, key=lambda heads: abs(math.log(heads / usual)))) if possible else usual
 
 
-def _shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
+def shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row that states no shape with the shape of the model that it names, where the tables know it."""
     try:
         known = _by_name()[datasets.identify("architecture", str(row.get("model") or ""))]
@@ -498,8 +498,9 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     found, reasons = [], []
     for ways, stages, spread in itertools.product(TENSOR_WAYS, PIPELINE_STAGES, _expert_ways(row)):
         try:
-            found += _scenarios({**row, "tp": ways, "pp": stages, "ep": spread}, ["layout"])
-        except _Unpredictable as reason:
+            tried = _scenarios({**row, "tp": ways, "pp": stages, "ep": spread}, ["layout"])
+            found += [_checked(scenario) for scenario in tried]
+        except (_Unpredictable, ScenarioError) as reason:
             reasons.append(reason)
     if not found:
         raise reasons[0]
@@ -524,7 +525,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
     if row.get("layers") is None:
-        row = _shape_by_name(row)
+        row = shape_by_name(row)
     if row.get("heads") is None and row.get("hidden"):
         assumed.append("attention_heads")
         row["heads"] = _usual_heads(row["hidden"], row.get("head_dim") or USUAL_HEAD, row.get("tp") or 1.0)
