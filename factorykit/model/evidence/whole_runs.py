@@ -57,7 +57,7 @@ WHOLLY_SHARDED: Final = 3.0
 """ZeRO stage that lays out a model by itself; below it the layout is searched."""
 OVERHEAD_SHARE: Final = 0.15
 """Time of a run beyond its steps and its failures, over both: evaluation, stalls, rollbacks and restarts by hand. The
-shipped runs say 0.18 in the median, 0.16 to 0.20 without any one publisher; Llama 3 prints a tenth, failures among it."""
+shipped runs say 0.18 in the median, 0.16 to 0.20 without any one publisher; Llama 3 prints a tenth with failures."""
 
 
 def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFrame:
