@@ -1,0 +1,62 @@
+"""What other programs read of the site: a feed, descriptions, data catalogue; and how each page is dated and cited."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree
+
+import factorykit as fk
+from factorykit.datasets.catalogue import resources
+from factorykit.site.frame import Around
+from factorykit.site.sources import load_project
+from factorykit.site.web import add
+
+ATOM = {"a": "http://www.w3.org/2005/Atom"}
+
+
+def test_the_feed_tells_what_changed_in_the_tables(site):
+    feed = ElementTree.parse(site / "feed.xml")
+    changes = fk.table("data_changes").collect()
+    entries = feed.findall("a:entry", ATOM)
+    assert len(entries) == min(30, changes.select("day", "table").unique().height)
+    assert len({entry.findtext("a:id", "", ATOM) for entry in entries}) == len(entries)
+    assert entries[0].findtext("a:updated", "", ATOM).startswith(changes["day"].max())
+    for entry in entries:
+        assert re.search(r"\d+ (values?|rows?) (changed|added|removed)$", entry.findtext("a:title", "", ATOM))
+        address = entry.find("a:link", ATOM).attrib["href"].partition("?")[0]
+        assert (site / address).is_file()
+
+
+def test_every_page_is_described_dated_and_cited(site):
+    pages = [*site.glob("*.html"), *(site / "notebooks").glob("*.html"), *(site / "report").glob("*.html")]
+    for page in pages:
+        text = page.read_text("utf-8")
+        if 'http-equiv="refresh"' in text or "<main" not in text:
+            continue
+        assert re.search(r'<meta name="description" content="[^"]{20,}"', text), page
+        assert text.count('property="og:title"') == 1, page
+        assert re.search(r"changed last on <time>\d{4}-\d\d-\d\d</time>", text), page
+        assert "@misc{factorykit_" in text, page
+        assert 'type="application/atom+xml"' in text, page
+
+
+def test_the_tables_are_a_catalogue_for_those_who_search_data(site):
+    text = (site / "report" / "data.html").read_text("utf-8")
+    catalogue = json.loads(re.search(r'<script type="application/ld\+json">(.*?)</script>', text)[1])
+    assert catalogue["@type"] == "DataCatalog"
+    assert {each["url"] for each in catalogue["dataset"]} == {f"tables/{name}.html" for name in resources()}
+    assert all((site / each["url"]).is_file() for each in catalogue["dataset"])
+
+
+def test_a_site_with_an_address_says_it_and_leads_to_its_sources(made, tmp_path):
+    made.raw("")
+    made.write("_site/report/other.html", "<html><body><main><h1>Page</h1></main></body></html>")
+    around = Around(dates={"report/other.qmd": "2026-01-02"}, site="https://x.org/fk", repository="https://x.org/r")
+    add(load_project(made.root), made.root / "_site", around)
+    page = (made.root / "_site/report/other.html").read_text()
+    assert '<link rel="canonical" href="https://x.org/fk/report/other.html">' in page
+    assert 'href="https://x.org/r/edit/main/report/other.qmd"' in page
+    assert "<time>2026-01-02</time>" in page
+    assert "Sitemap: https://x.org/fk/sitemap.xml" in (made.root / "_site/robots.txt").read_text()
+    assert "https://x.org/fk/index.html" in (made.root / "_site/sitemap.xml").read_text()
