@@ -627,6 +627,7 @@ TableName: TypeAlias = Literal[
     "exchange_rates",
     "electricity",
     "electricity_months",
+    "months",
     "workloads",
     "utilizations",
     "schedulers",

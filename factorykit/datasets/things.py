@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.datasets import history
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -270,7 +272,8 @@ def derived(tables: Mapping[str, pl.DataFrame], columns: Mapping[str, Mapping[st
     said = statements(tables)
     fresh = freshness(tables).select(list(columns["freshness"]))
     things = complete({kind: rows(kind, said, columns[kind]) for kind in KINDS}, tables)
-    return {"freshness": fresh, "statements": said.select(list(columns["statements"])), **things}
+    series = history.months(tables).select(list(columns["months"]))
+    return {"freshness": fresh, "statements": said.select(list(columns["statements"])), "months": series, **things}
 
 
 def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -312,4 +315,4 @@ def picked_from() -> set[str]:
 
 def needed() -> set[str]:
     """Return the tables that `derived` reads."""
-    return {"sources", "accelerators", "defaults", "electricity"} | picked_from()
+    return {"sources", "accelerators", "defaults", "electricity"} | picked_from() | history.NEEDED

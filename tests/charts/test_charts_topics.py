@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from conftest_values import encoded_fields, known_fields
 
-from factorykit.charts import audit, compute, cost, encoding, table
+from factorykit.charts import audit, compute, cost, encoding, history, table
 from factorykit.charts.theme import PALETTE, STILL_INK
 from factorykit.model.evidence.audit import VERDICTS
 from factorykit.quantities import quantity
@@ -25,12 +25,22 @@ STATEMENTS = pl.DataFrame(
 CLAIMS = pl.DataFrame(
     {"claim": ["A", "A"], "way": ["stated", "recomputed"], "training_energy_kwh": [2e7, 2.2e7], "source": ["x", "y"]}
 )
+MONTHS = pl.DataFrame(
+    {
+        "quantity": "facility_power_w",
+        "of": ["all", "all", "all"],
+        "month": ["2026-06", "2026-07", "2026-08"],
+        "value": [1e9, 1.2e9, 1.5e9],
+        "status": ["existing", "existing", "planned"],
+    }
+)
 
 
 def charts() -> dict[str, alt.TopLevelMixin]:
     return {
         "cluster_peak_flop_per_s": compute.bars(CLUSTERS, "cluster_peak_flop_per_s", title="Peak", source="Table"),
         "accelerators": compute.statements(STATEMENTS, "accelerators", title="Counts", source="Table"),
+        "facility_power_w": history.by_month(MONTHS, title="Power", source="Table months"),
         "training_energy_kwh": cost.stated_and_recomputed(CLAIMS, "training_energy_kwh", title="Energy", source="T"),
     }
 
@@ -42,6 +52,13 @@ def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
     assert spec["description"]
     assert spec["usermeta"]["source"]
     assert quantity(name).title in str(spec)
+
+
+def test_what_is_planned_begins_where_the_line_of_what_is_ends() -> None:
+    spec = charts()["facility_power_w"].to_dict()
+    was, ahead = (list(spec["datasets"][layer["data"]["name"]]) for layer in spec["layer"])
+    assert [row["month"] for row in was] == ["2026-06", "2026-07"]
+    assert [row["month"] for row in ahead] == ["2026-07", "2026-08"]
 
 
 def test_charts_of_the_audit_are_valid_and_colour_every_verdict_alike() -> None:

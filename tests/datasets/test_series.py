@@ -180,3 +180,53 @@ def test_every_chip_with_an_offer_has_a_price_and_custom_chips_have_one():
 def test_prices_of_egress_belong_to_providers_that_rent():
     providers = data.table("rental_offers").collect()["provider"]
     assert data.table("egress_prices").collect()["provider"].is_in(providers.to_list()).all()
+
+
+def series(quantity: str, of: str) -> dict[str, float]:
+    rows = data.table("months").filter(quantity=quantity, of=of).collect()
+    return dict(rows.select("month", "value").iter_rows())
+
+
+def test_every_series_by_month_has_each_month_once_and_what_is_so_far_never_falls():
+    rows = data.table("months").collect()
+    assert rows.select("quantity", "of", "month").is_unique().all()
+    largest = list(series("accelerators", "largest cluster").values())
+    lowest = list(series("accelerator_usd_per_flop_per_s", "data-centre chips, lowest at release so far").values())
+    assert largest == sorted(largest)
+    assert lowest == sorted(lowest, reverse=True)
+    for of in ("all frontier sites", "largest frontier site"):
+        months = list(series("facility_power_w", of))
+        assert (
+            len(months)
+            == 12 * (int(months[-1][:4]) - int(months[0][:4])) + int(months[-1][5:]) - int(months[0][5:]) + 1
+        )
+
+
+def test_the_power_of_all_sites_in_a_month_is_what_was_last_said_of_each():
+    said = data.sql(
+        "select sum(p) from (select last(facility_power_w order by as_of) as p from site_statements "
+        "where facility_power_w is not null and status is not null and as_of < '2026-01' group by site)"
+    )
+    assert series("facility_power_w", "all frontier sites")["2025-12"] == pytest.approx(said.item())
+
+
+def test_a_flop_costs_its_rent_over_the_rate():
+    rent = series("rental_usd_per_accelerator_h", "NVIDIA H100 SXM5 80GB")["2026-08"]
+    each = series("rental_usd_per_flop", "NVIDIA H100 SXM5 80GB")["2026-08"]
+    assert each * 989.4e12 * 3600 == pytest.approx(rent)
+
+
+@here
+def test_electricity_by_month_is_that_of_the_publisher():
+    rates = dict(
+        data.table("exchange_rates").filter(currency="EUR").select("year", "usd_per_unit").collect().iter_rows()
+    )
+    published = {
+        (row["iso3"].lower(), row["month"]): row for row in read("public/ember_eu_wholesale_price_monthly.csv")
+    }
+    rows = data.table("electricity_months").collect()
+    assert rows["country"].n_unique() >= 28
+    for row in rows.to_dicts():
+        euro = float(published[row["country"], row["month"]]["price_eur_per_mwh"]) / 1000
+        assert row["electricity_eur_per_kwh"] == pytest.approx(euro, abs=1e-7)
+        assert row["electricity_usd_per_kwh"] == pytest.approx(euro * rates[int(row["month"][:4])], abs=1e-6)

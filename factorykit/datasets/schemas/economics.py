@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import dataframely as dy
 
-from factorykit.datasets.schemas.fields import KEY, Sourced, Stated, key, measured, number, reference, share, text
+from factorykit.datasets.schemas.fields import (
+    KEY,
+    Derived,
+    Sourced,
+    Stated,
+    key,
+    measured,
+    number,
+    reference,
+    share,
+    text,
+)
 
 
 class Costs(Stated):
@@ -324,3 +335,26 @@ class ElectricityMonths(Sourced):
         metadata={"unit": "USD/kWh"},
     )
     electricity_eur_per_kwh = number("EUR/kWh", "the same in euro", positive=False)
+
+
+class Months(Derived, Sourced):
+    """History by month.
+
+    A row is the value of one series in one month, computed from the rows of other tables that speak of that time: chips
+    of the largest cluster so far, power of the sites as it was and as it is planned, chips sold by designer, the lowest
+    price of a rate at which a chip came out, rent and rent per FLOP of each chip, electricity. What holds until
+    something else is said is carried on.
+    """
+
+    month_of_series = key("quantity, what it is of, and month", unique=True, entity=True)
+    quantity = dy.String(
+        nullable=False,
+        regex=KEY,
+        description="what is measured, in that quantity's unit",
+        metadata={"vocabulary": True},
+    )
+    of = text("what the series is of", required=True)
+    month = dy.String(nullable=False, regex=r"^[0-9]{4}-[0-9]{2}$", description="calendar month", metadata={})
+    value = dy.Float64(nullable=False, description="in the quantity's unit", metadata={"unit": ""})
+    rows = dy.Float64(nullable=False, min=0, description="rows of other tables behind it", metadata={"unit": "1"})
+    status = text("whether it was so or is planned, where both are there", one_of=("existing", "planned"))
