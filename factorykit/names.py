@@ -463,6 +463,7 @@ QuantityName: TypeAlias = Literal[
     "context_bytes",
     "network_buffer_bytes",
     "fragmentation_share",
+    "memory_needed_bytes",
     "memory_reserve_bytes",
     "accelerator_memory_bytes",
     "software_year",
@@ -1281,6 +1282,7 @@ class Quantities(TypedDict, total=False):
     context_bytes: Any
     network_buffer_bytes: Any
     fragmentation_share: Any
+    memory_needed_bytes: Any
     memory_reserve_bytes: Any
     accelerator_memory_bytes: Any
     software_year: Any

@@ -768,34 +768,47 @@ def memory_peak_bytes(
     return memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes + memory_reserve_bytes
 
 
-def fits(
-    memory_peak_bytes: Numeric,
+def memory_needed_bytes(
     memory_weights_bytes: Numeric,
     memory_activations_bytes: Numeric,
     memory_workspace_bytes: Numeric,
     context_bytes: Numeric,
-    accelerator_memory_bytes: Numeric,
-    memory_band: Numeric,
+) -> Numeric:
+    """Memory without which the most loaded rank cannot run: tensors and the process itself.
+
+    .. math:: M_n = M_w + M_a + M_t + M_{ctx}
+
+    Notes
+    -----
+    An allocator that runs out of memory gives back what lies unused between tensors, so that part of the peak is not
+    needed.
+
+    Examples
+    --------
+    >>> memory_needed_bytes(40e9, 10e9, 1e9, 1e9)
+    52000000000.0
+    """
+    return memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes + context_bytes
+
+
+def fits(
+    memory_peak_bytes: Numeric, memory_needed_bytes: Numeric, accelerator_memory_bytes: Numeric, memory_band: Numeric
 ) -> Numeric:
     r"""Whether the most loaded rank has room: 1 if it has, 0 if not, and one half where it is too near to say.
 
     .. math::
-        1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M_w + M_a + M_t + M_{ctx} > M_{chip} (1 + b)), \qquad
+        1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M_n > M_{chip} (1 + b)), \qquad
         \tfrac12 \quad \text{otherwise}
 
     Notes
     -----
-    The band is what measured peaks differ from predicted ones by. An allocator that runs out of memory gives back what
-    lies unused between tensors, so tensors and the process alone decide that a run does not fit.
+    The band is what measured peaks differ from predicted ones by.
 
     Examples
     --------
-    >>> fits(53e9, 50e9, 0.0, 0.0, 1e9, 80e9, 0.1), fits(78e9, 70e9, 0.0, 0.0, 1e9, 80e9, 0.1)
-    (1.0, 0.5)
-    >>> fits(95e9, 90e9, 0.0, 0.0, 1e9, 80e9, 0.1)
-    0.0
+    >>> fits(53e9, 51e9, 80e9, 0.1), fits(78e9, 71e9, 80e9, 0.1), fits(95e9, 91e9, 80e9, 0.1)
+    (1.0, 0.5, 0.0)
     """
     surely = memory_peak_bytes * (1.0 + memory_band) <= accelerator_memory_bytes
-    tensors = memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes
-    never = tensors + context_bytes > accelerator_memory_bytes * (1.0 + memory_band)
+    never = memory_needed_bytes > accelerator_memory_bytes * (1.0 + memory_band)
     return where(surely, 1.0, where(never, 0.0, 0.5))

@@ -686,7 +686,7 @@ def _counted(ready: pl.DataFrame) -> pl.DataFrame:
 def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the scenarios of the rows with their recomputation settled, and the rows that have none with the reason.
 
-    Where a source does not state recomputation, the least share of layers that lets the run fit is recomputed. The
+    Where a source does not state recomputation, the least share of layers that lets the run go is recomputed. The
     first recomputed layer costs room of its own, so the straight line to all layers starts just above none.
     """
     import polars as pl
@@ -701,15 +701,14 @@ def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     ready = pl.DataFrame(predictable, infer_schema_length=None, schema_overrides=types if predictable else {})
     if ready.is_empty():
         return ready, reasons
-    peak = "memory_peak_bytes"
     plain = _counted(ready.drop("accelerator"))
-    room = ready["accelerator_memory_bytes"] * (1.0 + constants()["memory_band"])
-    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share")), peak)[peak]
+    room, needed = ready["accelerator_memory_bytes"], "memory_needed_bytes"
+    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share")), needed)[needed]
     cheap = ~ready["recompute_stated"] & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
     kept = pl.select(pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(1.0)).to_series()
     plain = plain.with_columns(kept.alias("kept_share"))
     none, first, full = (
-        evaluate(plain.with_columns(pl.lit(share).alias("recompute_share")), peak)[peak]
+        evaluate(plain.with_columns(pl.lit(share).alias("recompute_share")), needed)[needed]
         for share in (0.0, FIRST_LAYER, 1.0)
     )
     least = pl.select(least_share(none, first, full, room)).to_series()

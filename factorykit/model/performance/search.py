@@ -98,8 +98,8 @@ def search(
         ``predicted_mfu``, ``pipeline_bubble``, ``memory_peak_bytes`` [byte], ``fits``, ``recompute_share`` (where
         ``recompute`` is none: the least that lets the layout fit), the objective, and ``pareto``:
         whether no other layout is both as fast and as small. With ``keep_excluded`` also ``excluded_by``. Where no
-        layout works there is no row; ``keep_excluded`` says why. ``fits`` is 0.5 where memory is so near to the chip's
-        that a run may end for want of it.
+        layout works there is no row; ``keep_excluded`` says why. Listed is what the chip has room for beside the
+        process; ``fits`` is 0.5 where with buffers and fragments a run may still end for want of memory.
 
     Raises
     ------
@@ -117,7 +117,8 @@ def search(
     fixed, given = _scalars(model, cluster, global_batch_size)
     tried = _tried(fixed, choices or {})
     rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
-    wanted = tuple(dict.fromkeys((*OUTPUTS, quantity(objective).name)))
+    told = dict.fromkeys((*OUTPUTS, quantity(objective).name))
+    wanted = tuple(told | {"memory_needed_bytes": None})
     settled = {"recompute_share"} if "recompute" in tried and "recompute_share" not in fixed else set()
     chain = ask({*fixed, *tried, *settled}, wanted, rivals, fixed, assume=assume)
     known, left = fold(chain.steps, fixed)
@@ -139,7 +140,7 @@ def search(
     plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
     lazy = lazy.with_columns(
         *plain,
-        pl.when(pl.col("excluded_by").is_null() & (pl.col("memory_peak_bytes") > known["accelerator_memory_bytes"]))
+        pl.when(pl.col("excluded_by").is_null() & (pl.col("memory_needed_bytes") > known["accelerator_memory_bytes"]))
         .then(pl.lit("memory"))
         .otherwise("excluded_by")
         .alias("excluded_by"),
@@ -158,7 +159,7 @@ def search(
     smallest = pl.when(works).then("memory_peak_bytes").sort_by("step_s", nulls_last=True).cum_min().shift(1)
     rank = pl.col("step_s").rank("ordinal").cast(pl.Int64) - 1
     pareto = works & (pl.col("memory_peak_bytes") < smallest.gather(rank).fill_null(math.inf))
-    kept = [*tried, *(name for name in wanted if name not in tried), "pareto"]
+    kept = [*tried, *(name for name in told if name not in tried), "pareto"]
     return lazy.with_columns(pareto.fill_null(value=False).alias("pareto")).select(
         *kept, *(["excluded_by"] if keep_excluded else [])
     )
