@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::Deprecati
 
 PAGES = (
     "index.html",
+    "plan.html",
     *(f"notebooks/{file.stem}.html" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
     "report/methods.html",
     *dict.fromkeys(f"report/methods-{dashed(topic(formula))}.html" for formula in catalogue().values()),
@@ -32,6 +33,7 @@ PAGES = (
 )
 KINDS = (
     "index.html",
+    "plan.html",
     "notebooks/07-checkpoints.html",
     "notebooks/20-audit.html",
     "report/methods-checkpoint.html",

@@ -220,7 +220,7 @@ def _parsed(path: str | Path) -> tuple[Path, dict[str, Any]]:
 
 
 @cache
-def _defaults() -> Mapping[str, Mapping[str, Any]]:
+def defaults_of_types() -> Mapping[str, Mapping[str, Any]]:
     """Return the defaults of each model type by field."""
     rows = datasets.table("config_defaults").select("model_type", "field", "value").collect()
     found: dict[str, dict[str, Any]] = {}
@@ -236,7 +236,7 @@ class _Fields:
         self.file, self.given = file, given
         self.kind = str(given.get("model_type") or "")[:60]
         key = self.kind.replace("-", "_")
-        self.defaults = _defaults().get(key) or _defaults().get(key.removesuffix("_text"), {})
+        self.defaults = defaults_of_types().get(key) or defaults_of_types().get(key.removesuffix("_text"), {})
         self._read: set[str] = set()
         self._now: dict[str, bool] = {}
 

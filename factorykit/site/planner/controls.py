@@ -17,6 +17,7 @@ from factorykit.formulas import catalogue, topic
 from factorykit.formulas.terms import as_text
 from factorykit.model.engine.assumed import who_says
 from factorykit.model.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRAL, RIVAL, Step
+from factorykit.model.performance import configurations
 from factorykit.model.planning.counts import STEPS
 from factorykit.model.planning.layouts import HABITS, PARTS
 from factorykit.model.planning.sites import sites
@@ -133,6 +134,7 @@ def page_data() -> dict[str, Any]:
         "said": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in ("tokens", "accelerators")},
         "cells": list(MISSING),
         "release": version("factorykit"),
+        "config": _config(),
         "menus": menus,
         "offers": _offers(),
         "readouts": list(READOUTS),
@@ -164,6 +166,23 @@ def _control(name: str) -> dict[str, Any]:
         "scale": "doubling" if name in DOUBLING else row.slider_scale,
         "whole": row.unit == "1" and high > 10,
         "units": _units(row),
+    }
+
+
+def _config() -> dict[str, Any]:
+    """Return what the page knows of configuration files: names of fields, defaults by model type."""
+    return {
+        "names": configurations.NAMES,
+        "inner": configurations.INNER,
+        "parts": configurations.PARTS,
+        "activations": configurations.ACTIVATIONS,
+        "withGate": configurations.GATED,
+        "plain": configurations.PLAIN,
+        "spacing": configurations.SPACING,
+        "uncounted": configurations.UNCOUNTED,
+        "unimportant": sorted(configurations.UNIMPORTANT),
+        "softmax": sorted(configurations.SOFTMAX),
+        "defaults": {kind: dict(fields) for kind, fields in configurations.defaults_of_types().items()},
     }
 
 

@@ -35,8 +35,14 @@ export class Engine {
   // What is given of a question {model, shape, given, way}: the shape of the model under what somebody says.
   given(question) {
     const key = JSON.stringify([question.model, question.shape]);
-    if (!this.shapes.has(key)) this.shapes.set(key, question.shape ?? shapeOf(this.model, question.model));
+    if (!this.shapes.has(key)) this.shapes.set(key, question.shape ? this.filled(question.shape) : shapeOf(this.model, question.model));
     return { ...this.shapes.get(key), ...question.given };
+  }
+
+  // A shape with what its file leaves out.
+  filled(shape) {
+    const whole = this.model.fill(shape);
+    return Object.fromEntries(this.model.shape.map((name) => [name, shape[name] ?? whole[name]]));
   }
 
   // The batch that suits the run, where nobody gives one.

@@ -64,6 +64,7 @@ export class Form {
     const slide = make("input", { type: "range", min: 0, max: control.steps, step: 1, "aria-label": `${words[0]}, slider` });
     const made = this.frame(name, field, slide);
     const take = () => {
+      made.typing = false;
       if (field.value === made.shown) return;
       try {
         const value = field.value.trim() === "" || field.value.trim() === "best" ? undefined : read(name, words, control, field.value);
@@ -75,6 +76,9 @@ export class Form {
         field.setAttribute("aria-invalid", "true");
       }
     };
+    field.addEventListener("input", () => {
+      made.typing = true;
+    });
     field.addEventListener("change", take);
     field.addEventListener("keydown", (event) => event.key === "Enter" && take());
     field.addEventListener("focus", () => field.select());
@@ -82,7 +86,7 @@ export class Form {
     slide.addEventListener("change", () => this.change(name, sliderValue(control, Number(slide.value)), true));
     made.show = (value) => {
       made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value);
-      if (!made.wrong.textContent || value !== made.value) {
+      if (!made.typing && (!made.wrong.textContent || value !== made.value)) {
         field.value = made.shown;
         made.wrong.textContent = "";
         field.removeAttribute("aria-invalid");

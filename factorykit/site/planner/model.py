@@ -30,6 +30,16 @@ from factorykit.model.supply.chips import chips
 
 RUN: Final = ("accelerator", "precision", "accelerators", "tokens", "global_batch_size", "sequence_length")
 """What every question gives beside the shape of its model."""
+ALWAYS: Final = (
+    "layers",
+    "hidden_size",
+    "ffn_size",
+    "gated_ffn",
+    "attention_heads",
+    "vocabulary_size",
+    "tied_embeddings",
+)
+"""What every configuration file says of a model."""
 PICTURED: Final = (
     "compute_optimal_step_tokens",
     "run_cost_owned_usd",
@@ -65,6 +75,12 @@ def chain() -> Chain:
     given = {*shape(), *RUN, *PARTS}
     wanted = tuple(dict.fromkeys([name for way in WAYS for name in outputs(way)] + [*PICTURED]))
     return ask(given, wanted, rivals_of("rent", dict.fromkeys(given), {}), assume=True)
+
+
+def _filled() -> tuple[Step, ...]:
+    """Return the steps to what a configuration file may leave out: grouped heads, their size, experts."""
+    asked = [name for name in shape() if name not in ALWAYS]
+    return ask(ALWAYS, asked, assume=True).steps
 
 
 def _searched() -> Chain:
@@ -133,10 +149,11 @@ def model_script() -> str:
             "const MODEL = (() => {",
             f"const TABLES = {_json({name: dict(values) for name, values in found.items()})};",
             chain_function(steps),
+            chain_function(_filled(), "fill"),
             habits_function(),
             search_function(searched),
             futures_function(futures, moved, results),
-            f"return {{chain, habits, search, futures, rules: {rules_list(names)}, ...{_json(data)}}};",
+            f"return {{chain, fill, habits, search, futures, rules: {rules_list(names)}, ...{_json(data)}}};",
             "})();",
         ]
     )

@@ -65,11 +65,11 @@ export function read(name, words, control, said) {
 
 function factor(label, spoken, units, money, rest) {
   const unit = `${money}${rest}`.replaceAll("$", "USD").replace(/^USDUSD/, "USD");
-  if (!unit || unit === "USD") return 1;
+  if (!unit) return 1;
   if (Object.hasOwn(units, unit)) return units[unit];
   const scale = Object.keys(SCALES).toSorted((a, b) => b.length - a.length).find((each) => rest.startsWith(each));
   const after = scale === undefined ? null : `${money}${rest.slice(scale.length)}`.replaceAll("$", "USD");
-  if (scale !== undefined && (after === "" || after === "USD" || Object.hasOwn(units, after))) return SCALES[scale] * (units[after] ?? 1);
+  if (scale !== undefined && (after === "" || Object.hasOwn(units, after))) return SCALES[scale] * (units[after] ?? 1);
   const known = Object.keys(units).slice(0, 6).join(", ");
   throw new Error(`${label}: '${rest}' is no unit of it; give ${spoken}${known ? `, or ${known}` : ""}`);
 }

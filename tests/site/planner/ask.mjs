@@ -1,12 +1,24 @@
 // Answers questions as the page does: node ask.mjs MODEL.js QUESTIONS.json, one {verb, question} each.
 import { readFileSync } from "node:fs";
 import { Engine } from "../../../factorykit/site/planner/engine.mjs";
+import { readConfig } from "../../../factorykit/site/planner/config.mjs";
 import { shapeOf } from "../../../factorykit/site/planner/shapes.mjs";
+import { read } from "../../../factorykit/site/planner/values.mjs";
 
 const [script, file] = process.argv.slice(2);
 const MODEL = new Function(`${readFileSync(script, "utf8")}; return MODEL;`)(); // eslint-disable-line no-new-func
 const engine = new Engine(MODEL);
+const PAGE = process.argv[4] ? JSON.parse(readFileSync(process.argv[4], "utf8")) : null;
+const tried = (act) => {
+  try {
+    return act();
+  } catch (error) {
+    return { refused: error.message };
+  }
+};
 const verbs = {
+  config: (text) => tried(() => engine.filled(readConfig(PAGE, text))),
+  read: ([name, text]) => tried(() => read(name, PAGE.quantities[name], PAGE.controls[name], text)),
   chain: (question) => MODEL.chain(question.given),
   answer: (question) => engine.answer(question),
   shape: (text) => shapeOf(MODEL, text),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import subprocess
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from factorykit.model.planning.layouts import PARTS, SHARE
 from factorykit.model.planning.sizes import model_of
 from factorykit.model.planning.whole import outputs, rivals_of
 from factorykit.quantities import quantity
+from factorykit.site.planner.controls import page_data
 from factorykit.site.planner.model import architectures, model_script, shape
 
 ASK = Path(__file__).with_name("ask.mjs")
@@ -45,11 +48,12 @@ def page(node: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, 
     """What the page's engine answers to questions."""
     folder = tmp_path_factory.mktemp("planner")
     (folder / "model.js").write_text(model_script(), encoding="utf-8")
+    (folder / "page.json").write_text(json.dumps(page_data()), encoding="utf-8")
 
     def answers(verb: str, questions: list[Any]) -> list[Any]:
         asked = folder / "questions.json"
         asked.write_text(json.dumps([{"verb": verb, "question": each} for each in questions]), encoding="utf-8")
-        command = [node, str(ASK), str(folder / "model.js"), str(asked)]
+        command = [node, str(ASK), str(folder / "model.js"), str(asked), str(folder / "page.json")]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stderr[-2000:]
         return json.loads(ran.stdout)
@@ -154,3 +158,47 @@ def test_a_size_has_the_shape_that_python_gives_it(page: Callable[..., list[Any]
     for size, found in zip(sizes, page("shape", sizes), strict=True):
         expected = model_of(size)
         assert found == {name: expected[name] for name in shape()}, size
+
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "configurations.csv"
+
+
+def test_a_pasted_configuration_is_read_as_python_reads_it_or_refused(
+    page: Callable[..., list[Any]], tmp_path: Path
+) -> None:
+    with GOLDEN.open(encoding="utf-8") as stream:
+        texts = [row["config"] for row in csv.DictReader(stream)]
+    read = 0
+    for text, found in zip(texts, page("config", texts), strict=True):
+        if "refused" in found:
+            continue
+        (tmp_path / "config.json").write_text(text, encoding="utf-8")
+        with warnings.catch_warnings(action="ignore"):
+            expected = {**fk.read_hf_config(tmp_path)}
+        missing = [name for name in shape() if name not in expected]
+        expected |= fk.evaluate(expected, missing, assume=True)
+        assert found == {name: expected[name] for name in shape()}, expected
+        read += 1
+    assert read > len(texts) / 2
+
+
+def test_a_typed_text_means_what_it_means_in_python(page: Callable[..., list[Any]]) -> None:
+    texts = {
+        "accelerators": ["24k", "16,384", "24576", "8 GPUs", "-5", "1e4", "many", "0", "3 kg"],
+        "tokens": ["15T", "15.6T tokens", "2 trillion", "1.5e13", "15 B"],
+        "restart_s": ["30 min", "600", "0.5 h", "10 minutes", "2 kg", "-1"],
+        "rental_usd_per_accelerator_h": ["2.5 $/h", "$2.5/h", "$2.5", "2.5", "2.5 USD/h", "€2/h"],
+        "storage_write_bytes_per_s": ["500 GB/s", "400 Gb/s", "2 TB/s", "1e11", "7 parsec"],
+        "pue": ["1.2", "0.9", "120 %"],
+        "utilization": ["85 %", "0.85", "85"],
+        "server_usd": ["400 kUSD", "$400k", "0.4 million USD"],
+        "electricity_usd_per_kwh": ["6 ct/kWh", "0.06", "60 USD/MWh"],
+    }
+    asked = [(name, text) for name, several in texts.items() for text in several]
+    for (name, text), found in zip(asked, page("read", asked), strict=True):
+        try:
+            expected = float(quantity(name).check(text))
+        except fk.FactorykitError:
+            assert isinstance(found, dict), (name, text, found)
+        else:
+            assert found == pytest.approx(expected, rel=1e-12), (name, text)
