@@ -9,7 +9,7 @@ from collections import Counter
 
 from benchmarks import Missing, spoken
 
-TOPICS = ("imports", "chain", "scalar", "tables", "simulation", "search", "schedule", "uncertainty", "slider")
+TOPICS = ("imports", "chain", "scalar", "tables", "simulation", "search", "schedule", "uncertainty", "plan", "slider")
 
 
 def main(topics: list[str]) -> int:

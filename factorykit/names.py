@@ -359,6 +359,7 @@ QuantityName: TypeAlias = Literal[
     "level_two_write_s",
     "level_one_restart_s",
     "level_two_restart_s",
+    "level_two_restart_same_s",
     "segments_per_pattern",
     "segments_per_pattern_first_order",
     "two_level_interval_s",
@@ -1178,6 +1179,7 @@ class Quantities(TypedDict, total=False):
     level_two_write_s: Any
     level_one_restart_s: Any
     level_two_restart_s: Any
+    level_two_restart_same_s: Any
     segments_per_pattern: Any
     segments_per_pattern_first_order: Any
     two_level_interval_s: Any

@@ -15,7 +15,7 @@ from factorykit.model.engine.chain import Step, leaves
 from factorykit.model.engine.rules import RULES
 from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.performance.search import parted
-from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, arguments_of
+from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, arguments_of, sure_room
 
 
 def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
@@ -94,7 +94,8 @@ def search_function(chain: Sequence[Step]) -> str:
     memory, rest = parted(late, {"memory_peak_bytes", "fits"})
     peak = parted(memory, {"memory_peak_bytes"})[0]
     within = "\n".join(line for step in peak for line in _lines(step))
-    share = least_share(Symbol("none"), Symbol("first"), Symbol("full"), Symbol("accelerator_memory_bytes"))
+    room = sure_room(*map(Symbol, arguments_of(sure_room)))
+    share = least_share(Symbol("none"), Symbol("first"), Symbol("full"), room)
     line = as_javascript(share, {"none": "peak(0)", "first": f"peak({FIRST_LAYER})", "full": "peak(1)"})
     at[inmost] += [
         "working += 1;",

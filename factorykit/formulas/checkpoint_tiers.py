@@ -179,6 +179,23 @@ def two_level_interval_s(
     return sqrt(2.0 * cluster_mtbf_s * writes / reach)
 
 
+def level_two_restart_same_s(restart_s: Numeric) -> Numeric:
+    r"""Restart from the far tier, where it is a restart as without a near one.
+
+    .. math:: R_2 = R
+
+    Notes
+    -----
+    Both read the same checkpoint back from storage.
+
+    Examples
+    --------
+    >>> level_two_restart_same_s(600.0)
+    600.0
+    """
+    return restart_s
+
+
 def two_level_pattern_s(
     segments_per_pattern: Numeric,
     checkpoint_interval_s: Numeric,

@@ -105,7 +105,7 @@ def _of_supply(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the row of supply: whether more accelerators would help; nobody says how many there are."""
     import polars as pl
 
-    same = [pl.col(name) == best[name] for name in ("accelerator", "precision", "acquire")]
+    same = [pl.col(name) == best[name] for name in ("accelerator", "precision", "acquire", "tiers")]
     kin = plan.plans.filter(*same)
     most = float(kin["accelerators"].max() or 0.0)  # type: ignore[arg-type]
     more = kin.filter(pl.col("accelerators") > best["accelerators"]).sort("accelerators")
@@ -128,8 +128,9 @@ def _of_the_chip(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, .
     counts = plan.best.select(counted)
     tried = {each: values for each, values in question.choices.items() if each in PARTS}
     more = {**fixed, field: has * MORE}
-    rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, question.using))
-    found = complete(rows, more, best["acquire"], question.using).row(0, named=True)
+    using = question.using_of(best["tiers"])
+    rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, using))
+    found = complete(rows, more, best["acquire"], using).row(0, named=True)
     saved = [best[each] - found[each] for each in ("wall_days", "run_cost_usd")]
     if abs(saved[0]) < ROUNDING * best["wall_days"]:
         saved = [0.0, 0.0]

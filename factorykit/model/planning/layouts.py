@@ -126,6 +126,11 @@ def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts:
     return grid
 
 
+def sure_room(accelerator_memory_bytes: Any, memory_band: Any) -> Any:
+    """Return the peak of memory up to which a layout surely fits: what a plan recomputes for."""
+    return accelerator_memory_bytes / (1.0 + memory_band)
+
+
 def arguments_of(condition: Callable[..., Any]) -> tuple[str, ...]:
     """Return the quantities that a condition looks at."""
     return condition.__code__.co_varnames[: condition.__code__.co_argcount]
@@ -187,7 +192,7 @@ def best_layouts(
     lazy = working.lazy()
     peak, _ = parted(then, {"memory_peak_bytes"})
     if settled:
-        lazy = least_recomputed(lazy, peak, known["accelerator_memory_bytes"])
+        lazy = least_recomputed(lazy, peak, sure_room(known["accelerator_memory_bytes"], known["memory_band"]))
     memory, rest = parted(then, {"fits"})
     for layer in columns(memory):
         lazy = lazy.with_columns(layer)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit import datasets
 from factorykit.datasets import identify
@@ -19,15 +20,17 @@ from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.run import compute
 from factorykit.model.market.rent import rent
 from factorykit.model.planning import counts as numbers
-from factorykit.model.planning import doubts
+from factorykit.model.planning import doubts, progress
+from factorykit.model.planning import offers as offers_in_hand
 from factorykit.model.planning.frontier import nondominated, overdrawn, ranked
 from factorykit.model.planning.largest import LARGEST, SMALLEST, largest
 from factorykit.model.planning.layouts import PARTS, SHARE, best_layouts
 from factorykit.model.planning.sites import sites as grids_of
 from factorykit.model.planning.sizes import dense, model_of
 from factorykit.model.planning.told import as_html, sentence, told
-from factorykit.model.planning.whole import complete, outputs, rivals_of
+from factorykit.model.planning.whole import TIERS, complete, outputs, rivals_of
 from factorykit.model.planning.wishes import Wishes, parted, ways
+from factorykit.model.planning.wishes import tiers as tiers_of
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.supply.defaults import defaults
@@ -37,6 +40,8 @@ from factorykit.quantities import quantity
 if TYPE_CHECKING:
     import polars as pl
 
+Part: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
+"""Plans of one chip at a precision, what is the same for all, the way to acquire it, and the tiers of checkpoints."""
 DRAWS: Final = 256
 CHOICES: Final = ("accelerator", "precision", "accelerators", "global_batch_size", *PARTS, SHARE)
 
@@ -52,6 +57,8 @@ def plan(
     power: Any = None,
     acquire: str | Iterable[str] | None = None,
     sites: Iterable[str] | None = None,
+    tiers: str | Iterable[str] = "one",
+    offers: pl.DataFrame | None = None,
     objective: str | None = None,
     using: Mapping[str, str] | None = None,
     draws: int = DRAWS,
@@ -80,6 +87,13 @@ def plan(
         ``"rent"``, ``"own"`` or both; by default rent, and own where a budget is given that may buy machines.
     sites
         Countries to choose from, by their codes; each brings the carbon of its grid and its price of electricity.
+    tiers
+        Checkpoints on storage alone, ``"one"``, or near ones before it too, ``"two"``, in nodes or peers; or both to
+        choose from. An interval is then that between near checkpoints.
+    offers
+        Offers in hand to rent at, one row each: ``provider``, ``accelerator``, ``rental_usd_per_accelerator_h`` and,
+        where it is said, ``offered_accelerators``. A count that no offer says it has is left out. By default the
+        median price of all listed providers, whatever they have.
     objective
         Quantity that makes a plan better, less of it is best: by default the cost where there is a deadline, the time
         where there is only a budget, else the product of both.
@@ -115,6 +129,8 @@ def plan(
         "power": power,
         "acquire": acquire,
         "sites": sites,
+        "tiers": None if tiers == "one" else tiers,
+        "offers": offers,
         "objective": objective,
         "using": using,
         **given,
@@ -141,6 +157,8 @@ def plan(
         ways(acquire or (("rent", "own") if wishes.budget_usd else ("rent",))),
         acquire is None,
         tuple(sites or ()),
+        tiers_of(tiers),
+        None if offers is None else offers_in_hand.read(offers),
         objective,
         checked({**shape, **once})[1] | chosen(using),
         doubted,
@@ -185,6 +203,8 @@ class Question:
     ways: tuple[str, ...]
     machines_are_bought: bool
     sites: tuple[str, ...]
+    tiers: tuple[str, ...]
+    offers: pl.DataFrame | None
     objective: str | None
     using: Mapping[str, str]
     doubted: Mapping[str, Distribution]
@@ -219,23 +239,26 @@ class Question:
         """Tokens of an optimizer step that suit the run, where nobody gives a batch."""
         return evaluate(self.fixed, "compute_optimal_step_tokens", assume=True)["compute_optimal_step_tokens"]
 
+    def using_of(self, tier: str) -> dict[str, str]:
+        """Return which model stands for a quantity where checkpoints have so many tiers."""
+        return {**TIERS[tier], **self.using}
+
     def answer(self) -> Plan:
         """Return the plan."""
         import polars as pl
 
-        parts: list[tuple[pl.DataFrame, dict[str, Any], str]] = []
+        parts: list[Part] = []
         left_out: list[tuple[str, str, float | None, str]] = []
         precisions = self.choices.get("precision") or [self.fixed.get("precision", "bf16")]
-        for chip in self.chips:
-            for precision in precisions:
-                fixed = {**self.fixed, "accelerator": chip, "precision": precision}
-                for way in self.ways:
-                    try:
-                        part = self._planned(fixed, way, left_out)
-                    except MissingQuantity as error:
-                        left_out.append((chip, precision, None, str(error)))
-                    else:
-                        parts += [(*part, way)] if part else []
+        every = [*itertools.product(self.chips, precisions, self.ways, self.tiers)]
+        for chip, precision, way, tier in progress.told(every, "chips and ways planned"):
+            fixed = {**self.fixed, "accelerator": chip, "precision": precision}
+            try:
+                part = self._planned(fixed, way, tier, left_out)
+            except MissingQuantity as error:
+                left_out.append((chip, precision, None, str(error)))
+            else:
+                parts += [(*part, way, tier)] if part else []
         schema = {"accelerator": pl.String, "precision": pl.String, "accelerators": pl.Float64, "reason": pl.String}
         out = pl.DataFrame(left_out, schema, orient="row").unique(maintain_order=True)
         if not parts:
@@ -243,7 +266,7 @@ class Question:
         return _judged(self, parts, out)
 
     def _planned(
-        self, fixed: dict[str, Any], way: str, left_out: list[tuple[str, str, float | None, str]]
+        self, fixed: dict[str, Any], way: str, tier: str, left_out: list[tuple[str, str, float | None, str]]
     ) -> tuple[pl.DataFrame, dict[str, Any]] | None:
         """Return the plans of a chip at a precision, one row per count and site."""
         import polars as pl
@@ -251,7 +274,8 @@ class Question:
         listed = numbers.usual(fixed) if self.counts is None else numbers.given(self.counts)
         grid = numbers.batches(listed, fixed, 0.0 if "global_batch_size" in fixed else self.step_tokens)
         tried = {name: values for name, values in self.choices.items() if name in PARTS}
-        found = best_layouts(fixed, grid, tried, rivals_of(way, fixed, self.using))
+        using = self.using_of(tier)
+        found = best_layouts(fixed, grid, tried, rivals_of(way, fixed, using))
         chip, precision = fixed["accelerator"], fixed["precision"]
         works = set(found["accelerators"])
         left_out += [
@@ -264,7 +288,16 @@ class Question:
             return None
         if self.sites:
             rows = rows.join(grids_of(self.sites), how="cross", maintain_order="left_right")
-        whole = complete(rows, fixed, way, self.using)
+        if way == "rent" and self.offers is not None:
+            rows = offers_in_hand.placed(rows, self.offers, chip)
+            left_out += [
+                (chip, precision, n, "no offer says that it has so many")
+                for n in rows.filter(pl.col("provider").is_null())["accelerators"]
+            ]
+            rows = rows.filter(pl.col("provider").is_not_null())
+            if rows.is_empty():
+                return None
+        whole = complete(rows, fixed, way, using)
         if way == "own" and self.machines_are_bought and self.wishes.budget_usd is not None:
             dear = pl.col("capital_usd") > self.wishes.budget_usd
             left_out += [
@@ -280,31 +313,33 @@ def _none(out: pl.DataFrame) -> str:
     return f"no plan works: {said}"
 
 
-def _judged(
-    question: Question, parts: Sequence[tuple[pl.DataFrame, dict[str, Any], str]], left_out: pl.DataFrame
-) -> Plan:
+def _judged(question: Question, parts: Sequence[Part], left_out: pl.DataFrame) -> Plan:
     """Return the plan: every row with its interval, what it breaks, and its rank."""
     import polars as pl
 
-    chips = tuple(dict.fromkeys(fixed["accelerator"] for _, fixed, _ in parts))
+    chips = tuple(dict.fromkeys(fixed["accelerator"] for _, fixed, *_ in parts))
     drawn = doubts.distributions(question.doubted)
     given = [name for name in drawn if name in question.fixed and name not in question.doubted]
     table = doubts.draw(drawn, chips, question.draws, question.seed).drop(given)
-    priced = "rental_usd_per_accelerator_h" not in question.fixed
+    priced = offers_in_hand.PRICE not in question.fixed and question.offers is None
     rows: list[pl.DataFrame] = []
     futures: list[pl.DataFrame] = []
     start = 0
-    for found, fixed, way in parts:
+    for found, fixed, way, tier in parts:
         numbered = found.with_columns(plan=pl.int_range(start, start + found.height, dtype=pl.Int64))
         start += found.height
         settled = [name for name in found.columns if name not in doubts.RESULTS]
-        rivals = rivals_of(way, {**fixed, **dict.fromkeys(settled)}, question.using)
+        rivals = rivals_of(way, {**fixed, **dict.fromkeys(settled)}, question.using_of(tier))
         spread = doubts.futures(numbered, fixed, table, rivals, doubts_price=priced and way == "rent")
         futures.append(spread)
         words = {name: pl.lit(fixed[name]) for name in ("accelerator", "precision")}
-        rows.append(numbered.with_columns(**words, acquire=pl.lit(way)).join(doubts.intervals(spread), on="plan"))
+        rows.append(
+            numbered.with_columns(**words, acquire=pl.lit(way), tiers=pl.lit(tier)).join(
+                doubts.intervals(spread), on="plan"
+            )
+        )
     every = pl.concat(rows, how="diagonal")
-    first = [name for name in ("plan", *CHOICES, "acquire", "site") if name in every.columns]
+    first = [name for name in ("plan", *CHOICES, "acquire", "tiers", "site", "provider") if name in every.columns]
     every = every.select(*first, pl.exclude(first))
     return Plan(question, ranked(every, question.wishes, question.objective), pl.concat(futures), left_out)
 
@@ -359,8 +394,10 @@ class Plan:
             for name, value in row.row(0, named=True).items()
             if name in (*CHOICES, "carbon_kg_per_kwh", "electricity_usd_per_kwh") and value is not None
         }
+        if self.question.offers is not None and row["acquire"].item() == "rent":
+            picked[offers_in_hand.PRICE] = row[offers_in_hand.PRICE].item()
         values = {**fixed, **picked}
-        return values, rivals_of(row["acquire"].item(), values, self.question.using)
+        return values, rivals_of(row["acquire"].item(), values, self.question.using_of(row["tiers"].item()))
 
     @cached_property
     def assumed(self) -> pl.DataFrame:
@@ -416,11 +453,13 @@ class Plan:
 
     @cached_property
     def offers(self) -> pl.DataFrame:
-        """What the best plan costs at every provider that lists its chip on demand: see :func:`factorykit.rent`.
+        """What the best plan costs at every offer of its chip, in hand or listed: see :func:`factorykit.rent`.
 
-        None of them says how many accelerators it has, so none is taken: a plan's rent is a price, not an offer.
+        No listed provider says how many accelerators it has, so none is taken: a plan's rent is a price, not an offer.
         """
-        return rent(self.scenario, assume=True)
+        mine = self.question.offers
+        chip = self.best["accelerator"].item()
+        return rent(self.scenario, None if mine is None else mine.filter(accelerator=chip), assume=True)
 
     @cached_property
     def alternatives(self) -> pl.DataFrame:
@@ -432,7 +471,7 @@ class Plan:
         """
         import polars as pl
 
-        keys = [name for name in ("accelerator", "precision", "acquire", "site") if name in self.plans.columns]
+        keys = [name for name in ("accelerator", "precision", "acquire", "tiers", "site") if name in self.plans.columns]
         rows = self.plans.unique(keys, keep="first", maintain_order=True)[1:]
         best = self.best["plan"].item()
         told = {
@@ -456,7 +495,8 @@ class Plan:
         model, said = self.question.said
         shown = dict(model) if isinstance(model, Mapping) else str(model) if isinstance(model, Path) else model
         given = "".join(f",\n    {name}={_written(value)}" for name, value in said.items())
-        return f"import factorykit as fk\n\np = fk.plan(\n    {shown!r}{given},\n)\n"
+        frames = "import polars as pl\n\n" if self.question.offers is not None else ""
+        return f"{frames}import factorykit as fk\n\np = fk.plan(\n    {shown!r}{given},\n)\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -475,6 +515,8 @@ class Plan:
 
 
 def _written(value: Any) -> str:
+    if hasattr(value, "to_dict") and type(value).__module__.startswith("polars"):
+        return f"pl.DataFrame({value.to_dict(as_series=False)!r})"
     return f"fk.{value!r}" if type(value).__module__.startswith("factorykit.") else repr(value)
 
 

@@ -17,6 +17,7 @@ SHOWN: Final = (
     "global_batch_size",
     "data_parallel",
     *PARTS,
+    "recompute_share",
     "checkpoint_interval_s",
     "spare_nodes",
     "wall_days",
@@ -41,7 +42,8 @@ def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
     row = plan.best.row(0, named=True)
     found = [("accelerator", "Accelerator", _chip(row), "")]
     for name in SHOWN:
-        if (value := row.get(name)) is None or (name in NEUTRAL and value == 1.0):
+        value = row.get(name)
+        if value is None or (name in NEUTRAL and value == 1.0) or (name == "recompute_share" and value in (0.0, 1.0)):
             continue
         ends = [_text(name, row[f"{name}_{end}"]) for end in ("low", "high") if f"{name}_{end}" in row]
         found.append((name, quantity(name).label, _text(name, value), " to ".join(ends)))

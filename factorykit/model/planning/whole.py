@@ -18,6 +18,22 @@ OPTIMA: Final = MappingProxyType(
     {"checkpoint_interval_s": "checkpoint_interval_optimal_s", "spare_nodes": "spare_nodes_enough"}
 )
 """What a plan chooses by a formula, unless somebody gives it."""
+TIERS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "one": MappingProxyType({}),
+        "two": MappingProxyType(
+            {
+                "goodput": "two_level_goodput",
+                "checkpoint_interval_s": "two_level_interval_s",
+                "segments_per_pattern": "segments_per_pattern_first_order",
+                "two_level_pattern_s": "two_level_pattern_exposed_s",
+                "level_two_write_s": "checkpoint_write_s",
+                "level_two_restart_s": "level_two_restart_same_s",
+            }
+        ),
+    }
+)
+"""Which models count the tiers of checkpoints: storage alone, or near ones (in nodes or peers) before it."""
 OWNED: Final = MappingProxyType({"run_cost_usd": "run_cost_owned_usd"})
 FOUND: Final = (
     "data_parallel",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.model.planning.whole import TIERS
 from factorykit.quantities import quantity
 
 LIMITS: Final = {"deadline": "deadline_s", "budget": "budget_usd", "power": "facility_power_w"}
@@ -52,6 +53,21 @@ def ways(acquire: str | Iterable[str]) -> tuple[str, ...]:
     if not named:
         raise ScenarioError("acquire is empty; give 'rent', 'own' or both")
     return tuple(dict.fromkeys(named))
+
+
+def tiers(named: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the tiers of checkpoints to choose from.
+
+    >>> tiers("two")
+    ('two',)
+    """
+    listed = (named,) if isinstance(named, str) else tuple(named)
+    for name in listed:
+        if name not in TIERS:
+            raise UnknownName(unknown("number of checkpoint tiers", name, TIERS))
+    if not listed:
+        raise ScenarioError("tiers are empty; give 'one', 'two' or both")
+    return tuple(dict.fromkeys(listed))
 
 
 def several(name: str, given: Any) -> list[Any]:

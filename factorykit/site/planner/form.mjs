@@ -106,9 +106,9 @@ export class Form {
     made.extra = extra;
     made.options = null;
     made.show = (value, state) => {
-      const options = this.options(name, state);
-      const key = JSON.stringify(options);
+      const key = ["precision", "offer"].includes(name) ? state.accelerator : "all";
       if (made.options !== key) {
+        const options = this.options(name, state);
         field.replaceChildren(...options.map(([group, rows]) => (group ? make("optgroup", { label: group }, ...rows.map(option)) : rows.map(option))).flat());
         made.options = key;
       }
@@ -216,6 +216,9 @@ export class Form {
     else if (step?.[0] === "chip") [said, href] = [step[4] ? "of the chip" : "its row", `${root}things/accelerators/${state.accelerator}.html`];
     else if (step) [said, href] = [step[4].split(/[;,:]/)[0] || "assumed", step[3] && `${root}${step[3]}`];
     const title = step && state[name] === undefined ? step[4] : "";
+    const now = `${said} ${href} ${title}`;
+    if (made.now === now) return;
+    made.now = now;
     made.said.replaceChildren(...(href ? [make("a", { href, title }, said)] : said ? [make("span", { title }, said)] : []));
   }
 }

@@ -7,7 +7,7 @@ import { asked, recalled, written } from "./link.mjs";
 import { Pins } from "./pins.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
-const QUIET_MS = 700;
+const SAID_AFTER_MS = 700;
 
 // The engine in a worker made of its own text, so that it also starts where pages are opened as files.
 function worker(source) {
@@ -17,7 +17,7 @@ function worker(source) {
 
 class Planner {
   constructor(place, page, source, brief) {
-    Object.assign(this, { place, page, brief, root: place.dataset.root ?? "", id: 0, answer: null, waits: null });
+    Object.assign(this, { place, page, brief, root: place.dataset.root ?? "", id: 0, answer: null, waits: null, busy: false });
     this.form = new Form(page, (...change) => this.change(...change), { only: brief ? BRIEF : null, root: this.root });
     this.view = new Answer(page, this.root);
     this.live = make("p", { class: "fkp-live", role: "status", "aria-live": "polite" });
@@ -114,18 +114,26 @@ class Planner {
   // Asks the worker; while it is busy only the newest question waits.
   ask() {
     this.question = asked(this.page, this.state);
-    this.asked ??= performance.now();
     if (this.whole) this.whole.href = `${this.root}plan.html${written(this.page, this.state)}`;
-    this.form.show(this.state, this.answer?.values, this.answer?.refused?.missing);
     this.id += 1;
     this.place.dataset.asked = String(this.id);
+    if (!this.busy) this.post();
+  }
+
+  post() {
     const { worker: engine } = this;
+    this.busy = true;
+    this.posted = this.id;
     engine.postMessage({ id: this.id, question: this.question, brief: this.brief }, []);
   }
 
   heard(data) {
+    if (data.answer && data.id === this.posted) {
+      this.busy = false;
+      this.answered(data);
+      if (this.posted !== this.id) this.post();
+    }
     if (data.id !== this.id) return;
-    if (data.answer) this.answered(data);
     if (data.saving) {
       this.view.showSaving(data.saving);
       this.view.showDoubts(data.doubts);
@@ -144,14 +152,12 @@ class Planner {
     if (!answer.refused) view.show(answer);
     this.form.show(this.state, answer.refused && !answer.refused.missing ? null : answer.values, answer.refused?.missing);
     this.pins?.show();
-    this.place.dataset.answered = String(this.id);
+    this.place.dataset.answered = String(this.posted);
     this.place.dataset.took = took?.toFixed(1);
-    this.place.dataset.waited = (performance.now() - this.asked).toFixed(1);
-    this.asked = null;
     clearTimeout(this.waits);
     this.waits = setTimeout(() => {
       this.live.textContent = view.sentence(answer);
-    }, QUIET_MS);
+    }, SAID_AFTER_MS);
   }
 }
 

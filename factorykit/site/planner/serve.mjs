@@ -1,12 +1,15 @@
 // The worker: the newest question is answered first, its pictures after it, and what is outdated is left.
 import { about, Engine } from "./engine.mjs";
 
+// What takes longer waits until nothing has been asked for so long: a slider that moves is answered first.
+const QUIET_MS = 150;
+
 export function serve(port, model) {
   const engine = new Engine(model);
   let newest = null;
 
   // Answers in a task of its own, so that a newer question is heard between two of them.
-  const later = (id, act) => setTimeout(() => newest?.id === id && act());
+  const later = (id, act, wait = 0) => setTimeout(() => newest?.id === id && act(), wait);
 
   function pictures(id, question) {
     const nominal = engine.nominal(question);
@@ -19,12 +22,12 @@ export function serve(port, model) {
       if (n + 1 < counts.length) later(id, () => next(n + 1));
       else port.postMessage({ id, sizes });
     };
-    later(id, () => next(0));
+    later(id, () => next(0), QUIET_MS);
   }
 
   port.onmessage = ({ data }) => {
     newest = data;
-    later(data.id, () => {
+    queueMicrotask(() => {
       const { id, question, brief } = data;
       const started = performance.now();
       try {

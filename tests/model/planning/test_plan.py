@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import math
+import sys
 
 import polars as pl
 import pytest
 
 import factorykit as fk
 from factorykit.errors import ScenarioError, UnknownName
+from factorykit.model.planning import progress
 
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
 
@@ -197,3 +200,48 @@ def test_a_scenario_is_planned_as_it_is() -> None:
 def test_offers_price_the_plan_and_promise_nothing(llama: fk.Plan) -> None:
     assert llama.offers["taken"].null_count() == llama.offers.height > 5
     assert llama.offers["offer_cost_usd"].is_sorted()
+
+
+def test_two_tiers_of_checkpoints_say_what_their_formulas_say() -> None:
+    found = fk.plan("llama3_405b", tokens="15.6T", chips="h100_sxm", counts=[16384], tiers=["one", "two"])
+    two, one = found.plans.rows(named=True)
+    assert (two["tiers"], one["tiers"]) == ("two", "one")
+    values = fk.evaluate(found.scenario, ["checkpoint_write_s", "cluster_mtbf_s", "level_one_write_s", *found.outputs])
+    for name in found.outputs:
+        assert values[name] == pytest.approx(two[name], rel=1e-9), name
+    near = values["checkpoint_write_s"], values["cluster_mtbf_s"], values["level_one_write_s"]
+    segments = math.sqrt(0.85 * near[0] / (0.15 * near[2]))
+    wanted = math.sqrt(2.0 * near[1] * (near[2] + near[0] / segments) / (0.85 + 0.15 * segments))
+    assert two["checkpoint_interval_s"] == pytest.approx(wanted)
+    assert one["goodput"] < two["goodput"] < 1.0
+
+
+def test_a_plan_is_rented_where_an_offer_says_it_has_enough() -> None:
+    price = "rental_usd_per_accelerator_h"
+    names = {"provider": ["silent", "small", "large"], "accelerator": "h100_sxm", price: [1.0, 2.0, 3.0]}
+    offers = pl.DataFrame(names | {"offered_accelerators": [None, 1024.0, 4096.0]})
+    asked = {"tokens": "15T", "chips": "h100_sxm", "counts": [1024, 2048, 8192]}
+    found = fk.plan("llama3_70b", **asked, offers=offers)
+    assert dict(found.plans.select("accelerators", "provider").iter_rows()) == {1024.0: "small", 2048.0: "large"}
+    assert found.left_out.select("accelerators", "reason").rows() == [(8192.0, "no offer says that it has so many")]
+    with pytest.raises(ScenarioError, match="no offer says"):
+        fk.plan("llama3_70b", **asked, offers=offers.drop("offered_accelerators"))
+
+
+def test_a_plan_recomputes_the_least_that_lets_it_fit() -> None:
+    hand = {"tensor_parallel": 8, "pipeline_parallel": 16, "context_parallel": 1, "virtual_stages": 1}
+    asked = {"tokens": "1T", "chips": "h100_sxm", "counts": [1024], "micro_batch_size": 1}
+    found = fk.plan("llama3_405b", **asked, **hand, recompute=["none"])
+    share = found.best["recompute_share"].item()
+    assert 0.0 < share < 1.0
+    assert fk.evaluate(found.scenario, "fits")["fits"] == 1.0
+    assert fk.evaluate(found.scenario.replace(recompute_share=share - 0.01), "fits")["fits"] < 1.0
+
+
+def test_a_long_question_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = io.StringIO()
+    told.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", told)
+    monkeypatch.setattr(progress, "QUIET_S", -1.0)
+    assert list(progress.told([1, 2], "chips planned")) == [1, 2]
+    assert "1 of 2 chips planned" in told.getvalue()
