@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     )
     from factorykit.model.uncertainty.sample import bands, exceedance, sample, sensitivity
     from factorykit.model.uncertainty.sweep import sweep
+    from factorykit.widgets.explorer import explore
 
 __version__ = "0.2.0"
 
@@ -95,6 +96,7 @@ _HOME = {
     "evaluate": "model.engine.evaluate",
     "exceedance": "model.uncertainty.sample",
     "explain": "model.engine.explain",
+    "explore": "widgets.explorer",
     "fault_traces": "model.reliability.fault_traces",
     "formulas": "",
     "identify": "datasets",
@@ -162,6 +164,7 @@ __all__ = [
     "evaluate",
     "exceedance",
     "explain",
+    "explore",
     "fault_traces",
     "formulas",
     "identify",

@@ -31,6 +31,7 @@ from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.read import value as read_value
 from factorykit.model.engine.run import compute
 from factorykit.model.scenario.scenario import Scenario
+from factorykit.model.supply.chips import chips
 from factorykit.quantities import Quantity, quantity, vocabulary
 
 LETTER_PX = 7.5  # widest mean width of a letter of the label
@@ -80,6 +81,8 @@ class Live:
         Quantities and the value of each below which nothing is drawn.
     presets
         Values by name, for a drop-down.
+    menus
+        Words among which a reader may choose, by quantity: chips, precisions, schedules.
     key
         Short name of the chart in a shared link.
     source, description
@@ -101,6 +104,7 @@ class Live:
     doubling: tuple[str, ...] = ()
     only_where: Mapping[str, float] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    menus: Mapping[str, Sequence[str]] = field(default_factory=dict)
     key: str = "chart"
     source: str = ""
     description: str = ""
@@ -130,7 +134,7 @@ class Live:
                 f"{self.title}: the slider {idle[0]} moves none of {', '.join(self.outputs)}; leave it away"
             )
         needed = {*used, *self.sliders, self.x}
-        values = {name: self._found(name, self.base) for name in vocabulary() if name in needed}
+        values = {name: self.found(name, self.base) for name in vocabulary() if name in needed}
         for name, value in values.items():
             if value is None:
                 raise MissingQuantity(f"{self.title}: give {name} ({quantity(name).meaning})", [name])
@@ -147,7 +151,7 @@ class Live:
             if name in steps and steps[name].origin == ASSUMED
         }
 
-    def _found(self, name: str, values: Mapping[str, Any]) -> float | str | None:
+    def found(self, name: str, values: Mapping[str, Any]) -> float | str | None:
         """Return what ``values`` give for a quantity or let compute, else what is assumed beside them."""
         given, rivals = checked(values)
         if name in given:
@@ -232,7 +236,7 @@ class Live:
         """
         if label not in self.presets:
             raise UnknownName(unknown("preset", label, self.presets))
-        found = {name: self._found(name, self.presets[label]) for name in self.parameters}
+        found = {name: self.found(name, self.presets[label]) for name in self.parameters}
         return self.values({name: value for name, value in found.items() if value is not None})
 
     # What the chart shows, as frames: the same grid, through the same formulas.
@@ -310,15 +314,20 @@ class Live:
                 for name in self.parameters
             },
             "controls": [control.payload for control in self.controls],
+            **({"menus": [self._menu(name) for name in self.menus]} if self.menus else {}),
             "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
             "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],
             "assumptions": [
                 {"name": name, "label": quantity(name).label} | self._said(name)
                 for name in self.parameters
-                if name not in self.sliders
+                if name not in (*self.sliders, *self.menus)
             ],
             "columns": self._columns(),
         }
+
+    def _menu(self, name: str) -> dict[str, Any]:
+        words = [{"word": word, "label": word_label(name, word)} for word in self.menus[name]]
+        return {"name": name, "label": quantity(name).label, "words": words}
 
     def _said(self, name: str) -> dict[str, str]:
         return {"source": self.assumed[name]} if name in self.assumed else {}
@@ -416,6 +425,8 @@ class Live:
             for name, word in checked(values)[0].items():
                 if isinstance(word, str):
                     said.setdefault(name, set()).add(word)
+        for name, words in self.menus.items():
+            said.setdefault(name, set()).update(words)
         return said
 
     def _doubts(self) -> list[str]:
@@ -561,6 +572,11 @@ class Live:
             }
         )
         return layers
+
+
+def word_label(name: str, word: str) -> str:
+    """Return what a word of a quantity is called: the name of a chip, else the word itself."""
+    return str(chips()[word]["name"]) if name == "accelerator" else word
 
 
 def _scaled(row: Quantity, value: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import traitlets
 
 from factorykit.charts.bundle import page_script
 from factorykit.charts.control import Control, control
+from factorykit.charts.live import word_label
+from factorykit.errors import FactorykitError
 from factorykit.quantities import quantity
 
 
@@ -29,8 +31,11 @@ class Scripted(anywidget.AnyWidget):
             self.send({"kind": "script"}, [page_script().encode()])
 
 
-class Slider(Scripted):
+class Slider(Scripted, ipywidgets.ValueWidget):
     """A slider for one quantity: linear or logarithmic, in the unit of the vocabulary, printed in its display unit.
+
+    The printed value can be typed over, units and all: ``24k``, ``30 min``, ``41 %``. `ipywidgets.interact`, ``jslink``
+    and ``observe`` take it like any other slider.
 
     ipywidgets' own sliders move a value to the nearest of their steps as soon as they are shown; this one keeps the
     value it was given until somebody moves it.
@@ -46,6 +51,14 @@ class Slider(Scripted):
     def __init__(self, made: Control) -> None:
         self._row = quantity(made.name)
         super().__init__(control=made.payload, value=made.value, text=self._row.text(made.value))
+
+    def _answer(self, _: Any, message: Any, buffers: Any) -> None:
+        super()._answer(_, message, buffers)
+        if isinstance(message, dict) and message.get("kind") == "typed":
+            try:
+                self.value = float(self._row.check(str(message["text"])))
+            except FactorykitError as error:
+                self.send({"kind": "refused", "text": str(error)})
 
     @traitlets.validate("value")
     def _check(self, proposal: Any) -> float:
@@ -79,6 +92,14 @@ def preset_choice(presets: Mapping[str, object]) -> ipywidgets.Dropdown:
     )
 
 
-def reset_button() -> ipywidgets.Button:
-    """Return the button that takes every slider back to where it started."""
-    return ipywidgets.Button(description="Reset", tooltip="Back to the first values")
+def menu(name: str, words: Sequence[str], value: str) -> ipywidgets.Dropdown:
+    """Return the drop-down of words that may stand for a quantity, as the chip."""
+    options = [(word_label(name, word), word) for word in words]
+    return ipywidgets.Dropdown(options=options, value=value, description=quantity(name).label)
+
+
+def button(text: str, tooltip: str, act: Callable[[], object]) -> ipywidgets.Button:
+    """Return a button that does one thing."""
+    made = ipywidgets.Button(description=text, tooltip=tooltip)
+    made.on_click(lambda _: act())
+    return made

@@ -1,25 +1,35 @@
-"""Explorers: a live chart with its sliders, presets and reset, in a notebook."""
+"""Explorers: a live chart with its sliders, menus, presets and pins, in a notebook."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import ipywidgets
 import polars as pl
+import traitlets
 
-from factorykit.charts.embed import outputs
+from factorykit.charts.embed import outputs as embedded
+from factorykit.charts.exploring import exploring
 from factorykit.charts.live import Case, Live
+from factorykit.errors import ScenarioError, UnknownName, unknown
 from factorykit.model.engine.answer import Answer
+from factorykit.model.scenario.compare import attribute, compare
+from factorykit.model.scenario.presets import preset, presets
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.widgets.controls import preset_choice, reset_button, sliders
+from factorykit.quantities import quantity
+from factorykit.widgets.controls import button, menu, preset_choice, sliders
 from factorykit.widgets.live_chart import LiveChart
 
+MOST_PINS: Final = 4
+GRID: Final = {"grid_template_columns": "repeat(auto-fill, minmax(15rem, 1fr))", "grid_gap": "4px 20px"}
 
-class Explorer:
+
+class Explorer(ipywidgets.VBox):
     """A live chart and what moves it.
 
     Displayed in JupyterLab it is ipywidgets sliders over a chart that changes in place; the same output also carries
-    the chart of the static page and its numbers as text.
+    the chart of the static page and its numbers as text. ``explorer.observe(f, "scenario")`` tells ``f`` of every move.
 
     >>> from factorykit.charts.checkpoint import goodput_by_interval
     >>> explorer = Explorer(goodput_by_interval())
@@ -27,38 +37,43 @@ class Explorer:
     1024.0
     """
 
+    scenario = traitlets.Instance(Scenario, help="What the screen shows: inputs, words, rival models and sources.")
+
     def __init__(self, live: Live) -> None:
         self.live = live
         self.sliders = sliders(live.controls)
+        self.menus = {name: menu(name, words, str(live.parameters[name])) for name, words in live.menus.items()}
         self.chart = LiveChart(live, controls=self.sliders)
-        self._fixed = {name: value for name, value in live.parameters.items() if name not in self.sliders}
+        self.pins: dict[str, Scenario] = {}
+        """Settings that stay in the picture, by label."""
+        self._pinned: dict[str, dict[str, float | str]] = {}
+        moving = {**self.sliders, **self.menus}
+        self._fixed = {name: value for name, value in live.parameters.items() if name not in moving}
         self._preset = preset_choice(live.presets)
         self._preset.observe(self._choose, "value")
         self._setting = False
-        for slider in self.sliders.values():
-            slider.observe(self._moved, "value")
-        reset = reset_button()
-        reset.on_click(lambda _: self.reset())
-        bar = ipywidgets.HBox([self._preset, reset] if live.presets else [reset])
-        grid = ipywidgets.GridBox(
-            list(self.sliders.values()),
-            layout=ipywidgets.Layout(
-                grid_template_columns="repeat(auto-fill, minmax(15rem, 1fr))", grid_gap="4px 20px"
-            ),
-        )
+        for control in moving.values():
+            control.observe(self._moved, "value")
+        for name, choice in self.menus.items():
+            choice.observe(lambda change, name=name: self.chart.set(**{name: change["new"]}), "value")
+        bar = [self._preset] if live.presets else []
+        bar += [
+            *self.menus.values(),
+            button("Reset", "Back to the first values", self.reset),
+            button("Pin", "Keep this setting in the picture", self.pin),
+            button("Copy as Python", "The present setting as a line of Python", self._copy),
+        ]
         title = ipywidgets.HTML(f"<b style='font-size:1.1em'>{live.title}</b>")
-        self.view = ipywidgets.VBox([title, bar, grid, self.chart])
+        grid = ipywidgets.GridBox(list(self.sliders.values()), layout=ipywidgets.Layout(**GRID))
+        row = ipywidgets.HBox(bar, layout=ipywidgets.Layout(flex_flow="row wrap"))
+        super().__init__([title, row, grid, self.chart], scenario=live.scenario())
 
     @property
     def values(self) -> dict[str, float | str]:
-        """Every input as it stands, sliders and fixed ones, in the order of the vocabulary."""
+        """Every input as it stands, sliders, menus and fixed ones, in the order of the vocabulary."""
         moved = {name: float(slider.value) for name, slider in self.sliders.items()}
-        return {name: {**self._fixed, **moved}[name] for name in self.live.parameters}
-
-    @property
-    def scenario(self) -> Scenario:
-        """What the screen shows, as a scenario: every input, word and rival model of the first curve, with sources."""
-        return self.live.scenario(self.values)
+        chosen = {name: str(choice.value) for name, choice in self.menus.items()}
+        return {name: {**self._fixed, **moved, **chosen}[name] for name in self.live.parameters}
 
     @property
     def now(self) -> Answer:
@@ -74,7 +89,7 @@ class Explorer:
         return self.live.rows(self.values)
 
     def set(self, **quantities: Any) -> Explorer:
-        """Move sliders, or change what is held fixed; the chart follows.
+        """Move sliders and menus, or change what is held fixed; the chart follows.
 
         Raises
         ------
@@ -82,15 +97,20 @@ class Explorer:
             If a name is no input of the chart, or a value is refused.
         """
         values = self.live.values(quantities)
+        for name in self.menus:
+            if values[name] not in (words := self.live.menus[name]):
+                raise ScenarioError(f"{name} = {values[name]!r} is none of {', '.join(words)}")
         self._setting = True
         for name in quantities:
             if name in self.sliders:
                 self.sliders[name].value = float(values[name])
+            elif name in self.menus:
+                self.menus[name].value = str(values[name])
             else:
                 self._fixed[name] = values[name]
         self._setting = False
         self._moved()
-        self.chart.signals = dict(self._fixed)
+        self.chart.signals = dict(self._fixed) | {name: choice.value for name, choice in self.menus.items()}
         return self
 
     def preset(self, label: str) -> Explorer:
@@ -102,28 +122,153 @@ class Explorer:
         self.set(**self.live.parameters)
         self._preset.value = next(iter(self.live.presets), "")
 
+    def pin(self, label: str = "") -> Explorer:
+        """Keep the present setting in the picture, under a label; up to four.
+
+        Raises
+        ------
+        ScenarioError
+            If four are pinned, or the label is taken.
+        """
+        label = label or next(letter for letter in "ABCDE" if letter not in self.pins)
+        if len(self.pins) == MOST_PINS or label in self.pins:
+            said = f"{label!r} is pinned" if label in self.pins else f"{MOST_PINS} settings are pinned"
+            raise ScenarioError(f"{said}; explorer.unpin({next(iter(self.pins))!r}) makes room")
+        self.pins[label], self._pinned[label] = self.scenario, self.values
+        self._show_pins()
+        return self
+
+    def unpin(self, label: str) -> Explorer:
+        """Take a pinned setting out of the picture.
+
+        Raises
+        ------
+        UnknownName
+        """
+        if label not in self.pins:
+            raise UnknownName(unknown("pin", label, self.pins))
+        del self.pins[label], self._pinned[label]
+        self._show_pins()
+        return self
+
+    def compare(self) -> pl.DataFrame:
+        """Return the pinned settings and the present one side by side: inputs that differ, then the results.
+
+        Raises
+        ------
+        ScenarioError
+            If nothing is pinned.
+        """
+        if not self.pins:
+            raise ScenarioError("nothing is pinned; explorer.pin('A') keeps the present setting, then move a slider")
+        return compare({**self.pins, "now": self.scenario}, self.live.shown, assume=True)
+
+    def attribute(self, label: str = "", output: str = "") -> pl.DataFrame:
+        """Share the difference between a pinned setting and the present one among the inputs that differ.
+
+        ``label`` is the first pin, ``output`` the first printed quantity where nobody says which.
+        """
+        label = label or next(iter(self.pins), "")
+        if label not in self.pins:
+            raise UnknownName(unknown("pin", label, self.pins))
+        return attribute(self.pins[label], self.scenario, output or self.live.shown[0], assume=True)
+
+    @property
+    def code(self) -> str:
+        """The present setting as a line of Python."""
+        present = dict(self.scenario)
+        keys = {label: key for key, label in presets().select("preset", "label").iter_rows()}
+        for label in (*self.live.presets, self.live.title):
+            if label in keys and (start := preset(keys[label])):
+                changed = {name: value for name, value in present.items() if start.get(name) != value}
+                said = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+                return f'fk.preset("{keys[label]}")' + (f".replace({said})" if said else "")
+        return f"fk.Scenario({', '.join(f'{name}={value!r}' for name, value in present.items())})"
+
     def summary(self) -> str:
         """Return what the chart shows at the present setting, as a few lines of numbers."""
         return self.live.summary(self.values)
 
     def _moved(self, _: Any = None) -> None:
+        if self._setting:
+            return
+        self.scenario = self.live.scenario(self.values)
         chosen = self._preset.value
-        if chosen and not self._setting and self.values != self.live.preset(chosen):
+        if chosen and self.values != self.live.preset(chosen):
             self._preset.value = ""
 
     def _choose(self, change: Any) -> None:
         if change["new"]:
             self.preset(change["new"])
 
-    def _repr_mimebundle_(self, **_: Any) -> Any:
-        view = self.view._repr_mimebundle_() or {}
+    def _copy(self) -> None:
+        self.chart.send({"kind": "copy", "text": self.code})
+
+    def _show_pins(self) -> None:
+        self.chart.pins = [
+            {
+                "label": label,
+                "rows": [list(row) for row in self.live.rows(values).iter_rows()],
+                "texts": self._texts(values),
+            }
+            for label, values in self._pinned.items()
+        ]
+
+    def _texts(self, values: Mapping[str, float | str]) -> dict[str, str]:
+        said = {**values, **self.live.now(values)}
+        return {name: value if isinstance(value, str) else quantity(name).text(value) for name, value in said.items()}
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        view = super()._repr_mimebundle_(**options) or {}
         data, metadata = view if isinstance(view, tuple) else (view, {})
-        return {**data, **outputs(self.live.payload, self.live.summary())}, metadata
+        return {**data, **embedded(self.live.payload, self.live.summary())}, metadata
 
     def __repr__(self) -> str:
         return self.summary()
 
 
-def explore(live: Live) -> Explorer:
-    """Return sliders over a live chart, for a notebook."""
-    return Explorer(live)
+def explore(
+    what: Live | Mapping[str, Any] | str,
+    *outputs: str,
+    over: str | None = None,
+    sliders: Iterable[str] | None = None,
+    against: Iterable[str] | Mapping[str, Mapping[str, Any]] = (),
+    using: Mapping[str, str] | None = None,
+) -> Explorer:
+    """Return sliders over a chart that computes, for a notebook: made from names.
+
+    Parameters
+    ----------
+    what
+        A preset's name, a scenario or a mapping; or a ready-made chart of :mod:`factorykit.charts`.
+    outputs
+        Quantities to draw, one panel each; the days of the run where nobody says.
+    over
+        The quantity along the axis: the accelerators, or the input that moves the first output most.
+    sliders
+        Quantities to move: by default the six that move the first output most. Words, as the chip, become menus.
+    against
+        Other runs in the same picture: names of presets, or scenarios by label.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+
+    Returns
+    -------
+    Explorer
+        A widget. ``scenario``, ``now``, ``rows()`` say what it shows; ``set``, ``pin``, ``compare``, ``attribute`` and
+        ``code`` work on with it. What nobody gives is assumed, with its source, under "Held fixed".
+
+    Raises
+    ------
+    UnknownQuantity, UnknownName, ScenarioError
+
+    Examples
+    --------
+    >>> import factorykit as fk
+    >>> explorer = fk.explore("llama_3_1_405b", "wall_days", "rental_cost_usd", over="accelerators")
+    >>> round(explorer.set(mfu="38 %").now["wall_days"], 1)
+    78.2
+    """
+    if isinstance(what, Live):
+        return Explorer(what)
+    return Explorer(exploring(what, *outputs, over=over, sliders=sliders, against=against, using=using))

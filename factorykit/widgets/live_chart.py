@@ -36,6 +36,7 @@ class LiveChart(Scripted):
     signals = traitlets.Dict().tag(sync=True)
     buffers = traitlets.List().tag(sync=True)
     frame = traitlets.Dict().tag(sync=True)
+    pins = traitlets.List().tag(sync=True)
 
     def __init__(self, chart: Any, controls: Mapping[str, Any] | None = None, **options: Any) -> None:
         self._live: Live | None = None

@@ -31,6 +31,7 @@ function sent(model) {
     };
     model.on("msg:custom", take);
     model.send({ kind: "script" });
+    setTimeout(() => reject(new Error("no kernel answered")), 5000);
   });
 }
 
@@ -59,6 +60,26 @@ function listener() {
   };
 }
 
+// The value as text that can be typed, units and all; the kernel reads it and says what it does not take.
+function typedField(model) {
+  const element = document.createElement("input");
+  Object.assign(element, { type: "text", className: "fk-typed", spellcheck: false });
+  element.setAttribute("aria-label", `${model.get("control").label}, typed`);
+  const say = (text) => {
+    if (document.activeElement !== element) element.value = text;
+    refuse("");
+  };
+  const refuse = (text) => {
+    element.title = text;
+    element.setCustomValidity(text);
+    if (text) element.reportValidity();
+  };
+  element.addEventListener("change", () => model.send({ kind: "typed", text: element.value }));
+  element.addEventListener("keydown", (event) => event.key === "Enter" && element.blur());
+  element.addEventListener("focus", () => element.select());
+  return { element, say, refuse };
+}
+
 function slider({ model, el }) {
   const { listen, stop } = listener();
   const made = globalThis.factorykit.slider(model.get("control"), model.get("value"), (value) => {
@@ -67,9 +88,16 @@ function slider({ model, el }) {
   });
   el.classList.add("factorykit-chart");
   el.style.margin = "0";
+  const typed = typedField(model);
+  made.element.querySelector("output").replaceWith(typed.element);
   el.append(made.element);
-  made.say(model.get("text"));
-  listen(model, "change:text", () => made.say(model.get("text")));
+  const say = () => {
+    made.say(model.get("text"));
+    typed.say(model.get("text"));
+  };
+  say();
+  listen(model, "change:text", say);
+  listen(model, "msg:custom", (message) => message.kind === "refused" && typed.refuse(message.text));
   listen(model, "change:value", () => made.set(model.get("value")));
   return stop;
 }
@@ -85,6 +113,8 @@ async function chart({ model, el }) {
     drawn.values[name] = control.get("value");
   }
   listen(model, "change:signals", () => drawn.set(model.get("signals")));
+  listen(model, "change:pins", () => drawn.pinAll(model.get("pins")));
+  listen(model, "msg:custom", (message) => message.kind === "copy" && navigator.clipboard.writeText(message.text));
   // Frames from the kernel: while one is drawn only the newest waits.
   let waiting = false;
   let drawing = false;
@@ -103,6 +133,7 @@ async function chart({ model, el }) {
   listen(model, "change:frame", frame);
   listen(model, "change:buffers", frame);
   await drawn.set(model.get("signals"));
+  if (model.get("pins").length) await drawn.pinAll(model.get("pins"));
   await frame();
   return () => {
     stop();
@@ -110,9 +141,20 @@ async function chart({ model, el }) {
   };
 }
 
+// Where no script arrives, as in a page made from a notebook without a kernel: what the model itself can show.
+function still({ model, el }, error) {
+  const pictures = model.get("stills") || [];
+  el.replaceChildren(...pictures.map((src) => Object.assign(document.createElement("img"), { src, alt: model.get("payload").title, style: "max-width:100%" })));
+  if (!pictures.length && !model.get("control")) el.textContent = `This chart is not live here: ${error.message}.`;
+}
+
 async function render({ model, el }) {
   el.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
-  await runtime(model);
+  try {
+    await runtime(model);
+  } catch (error) {
+    return still({ model, el }, error);
+  }
   return model.get("control") ? slider({ model, el }) : chart({ model, el });
 }
 

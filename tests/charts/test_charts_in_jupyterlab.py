@@ -68,7 +68,7 @@ def test_a_slider_moves_the_picture_in_place(lab: tuple[Any, str, Path]) -> None
     page, address, _ = lab
     run_all(page, address, "explorer.ipynb")
     page.wait_for_function("document.querySelectorAll('.fk-view svg [class*=\"mark-line\"] path').length === 2")
-    slider = page.get_by_label("Accelerators").first
+    slider = page.get_by_label("Accelerators", exact=True).first
     slider.focus()
     page.wait_for_timeout(500)
     page.evaluate(WATCH)
@@ -95,6 +95,23 @@ def test_preset_and_reset_reach_the_chart(lab: tuple[Any, str, Path]) -> None:
     page.wait_for_function("document.querySelector('[data-quantity=cluster_mtbf_s]').textContent === '97.7 h'")
     page.get_by_role("button", name="Reset").first.click()
     page.wait_for_function("document.querySelector('[data-quantity=cluster_mtbf_s]').textContent === '3.05 h'")
+
+
+def test_a_value_is_typed_and_settings_stay_pinned(lab: tuple[Any, str, Path]) -> None:
+    page, *_ = lab
+    typed = page.get_by_label("Accelerators, typed").first
+    page.get_by_role("button", name="Pin").first.click()
+    typed.fill("24k")
+    typed.press("Enter")
+    page.wait_for_function("document.querySelector('[data-quantity=cluster_mtbf_s]').textContent === '2.08 h'")
+    pinned = page.locator(".fk-pins tbody tr").first
+    assert pinned.inner_text().split("\t") == ["Accelerators", "16,384", "24,000"]
+    typed.fill("24 kg")
+    typed.press("Enter")
+    page.wait_for_function("document.querySelector('.fk-typed:invalid')?.title.startsWith('accelerators = ')")
+    typed.fill("16384")
+    typed.press("Enter")
+    page.get_by_role("button", name="Remove A").first.click()
 
 
 def test_stored_outputs_show_a_picture_before_anything_is_run(lab: tuple[Any, str, Path]) -> None:

@@ -96,7 +96,7 @@ def test_mistakes_are_named(explorer: Explorer) -> None:
 
 def test_an_output_serves_the_lab_the_page_and_the_reader_of_text(explorer: Explorer) -> None:
     data, _ = explorer._repr_mimebundle_()
-    assert data[VIEW]["model_id"] == explorer.view.model_id
+    assert data[VIEW]["model_id"] == explorer.model_id
     assert json.dumps(explorer.live.title) in data["text/html"]
     assert data["text/plain"] == explorer.live.summary()
 

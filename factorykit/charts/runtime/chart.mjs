@@ -1,16 +1,17 @@
 // One chart: drawn from its payload, moved by values, taken down. The build puts `vegaEmbed` in scope.
 import { recalled, remembered } from "./address.mjs";
 import { admitted } from "./bounds.mjs";
-import { assumptions, bar, readouts, sliders } from "./controls.mjs";
+import { assumptions, bar, menus, readouts, sliders } from "./controls.mjs";
 import { LAB, make, style } from "./dom.mjs";
 import { fewerColumns, fitted, width } from "./fit.mjs";
+import { MOST, pinRows, pinTable, withPins } from "./pinned.mjs";
 import { csv, joined, shown, table } from "./table.mjs";
 import { actions, picture } from "./take.mjs";
 import { tooltip } from "./tooltip.mjs";
 
 export class Chart {
   constructor(root, payload, options) {
-    Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], apis: [], sliders: {}, texts: [], observers: [] });
+    Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], apis: [], sliders: {}, texts: [], observers: [], pins: [] });
     this.start = { ...this.values };
     this.live = Boolean(payload.parameters);
     this.linked = this.live && !LAB && options.link !== false;
@@ -53,7 +54,9 @@ export class Chart {
     if (options.controls !== false) {
       const presets = bar(payload.presets, (values) => this.set(values), () => this.reset());
       const moving = sliders(payload.controls, this.values, (name, value) => this.set({ [name]: value }, name));
-      Object.assign(this, { choice: presets.choice, sliders: moving.made });
+      const chosen = menus(payload.menus || [], this.values, (name, word) => this.set({ [name]: word }, name));
+      presets.element.append(...Object.values(chosen).map(({ element }) => element));
+      Object.assign(this, { choice: presets.choice, sliders: { ...moving.made, ...chosen } });
       parts.push(presets.element, moving.element);
     }
     const said = readouts(payload.readouts);
@@ -65,9 +68,10 @@ export class Chart {
 
   // What a reader may take along, what is held fixed, the table.
   foot() {
-    const { payload } = this;
-    const take = { csv: payload.columns && (() => this.csv()), svg: () => this.picture(), link: this.linked && (() => this.link()) };
-    const parts = [actions(payload.key || "chart", take)];
+    const { payload, options } = this;
+    this.pinned = this.live ? make("table", { class: "fk-pins" }) : null;
+    const take = { pin: this.live && options.controls !== false && (() => this.pin()), csv: payload.columns && (() => this.csv()), svg: () => this.picture(), link: this.linked && (() => this.link()) };
+    const parts = [this.pinned, actions(payload.key || "chart", take)].filter(Boolean);
     if (this.live && payload.assumptions.length) {
       const fixed = assumptions(payload.assumptions);
       this.texts.push(...fixed.texts);
@@ -81,7 +85,8 @@ export class Chart {
   }
 
   async embed(place, source, index) {
-    const spec = fitted(source, this.payload, await width(place));
+    const fit = fitted(source, this.payload, await width(place));
+    const spec = this.live ? withPins(fit, index) : fit;
     const options = {
       mode: "vega-lite",
       renderer: "svg",
@@ -117,8 +122,8 @@ export class Chart {
   // picture is drawn are drawn together afterwards.
 
   get inputs() {
-    const { bounds, controls, assumptions: fixed } = this.payload;
-    return Object.fromEntries([...controls, ...fixed].map(({ name, label }) => [name, { label, bounds: bounds[name] }]));
+    const { bounds, controls, assumptions: fixed, menus: words = [] } = this.payload;
+    return Object.fromEntries([...controls, ...words, ...fixed].map(({ name, label }) => [name, { label, bounds: bounds[name] }]));
   }
 
   set(changes, from) {
@@ -155,6 +160,7 @@ export class Chart {
     for (const [name, made] of Object.entries(this.sliders)) made.say(this.said(name));
     this.broken.textContent = this.views[0].signal("broken_rule");
     for (const [name, place] of this.texts) place.textContent = this.said(name);
+    if (this.pins.length) this.showPins();
     this.table?.fill();
   }
 
@@ -181,6 +187,31 @@ export class Chart {
 
   data(name, rows) {
     return this.views[0].data(name, rows).runAsync();
+  }
+
+  // The present setting stays in the picture while sliders go on.
+
+  get named() {
+    const { controls, assumptions: fixed, menus: words = [], readouts: results } = this.payload;
+    return [...controls, ...words, ...fixed, ...results.map((each) => ({ ...each, result: true }))];
+  }
+
+  pin(label = String.fromCharCode(65 + this.pins.length)) {
+    const texts = Object.fromEntries(this.named.map(({ name }) => [name, this.said(name)]));
+    return this.pinAll([...this.pins, { label, texts, rows: this.rows() }]);
+  }
+
+  async pinAll(pins) {
+    if (pins.length > MOST) throw new Error(`${MOST} settings are pinned; remove one first`);
+    this.pins = pins;
+    const rows = pins.flatMap(({ label, rows: own }) => pinRows(label, this.payload.columns, own));
+    await Promise.all(this.views.map((view) => view.data("pins", rows).runAsync()));
+    this.showPins();
+  }
+
+  showPins() {
+    const remove = (label) => this.pinAll(this.pins.filter((each) => each.label !== label));
+    this.pinned.replaceChildren(...(this.pins.length ? pinTable(this.pins, this.named, (name) => this.said(name), remove) : []));
   }
 
   // The whole state in the address.

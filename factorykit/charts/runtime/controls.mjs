@@ -43,6 +43,20 @@ export function sliders(controls, values, moved) {
   return { element: make("div", { class: "fk-controls" }, ...Object.values(made).map((each) => each.element)), made };
 }
 
+// Words to choose from, as the chip; each is set and said like a slider.
+export function menus(named, values, moved) {
+  return Object.fromEntries(
+    named.map(({ name, label, words }) => {
+      const select = make("select", { name, onchange: () => moved(name, select.value) }, ...words.map(({ word, label: said }) => make("option", { value: word }, said)));
+      const set = (now) => {
+        select.value = now;
+      };
+      set(values[name]);
+      return [name, { element: make("label", { class: "fk-menu" }, label, select), set, say() {} }];
+    }),
+  );
+}
+
 // Printed quantities, and above them the rule that the present layout breaks. The places for text, by name.
 export function readouts(named) {
   const broken = make("div", { class: "fk-broken", role: "status" });

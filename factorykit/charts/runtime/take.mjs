@@ -45,7 +45,7 @@ function png(svg, name) {
 }
 
 // Buttons under a chart; csv and link are left away where there is nothing to take.
-export function actions(name, { csv, svg, link }) {
+export function actions(name, { pin, csv, svg, link }) {
   const said = make("span", { class: "fk-said", role: "status" });
   const say = (text) => {
     said.textContent = text;
@@ -56,6 +56,7 @@ export function actions(name, { csv, svg, link }) {
   const button = (text, act) =>
     make("button", { type: "button", onclick: () => Promise.resolve().then(act).catch((error) => say(`Did not work: ${error.message}`)) }, text);
   const buttons = [
+    pin && button("Pin", pin),
     csv && button("CSV", () => download(`${name}.csv`, "text/csv", csv())),
     button("SVG", async () => download(`${name}.svg`, "image/svg+xml", await svg())),
     button("PNG", async () => png(await svg(), `${name}.png`)),

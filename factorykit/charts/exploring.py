@@ -1,0 +1,140 @@
+"""A live chart from names alone: what to draw, over what, and what a reader will want to move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+from factorykit.charts.live import Case, Live
+from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.model.engine.chain import ASSUMED, ask
+from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.engine.read import checked, chosen
+from factorykit.model.engine.run import compute
+from factorykit.model.scenario.presets import preset
+from factorykit.model.supply.chips import chips
+from factorykit.quantities import quantity, vocabulary
+
+MOST_SLIDERS: Final = 6
+NUDGE: Final = 1.01
+"""Factor by which an input is moved to see what moves with it."""
+DECADES: Final = 100.0
+"""Ratio of a curve's ends from which its axis is logarithmic."""
+
+
+def exploring(
+    what: Mapping[str, Any] | str,
+    *outputs: str,
+    over: str | None = None,
+    sliders: Iterable[str] | None = None,
+    against: Iterable[str] | Mapping[str, Mapping[str, Any]] = (),
+    using: Mapping[str, str] | None = None,
+) -> Live:
+    """Return the live chart of outputs over one input; see :func:`factorykit.explore`.
+
+    >>> exploring("llama_3_1_405b", "goodput", over="checkpoint_interval_s").sliders[0]
+    'checkpoint_interval_s'
+    """
+    start = preset(what) if isinstance(what, str) else what
+    label = getattr(start, "label", "")
+    base = {**start, **chosen(using or {})}
+    drawn = tuple(quantity(name).name for name in outputs) or ("wall_days",)
+    moves = elasticities(base, drawn[0])
+    x = quantity(over).name if over else _axis(moves, drawn[0])
+    named = [quantity(name).name for name in sliders] if sliders is not None else list(moves)[:MOST_SLIDERS]
+    rivals = _scenarios(against)
+    live = Live(
+        title=f"{_listed([quantity(name).label for name in drawn])} by {_lower(quantity(x).label)}",
+        base=_sourced(start, base),
+        x=x,
+        outputs=drawn,
+        sliders=tuple(dict.fromkeys((x, *named))) if quantity(x).slider_min is not None else tuple(named),
+        presets={label or "As given": base} | rivals,
+        source=f"Inputs of {label}" if label else "",
+        key="explore",
+    )
+    menus = {name: words for name in live.parameters if quantity(name).is_text and len(words := _words(live, name)) > 1}
+    curves = [Case((label or "As given") if rivals else "")]
+    for named_rival, scenario in rivals.items():
+        given = {name: live.found(name, scenario) for name in live.parameters if name != x}
+        curves.append(Case(named_rival, given={name: value for name, value in given.items() if value is not None}))
+    live = replace(live, menus=menus, curves=tuple(curves))
+    return replace(live, log=tuple(name for name in drawn if _spans_decades(live, name)))
+
+
+def elasticities(base: Mapping[str, Any], output: str) -> dict[str, float]:
+    """Return by how many percent the output moves with one percent of each input that has a slider, largest first.
+
+    >>> moves = elasticities(preset("llama_3_1_405b"), "training_s")
+    >>> round(moves["mfu"], 3), round(moves["tokens"], 3)
+    (-1.0, 1.0)
+    """
+    given, rivals = checked(base)
+    chain = ask(given, (output,), rivals, given, assume=True)
+    values = compute(chain.steps, given)
+    assumed = [step.quantity for step in chain.steps if step.origin == ASSUMED and not step.arguments]
+    inputs = {name: values[name] for name in vocabulary() if name in {*chain.leaves, *assumed}}
+    using = {name: rival for name, rival in rivals.items() if name not in inputs}
+
+    def found(changes: Mapping[str, float]) -> float:
+        return evaluate({**inputs, **changes}, output, using=using, assume=True)[output]
+
+    first = found({})
+    moved: dict[str, float] = {}
+    for name, value in inputs.items():
+        row = quantity(name)
+        if row.is_text or row.slider_min is None or not isinstance(value, float) or value <= 0.0:
+            continue
+        step = NUDGE if row.holds(value * NUDGE) else 1.0 / NUDGE
+        with suppress(FactorykitError):  # a layout of 8.08 ranks is none
+            later = found({name: value * step})
+            if first > 0.0 and later > 0.0 and math.isfinite(later):
+                moved[name] = math.log(later / first) / math.log(step)
+    shares = {name: share for name, share in moved.items() if abs(share) > 1e-4}
+    if not shares:
+        raise ScenarioError(f"no input with a slider moves {output} at this point; name one with over= and sliders=")
+    return dict(sorted(shares.items(), key=lambda pair: -round(abs(pair[1]), 2)))
+
+
+def _words(live: Live, name: str) -> tuple[str, ...]:
+    """Return the words that may stand for a quantity here: every chip of which the tables say enough."""
+
+    def works(word: str) -> bool:
+        with suppress(FactorykitError):
+            return bool(live.now({name: word}))
+        return False
+
+    return tuple(word for word in quantity(name).alternatives or chips() if works(word))
+
+
+def _axis(moves: Mapping[str, float], output: str) -> str:
+    first = next(name for name in moves if name != output)
+    return "accelerators" if abs(moves.get("accelerators", 0.0)) > 0.5 * abs(moves[first]) else first
+
+
+def _scenarios(against: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    if isinstance(against, Mapping):
+        return dict(against)
+    return {(found := preset(name)).label: found for name in ([against] if isinstance(against, str) else against)}
+
+
+def _sourced(start: Mapping[str, Any], base: dict[str, Any]) -> Mapping[str, Any]:
+    return start if dict(start) == base else base
+
+
+def _spans_decades(live: Live, output: str) -> bool:
+    rows = live.rows()
+    values = [value for name in rows.columns if name.startswith(output) for value in rows[name].drop_nulls()]
+    return bool(values) and min(values) > 0.0 and max(values) > DECADES * min(values)
+
+
+def _lower(label: str) -> str:
+    return label if label[:2].isupper() else label[:1].lower() + label[1:]
+
+
+def _listed(labels: list[str]) -> str:
+    *most, last = [labels[0], *map(_lower, labels[1:])]
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,36 @@
+// Settings that stay in the picture: up to four curves, dashed, each with the inputs in which it differs from the present.
+import { make } from "./dom.mjs";
+
+export const MOST = 4;
+const DASHES = [
+  [8, 4],
+  [2, 3],
+  [12, 3, 2, 3],
+  [5, 2],
+];
+
+// A specification with a layer for pinned curves: the axes of its own last curve, the field of its panel.
+export function withPins(spec, index) {
+  const lines = spec.layer[0].layer;
+  const { x, y } = lines.at(-1).encoding;
+  const pin = { field: "pin", type: "nominal", scale: { range: DASHES }, legend: { title: null, symbolType: "stroke" } };
+  const layer = { data: { name: "pins" }, mark: { type: "line", clip: true, opacity: 0.75 }, encoding: { x, y: { ...y, field: `pin ${index}` }, strokeDash: pin } };
+  return { ...spec, datasets: { ...spec.datasets, pins: [] }, layer: [...spec.layer, layer] };
+}
+
+// Rows of the table of a chart as rows of the pinned layer: the first curve of each panel, in the units of its axes.
+export function pinRows(label, columns, rows) {
+  const first = columns.flatMap(({ field, spec, scale }, i) => (field === "curve 0" ? [[`pin ${spec}`, i, scale || 1]] : []));
+  const [{ scale }] = columns;
+  return rows.map((row) => Object.fromEntries([["pin", label], ["x", row[0] / (scale || 1)], ...first.map(([name, i, by]) => [name, row[i] == null ? null : row[i] / by])]));
+}
+
+// What differs between pins and the present, as a table: inputs that do, then results. `said` gives the present text.
+export function pinTable(pins, named, said, remove) {
+  const head = (label) => make("th", { scope: "col" }, label, " ", make("button", { type: "button", title: `Remove ${label}`, "aria-label": `Remove ${label}`, onclick: () => remove(label) }, "×"));
+  const rows = named
+    .map(({ name, label, result }) => ({ label, result, texts: [...pins.map(({ texts }) => texts[name]), said(name)] }))
+    .filter(({ result, texts }) => result || new Set(texts).size > 1)
+    .map(({ label, texts }) => make("tr", {}, make("th", { scope: "row" }, label), ...texts.map((text) => make("td", {}, text))));
+  return [make("thead", {}, make("tr", {}, make("th", {}), ...pins.map(({ label }) => head(label)), make("th", { scope: "col" }, "Now"))), make("tbody", {}, ...rows)];
+}
