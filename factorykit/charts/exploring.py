@@ -15,6 +15,7 @@ from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.run import compute
 from factorykit.model.scenario.presets import preset
+from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.supply.chips import chips
 from factorykit.quantities import quantity, vocabulary
 
@@ -40,8 +41,8 @@ def exploring(
     """
     start = preset(what) if isinstance(what, str) else what
     label = getattr(start, "label", "")
-    base = {**start, **chosen(using or {})}
     drawn = tuple(quantity(name).name for name in outputs) or ("wall_days",)
+    base = {name: value for name, value in start.items() if name not in drawn} | chosen(using or {})
     moves = elasticities(base, drawn[0])
     x = quantity(over).name if over else _axis(moves, drawn[0])
     named = [quantity(name).name for name in sliders] if sliders is not None else list(moves)[:MOST_SLIDERS]
@@ -62,6 +63,8 @@ def exploring(
         given = {name: live.found(name, scenario) for name in live.parameters if name != x}
         curves.append(Case(named_rival, given={name: value for name, value in given.items() if value is not None}))
     live = replace(live, menus=menus, curves=tuple(curves))
+    if all(column.n_unique() == 1 for column in live.rows().drop(x).iter_columns()):
+        raise ScenarioError(f"{x} moves none of {', '.join(drawn)}; draw it over {', '.join(list(moves)[:3])} …")
     return replace(live, log=tuple(name for name in drawn if _spans_decades(live, name)))
 
 
@@ -122,7 +125,7 @@ def _scenarios(against: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> dict
 
 
 def _sourced(start: Mapping[str, Any], base: dict[str, Any]) -> Mapping[str, Any]:
-    return start if dict(start) == base else base
+    return Scenario.sourced(start.label, base, start.sources) if isinstance(start, Scenario) else base
 
 
 def _spans_decades(live: Live, output: str) -> bool:

@@ -31,7 +31,7 @@ class Scripted(anywidget.AnyWidget):
             self.send({"kind": "script"}, [page_script().encode()])
 
 
-class Slider(Scripted, ipywidgets.ValueWidget):
+class Slider(Scripted, ipywidgets.ValueWidget):  # type: ignore[misc]
     """A slider for one quantity: linear or logarithmic, in the unit of the vocabulary, printed in its display unit.
 
     The printed value can be typed over, units and all: ``24k``, ``30 min``, ``41 %``. `ipywidgets.interact`, ``jslink``
@@ -52,8 +52,8 @@ class Slider(Scripted, ipywidgets.ValueWidget):
         self._row = quantity(made.name)
         super().__init__(control=made.payload, value=made.value, text=self._row.text(made.value))
 
-    def _answer(self, _: Any, message: Any, buffers: Any) -> None:
-        super()._answer(_, message, buffers)
+    def _answer(self, _: Any, message: Any, __: Any) -> None:
+        super()._answer(_, message, __)
         if isinstance(message, dict) and message.get("kind") == "typed":
             try:
                 self.value = float(self._row.check(str(message["text"])))
