@@ -32,6 +32,8 @@ LEAST_ROWS = 20
 """Rows of a stratum whose coverage counts."""
 GOAL, LOST, WIDTH = 0.9, 0.25, 0.3
 """Coverage aimed at, how far from it a stratum is given up, and what a spread of one costs beside strata."""
+LEAST = 0.05
+"""No spread is less: that of one release about another."""
 SOFT = 0.02
 """Width over which a row passes from outside to inside, so that coverage has slopes."""
 
@@ -112,14 +114,14 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
     weights = weight(told["group"].to_numpy())
 
     def unfair(logged: np.ndarray) -> float:
-        spread = np.sqrt(np.exp(2.0 * logged) @ term[:-1] + term[-1])
+        spread = np.sqrt(np.maximum(np.exp(logged), LEAST) ** 2 @ term[:-1] + term[-1])
         inside = 1.0 / (1.0 + np.exp(-(NORMAL_95 * spread - miss) / SOFT))
         covers = np.array([np.average(inside[member], weights=weights[member]) for member in members])
         return float(np.minimum(np.abs(covers - GOAL), LOST).sum() + WIDTH * np.exp(logged).sum())
 
     start = np.log([max(given[name], SOFT) for name in SPREADS])
     found = minimize(unfair, start, method="Nelder-Mead", options={"maxiter": 2000, "xatol": 1e-3, "fatol": 1e-6})
-    return dict(zip(SPREADS, np.exp(found.x), strict=True))
+    return dict(zip(SPREADS, np.maximum(np.exp(found.x), LEAST), strict=True))
 
 
 if __name__ == "__main__":

@@ -486,15 +486,19 @@ QuantityName: TypeAlias = Literal[
     "gradient_overlap",
     "grouped_experts",
     "dispatched_once",
+    "expert_overlap",
+    "reduced_bytes_per_parameter",
     "expert_imbalance",
     "gemm_share_16bit",
     "gemm_share_8bit",
     "gemm_share_block",
     "gemm_traffic_factor",
+    "gemm_wave_outputs",
     "elementwise_factor",
     "eager_traffic_factor",
     "memory_rate_share",
     "attention_share",
+    "attention_ramp_tokens",
     "misaligned_factor",
     "score_bytes",
     "maturity_years",
@@ -508,6 +512,7 @@ QuantityName: TypeAlias = Literal[
     "eager_launch_factor",
     "collective_skew_s",
     "routing_launch_s",
+    "routing_wait_s",
     "expert_launch_s",
     "collective_launch_s",
     "layer_fixed_s",
@@ -518,6 +523,7 @@ QuantityName: TypeAlias = Literal[
     "tensor_exposed_overlapped",
     "expert_exposed_share",
     "expert_exposed_across",
+    "expert_exposed_overlapped",
     "context_exposed_share",
     "gradient_overlap_share",
     "gather_overlap_share",
@@ -1306,15 +1312,19 @@ class Quantities(TypedDict, total=False):
     gradient_overlap: Any
     grouped_experts: Any
     dispatched_once: Any
+    expert_overlap: Any
+    reduced_bytes_per_parameter: Any
     expert_imbalance: Any
     gemm_share_16bit: Any
     gemm_share_8bit: Any
     gemm_share_block: Any
     gemm_traffic_factor: Any
+    gemm_wave_outputs: Any
     elementwise_factor: Any
     eager_traffic_factor: Any
     memory_rate_share: Any
     attention_share: Any
+    attention_ramp_tokens: Any
     misaligned_factor: Any
     score_bytes: Any
     maturity_years: Any
@@ -1328,6 +1338,7 @@ class Quantities(TypedDict, total=False):
     eager_launch_factor: Any
     collective_skew_s: Any
     routing_launch_s: Any
+    routing_wait_s: Any
     expert_launch_s: Any
     collective_launch_s: Any
     layer_fixed_s: Any
@@ -1338,6 +1349,7 @@ class Quantities(TypedDict, total=False):
     tensor_exposed_overlapped: Any
     expert_exposed_share: Any
     expert_exposed_across: Any
+    expert_exposed_overlapped: Any
     context_exposed_share: Any
     gradient_overlap_share: Any
     gather_overlap_share: Any

@@ -90,12 +90,21 @@ BASE: dict[str, Any] = LINKS | {
     "gemm_flop_per_s": 6e14,
     "gemm_16bit_flop_per_s": 6e14,
     "gemm_traffic_factor": 1.0,
+    "gemm_wave_outputs": 0.0,
+    "attention_ramp_tokens": 0.0,
     "elementwise_factor": 1.0,
     "score_bytes": 25.0,
     "expert_tensor_parallel": 1.0,
     "expert_imbalance": 1.0,
     "expert_exposed_across": 1.0,
     "dispatched_once": 1.0,
+    "expert_overlap": 0.0,
+    "expert_exposed_overlapped": 0.25,
+    "schedule": "1f1b",
+    "reduced_bytes_per_parameter": 2.0,
+    "routing_wait_s": 0.0,
+    "accelerators": 8.0,
+    "micro_batches": 3.0,
     "tensor_overlap": 1.0,
     "tensor_exposed_plain": 1.0,
     "tensor_exposed_overlapped": 0.5,
@@ -140,9 +149,12 @@ def test_experts_are_exchanged_and_updated_over_their_own_copies(formula, copies
     assert experts == pytest.approx(dense, rel=1e-12)
 
 
-@pytest.mark.parametrize(("stage", "sent"), [(0.0, 4 + 4), (1.0, 4 + 2), (2.0, 4 + 2), (3.0, 0)])
+@pytest.mark.parametrize(("stage", "sent"), [(0.0, 4 + 4), (1.0, 4 + 2), (2.0, 3 * 4 + 2), (3.0, 0)])
 def test_a_ring_sends_all_but_its_own_part(stage: float, sent: int) -> None:
-    """Gradients reduced, and gradients or 16-bit weights gathered: (n - 1) / n of the bytes, each on one link."""
+    """Gradients reduced, and gradients or 16-bit weights gathered: (n - 1) / n of the bytes, each on one link.
+
+    Ranks that keep no whole gradient reduce it in each of three micro-batches.
+    """
     found = of(communication.gradient_s, **ALONE, zero_stage=stage, stage_replicated_parameters=0.0)
     assert found == pytest.approx(63 / 64 * sent * 1e9 / 5e10, rel=1e-12)
 
@@ -160,6 +172,8 @@ def test_every_bucket_of_gradients_waits_for_the_ring_or_a_tree() -> None:
 
     assert waited() == pytest.approx(20 * 63)
     assert waited(zero_stage=0.0) == pytest.approx(63 + 19 * log2(64))
+    assert waited(scale_up_domain=16.0) == pytest.approx(20 * 3)
+    assert waited(gradient_overlap=0.0) == pytest.approx(63)
     assert waited(scale_up_domain=64.0) == 0.0
 
 
@@ -200,6 +214,8 @@ def test_a_host_updates_at_its_own_pace_behind_its_link() -> None:
 @pytest.mark.parametrize(("zero_stage", "seconds"), [(2.0, 0.0), (3.0, 3 * 2 * 3e8 * 63 / 64 / 5e10)])
 def test_sharded_weights_are_gathered_twice_and_gradients_scattered(zero_stage: float, seconds: float) -> None:
     assert of(communication.gather_s, **ALONE, zero_stage=zero_stage) == pytest.approx(seconds, rel=1e-12)
+    wide = of(communication.gather_s, **ALONE, zero_stage=zero_stage, reduced_bytes_per_parameter=4.0)
+    assert wide == pytest.approx(4 / 3 * seconds, rel=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
@@ -355,6 +371,13 @@ def test_half_of_a_link_is_a_link_of_half_the_rate(formula, side: str) -> None:
     assert half == pytest.approx(of(formula, **SENT[formula], **{rate: LINKS[rate] / 2}), rel=1e-12)
 
 
+@pytest.mark.parametrize("beside", [{"expert_overlap": 1.0}, {"schedule": "dualpipe"}])
+def test_a_quarter_of_an_exchange_beside_compute_shows(beside: dict[str, Any]) -> None:
+    experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 16.0}
+    plain = of(communication.expert_parallel_s, **experts)
+    assert of(communication.expert_parallel_s, **experts | beside) == pytest.approx(0.25 * plain, rel=1e-12)
+
+
 def test_experts_within_a_domain_leave_the_network_alone() -> None:
     experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 8.0}
     inside = of(communication.expert_parallel_s, **experts)
@@ -373,6 +396,12 @@ def test_interleaving_sends_twice_as_often_and_hides_half() -> None:
 def test_gradients_hide_behind_the_last_micro_batch_but_for_a_tenth(overlap: float, stage_s: float, exposed: float):
     found = of(communication.gradient_exposed_s, gradient_overlap=overlap, stage_s=stage_s, gradient_s=1.0)
     assert found == pytest.approx(exposed, rel=1e-12)
+
+
+def test_gradients_of_every_micro_batch_hide_behind_it() -> None:
+    hidden = {"gradient_s": 3.0, "stage_s": 1.0}
+    once, each = (of(communication.gradient_exposed_s, **hidden, zero_stage=stage) for stage in (1.0, 2.0))
+    assert (once, each) == pytest.approx((3.0 - 0.5, 3.0 - 3 * 0.5), rel=1e-12)
 
 
 def test_logits_are_six_flop_a_weight_and_ten_bytes_a_word() -> None:
@@ -430,12 +459,46 @@ def test_layers_run_once_a_micro_batch_and_prediction_layers_on_their_share_of_s
 def test_launching_and_computing_overlap_and_gathers_hide() -> None:
     quick = {"tensor_parallel_s": 0.5, "context_parallel_s": 0.25, "expert_parallel_s": 0.25, "layer_fixed_s": 0.0}
     plain = quick | {"layer_compute_s": 2.0, "launch_s": 4.0, "gather_s": 0.0}
-    assert of(layer.layer_s, **plain) == pytest.approx(sqrt(3**2 + 4**2))
-    assert of(layer.layer_s, **plain | {"gather_s": 6.0}) == pytest.approx(5.0 + 6.0 - 0.5 * 5.0)
+    alone = (3**4 + 4**4) ** 0.25
+    assert of(layer.layer_s, **plain) == pytest.approx(alone)
+    assert of(layer.layer_s, **plain | {"gather_s": 6.0}) == pytest.approx(alone + 6.0 - 0.5 * alone)
     contended = plain | {"gather_s": 2.0, "gather_contention_share": 0.1}
-    assert of(layer.layer_s, **contended) == pytest.approx(5.0 + 0.1 * 2.0)
+    assert of(layer.layer_s, **contended) == pytest.approx(alone + 0.1 * 2.0)
     fixed = plain | {"layer_compute_s": 0.0, "layer_fixed_s": 3.0, "recompute_share": 1.0, "launch_s": 0.0}
     assert of(layer.layer_s, **fixed) == pytest.approx(1.0 + 4 / 3 * 3.0)
+
+
+def test_half_of_the_layers_have_experts_that_wait_for_their_tokens_unless_a_graph_holds_them() -> None:
+    quick = {"tensor_parallel_s": 0.0, "context_parallel_s": 0.0, "expert_parallel_s": 0.0, "layer_fixed_s": 0.0}
+    waiting = quick | {"layer_compute_s": 2.0, "launch_s": 0.0, "gather_s": 0.0, "routing_wait_s": 1.0}
+    routed = waiting | {"experts": 8.0, "moe_layers": 40.0}
+    assert of(layer.layer_s, **waiting) == pytest.approx(2.0)
+    assert of(layer.layer_s, **routed) == pytest.approx(2.0 + 0.5)
+    assert 2.0 < of(layer.layer_s, **routed, cuda_graphs=1.0) < 2.0 + 0.1
+
+
+def test_eager_pipelines_over_nodes_launch_collectives_apart() -> None:
+    eager = {"layer_launch_s": 0.0, "collective_launch_s": 0.0, "collective_skew_s": 1.0, "fused_kernels": 0.0}
+    eager |= {"tensor_parallel": 4.0, "pipeline_parallel": 2.0}
+    assert of(layer.launch_s, **eager) == 0.0
+    assert of(layer.launch_s, **eager, accelerators=16.0) == 4.0 * 4.0
+    assert of(layer.launch_s, **eager | {"fused_kernels": 1.0}, accelerators=16.0) == 0.0
+
+
+def test_a_last_wave_of_tiles_is_lost_of_each_product() -> None:
+    """Rows, inner and outer width alike: three products of 4,096 squared outputs, of which a sixteenth are lost."""
+    square = {"micro_batch_tokens": 4096.0, "ffn_size": 4096.0, "gemm_traffic_factor": 0.0}
+    whole_waves = of(layer.layer_gemm_s, **square)
+    assert of(layer.layer_gemm_s, **square, gemm_wave_outputs=2.0**20) == pytest.approx(17 / 16 * whole_waves)
+    experts = square | {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 8.0, "expert_ffn_size": 4096.0}
+    experts |= {"attention_parameters": 0.0, "routed_parameters": 8e8}
+    grouped = of(layer.layer_gemm_s, **experts, gemm_wave_outputs=2.0**20)
+    assert grouped == pytest.approx((1 + 1 / 128) * of(layer.layer_gemm_s, **experts))
+
+
+def test_fused_attention_is_half_as_fast_at_the_tokens_of_its_ramp() -> None:
+    slow, quick = (of(layer.layer_attention_s, attention_ramp_tokens=tokens) for tokens in (4096.0, 0.0))
+    assert slow == pytest.approx(2.0 * quick)
 
 
 def test_launches_are_three_passes_and_four_with_recomputation() -> None:

@@ -94,6 +94,7 @@ class Frameworks(Sourced):
     logs_tensors = share("1 if the memory it reports is that of tensors, without context and network buffers")
     logs_first_stage = share("1 if the memory it reports is that of the first stage of a pipeline")
     cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
+    layer_graphs_from = number("a", "year and part of a year from which captured graphs launch attention and routing")
     selective_share = share("share of matrix products that its selective recomputation repeats")
     flash_attention_from = number("a", "year and part of a year from which its attention is fused")
     tensor_overlap_from = number("a", "year and part of a year from which it overlaps tensor-parallel collectives")
@@ -102,6 +103,10 @@ class Frameworks(Sourced):
     dispatched_once_from = number(
         "a", "year and part of a year from which a token crosses the network once for a domain"
     )
+    expert_overlap_from = number(
+        "a", "year and part of a year from which it runs the exchange of routed tokens beside compute"
+    )
+    reduced_bytes = number("byte", "bytes of a gradient that fully sharded ranks send one another; empty for 2")
 
 
 class PerformanceConstants(Sourced):

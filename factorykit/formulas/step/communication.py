@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import log, maximum, minimum, where
+from factorykit.formulas.functions import equal, log, maximum, minimum, where
 from factorykit.formulas.network import LN2, two_tier_ring_s
 from factorykit.typing import Numeric
 
@@ -107,11 +107,14 @@ def expert_parallel_s(
     expert_tensor_parallel: Numeric,
     expert_imbalance: Numeric,
     dispatched_once: Numeric,
+    expert_overlap: Numeric,
+    schedule: Numeric,
     tensor_parallel: Numeric,
     layers: Numeric,
     moe_layers: Numeric,
     expert_exposed_share: Numeric,
     expert_exposed_across: Numeric,
+    expert_exposed_overlapped: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
@@ -123,7 +126,7 @@ def expert_parallel_s(
     r"""Exposed exchange of routed tokens of one micro-batch in a mean layer.
 
     .. math::
-        4 \frac{L_e}{L} \left\{\iota \frac{2 T h}{t}
+        4 \frac{L_e}{L} \left[1 - u (1 - x_u)\right] \left\{\iota \frac{2 T h}{t}
         \left[x \frac{k (1 - 1/g)}{B_{up}} + x_o \frac{n_d (1 - 1/D)}{B_{out}}\right]
         + x\, T_{rs}\!\left(\tfrac{2 T h k t_e}{t}, t_e\right)\right\},
         \qquad n_d = o D \left(1 - (1 - 1/D)^k\right) + (1 - o) k, \qquad D = e / g
@@ -133,7 +136,8 @@ def expert_parallel_s(
     Dispatch and combine, forward and backward, 16 bits. An all-to-all sends a token to each of its experts; other
     dispatchers send it once to every domain it visits and copy it inside (:math:`o = 1`). :math:`g` ranks of the group
     share a domain; a message to each of the others takes its latency. Where an expert is split
-    :math:`t_e` ways, its ranks gather the routed tokens of each other and scatter the sums.
+    :math:`t_e` ways, its ranks gather the routed tokens of each other and scatter the sums. Where the exchange runs
+    beside the compute of another micro-batch (:math:`u = 1`; always so in DualPipe), the share :math:`x_u` of it shows.
 
     References
     ----------
@@ -141,8 +145,8 @@ def expert_parallel_s(
 
     Examples
     --------
-    >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> round(expert_parallel_s(4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0, 0.0, 1.0, 61.0, 61.0, 1.0, 1.0, 8.0, *links), 5)
+    >>> links, shape = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5), (4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0)
+    >>> round(expert_parallel_s(*shape, 0.0, 0.0, "1f1b", 1.0, 61.0, 61.0, 1.0, 1.0, 0.4, 8.0, *links), 5)
     0.00487
     """
     split = expert_tensor_parallel
@@ -166,7 +170,9 @@ def expert_parallel_s(
         scale_out_latency_s,
     )
     within = expert_exposed_share * (expert_imbalance * inside + gathered)
-    return 4.0 * moe_layers / layers * (within + expert_exposed_across * expert_imbalance * across)
+    beside = maximum(expert_overlap, where(equal(schedule, "dualpipe"), 1.0, 0.0))
+    seen = 1.0 - beside * (1.0 - expert_exposed_overlapped)
+    return 4.0 * moe_layers / layers * seen * (within + expert_exposed_across * expert_imbalance * across)
 
 
 def gather_s(
@@ -183,6 +189,7 @@ def gather_s(
     data_parallel: Numeric,
     context_parallel: Numeric,
     zero_stage: Numeric,
+    reduced_bytes_per_parameter: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
@@ -194,14 +201,15 @@ def gather_s(
     r"""Communication of fully sharded weights in a mean layer and one micro-batch.
 
     .. math::
-        [z \ge 3]\; 3 \left\{T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn}
+        [z \ge 3] \left(2 + \tfrac{b_r}{2}\right)
+        \left\{T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn}
         + \tfrac{L_e}{L} N_{sh}\right],\, d c\right)
         + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, d_e\right)\right\}
 
     Notes
     -----
-    Weights are gathered forward and backward, gradients scattered, in 16 bits. Experts are gathered over their own
-    copies, of which those beyond a domain have one link each where a domain holds all experts.
+    Weights are gathered forward and backward in 16 bits, gradients scattered in :math:`b_r` bytes. Experts are
+    gathered over their own copies, of which those beyond a domain have one link each where a domain holds all experts.
 
     References
     ----------
@@ -211,8 +219,8 @@ def gather_s(
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
     >>> layer = (80.0, 0.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 1.0, 64.0)
-    >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 3.0, 8.0, *links), 4)
-    0.0186
+    >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 3.0, 2.0, 8.0, *links), 4)
+    0.0162
     """
     moe = moe_layers / layers
     dense = attention_parameters + (1.0 - moe) * ffn_parameters + moe * shared_parameters
@@ -234,7 +242,7 @@ def gather_s(
     split = expert_parallel * expert_tensor_parallel
     routed = gathered(routed_parameters / split, maximum(expert_data_parallel, 1.0), split)
     whole = gathered(dense / tensor_parallel, ranks, tensor_parallel) + where(moe > 0.0, moe * routed, 0.0)
-    return where(zero_stage >= 3.0, 3.0 * whole, 0.0)
+    return where(zero_stage >= 3.0, (2.0 + 0.5 * reduced_bytes_per_parameter) * whole, 0.0)
 
 
 def stage_transfer_s(
@@ -276,6 +284,8 @@ def gradient_s(
     stage_expert_parameters: Numeric,
     trained_share: Numeric,
     gradient_bytes_per_parameter: Numeric,
+    gradient_overlap: Numeric,
+    micro_batches: Numeric,
     zero_stage: Numeric,
     data_parallel: Numeric,
     context_parallel: Numeric,
@@ -291,17 +301,18 @@ def gradient_s(
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
 ) -> Numeric:
-    r"""Time to reduce gradients and gather new weights over the data-parallel ranks, once per step.
+    r"""Time in which a step reduces gradients and gathers new weights over the data-parallel ranks.
 
     .. math::
         T_{rs}\!\left(\tau (N_s + N_r)\, \beta,\, d c\right) + T_{rs}\!\left(\tau N_x \beta,\, d_e\right), \qquad
-        \beta = 2 b_g \quad (z = 0), \qquad b_g + 2 \quad (z \ge 1)
+        \beta = 2 b_g \quad (z = 0), \qquad b_g + 2 \quad (z = 1), \qquad m b_g + 2 \quad (z = 2)
 
     Notes
     -----
-    At most four bytes of a gradient travel. ZeRO 3 moves its weights in every layer instead. Gradients travel in
-    buckets of 40 million, or of a million for each rank where those are larger; each bucket waits for the ring, there
-    and back, or for a tree where gradients are not sharded.
+    At most four bytes of a gradient travel, once per step, with ZeRO 2 once per micro-batch, since nobody keeps the
+    whole. ZeRO 3 moves its weights in every layer instead. Gradients that overlap travel in buckets of 40 million, or
+    of a million for each rank where those are larger; each bucket waits for the ring of domains, there and back, or for
+    a tree where gradients are not sharded.
 
     References
     ----------
@@ -310,19 +321,20 @@ def gradient_s(
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links), 3)
+    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links), 3)
     0.137
     """
     sent = minimum(gradient_bytes_per_parameter, 4.0)
-    per_parameter = sent + where(zero_stage >= 1.0, 2.0, sent)
+    rounds = where(zero_stage >= 2.0, micro_batches, 1.0)
+    per_parameter = rounds * sent + where(zero_stage >= 1.0, 2.0, sent)
     ranks = data_parallel * context_parallel
     per_domain = scale_up_domain / minimum(tensor_parallel, scale_up_domain)
 
     def exchanged(parameters: Numeric, copies: Numeric, local: Numeric) -> Numeric:
         buckets = 2.0 * maximum(parameters / maximum(copies * BUCKET_PER_RANK, BUCKET), 1.0)
         crosses = where(copies > local, 1.0, 0.0)
-        hops = where(zero_stage >= 1.0, copies - 1.0, log(maximum(copies, 1.0)) / LN2)
-        waiting = (buckets - 1.0) * crosses * hops * scale_out_latency_s
+        hops = where(zero_stage >= 1.0, copies / local - 1.0, log(maximum(copies / local, 1.0)) / LN2)
+        waiting = gradient_overlap * (buckets - 1.0) * crosses * hops * scale_out_latency_s
         return waiting + two_tier_ring_s(
             parameters * per_parameter,
             copies,
@@ -346,6 +358,8 @@ def gradient_s(
 def gradient_exposed_s(
     gradient_s: Numeric,
     stage_s: Numeric,
+    micro_batches: Numeric,
+    zero_stage: Numeric,
     pipeline_parallel: Numeric,
     virtual_stages: Numeric,
     gradient_overlap_share: Numeric,
@@ -354,13 +368,13 @@ def gradient_exposed_s(
     r"""Part of the gradient exchange that no compute hides.
 
     .. math::
-        \max\left(T_{grad} - o\, \eta_o T_s \left(1 + (p - 1) \frac{v - 1}{v}\right),\, 0.1\, T_{grad}\right)
+        \max\left(T_{grad} - o\, \eta_o T_s \left(m^{[z = 2]} + (p - 1) \frac{v - 1}{v}\right),\, 0.1\, T_{grad}\right)
 
     Notes
     -----
-    Gradients travel during the last micro-batch's backward, new weights during the first one's forward; the first and
-    last bucket never hide. With interleaved stages a chunk is done :math:`p` micro-batches of the next chunk before the
-    end, so all chunks but the last hide behind those.
+    Gradients travel during the last micro-batch's backward, with ZeRO 2 during every one's, new weights during the
+    first one's forward; the first and last bucket never hide. With interleaved stages a chunk is done :math:`p`
+    micro-batches of the next chunk before the end, so all chunks but the last hide behind those.
 
     References
     ----------
@@ -369,9 +383,10 @@ def gradient_exposed_s(
 
     Examples
     --------
-    >>> round(gradient_exposed_s(0.3, 0.2, 1.0, 1.0, 0.5, 1.0), 2)
+    >>> round(gradient_exposed_s(0.3, 0.2, 8.0, 1.0, 1.0, 1.0, 0.5, 1.0), 2)
     0.2
     """
     later_chunks = (pipeline_parallel - 1.0) * (virtual_stages - 1.0) / virtual_stages
-    hidden = gradient_overlap * gradient_overlap_share * stage_s * (1.0 + later_chunks)
+    rounds = where(zero_stage >= 2.0, micro_batches, 1.0)
+    hidden = gradient_overlap * gradient_overlap_share * stage_s * (rounds + later_chunks)
     return maximum(gradient_s - hidden, 0.1 * gradient_s)

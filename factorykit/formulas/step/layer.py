@@ -39,13 +39,15 @@ def layer_gemm_s(
     tensor_parallel: Numeric,
     gemm_flop_per_s: Numeric,
     gemm_traffic_factor: Numeric,
+    gemm_wave_outputs: Numeric,
     gradient_bytes_per_parameter: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
     r"""Time of one forward of one micro-batch through the weights of a mean layer.
 
     .. math::
-        \sum_{i \in \{d, x\}} \frac{w_i}{F_g} + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
+        \sum_{i \in \{d, x\}} \frac{w_i}{F_g} \left(1 + \frac{W}{n_i} \overline{o_i^{-1}}\right)
+        + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
         + \frac{t_i}{f_i}\right), \qquad
         w_d = \frac{2 T}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}\right], \qquad
         w_x = \iota \frac{2 T}{t} \frac{L_e}{L} \frac{k}{E} N_{re}
@@ -56,7 +58,9 @@ def layer_gemm_s(
     products slow without a fitted curve. The weights are read forward and backward, and their gradient is read and
     written as it accumulates: two plus :math:`b_g` bytes in the mean of three products, where 2 bytes are usual. An
     expert sees :math:`T_x = T k e t_e / (t E)` tokens of a micro-batch and is split :math:`t_e` ways; the fullest rank,
-    with :math:`\iota` times the mean, sets the pace.
+    with :math:`\iota` times the mean, sets the pace. A product is computed in waves of tiles, and the last one is
+    partly filled: it takes the time of :math:`W` outputs, of the :math:`o` of one product, or of the :math:`n_x o_x` of
+    all experts of a rank.
 
     References
     ----------
@@ -65,8 +69,8 @@ def layer_gemm_s(
     Examples
     --------
     >>> args = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0)
-    >>> round(layer_gemm_s(*args, 7e14, 1.2, 4.0, 2.7e12), 4)
-    0.0225
+    >>> round(layer_gemm_s(*args, 7e14, 1.2, 2e6, 4.0, 2.7e12), 4)
+    0.0228
     """
     moe = moe_layers / layers
     share = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0)
@@ -79,7 +83,17 @@ def layer_gemm_s(
     thin = weights / micro_batch_tokens + 1.0 / hidden_size + tensor_parallel / maximum(width, 1.0)
     visited = micro_batch_tokens * maximum(share, 1e-9) * expert_parallel * expert_tensor_parallel / tensor_parallel
     sparse = weights / visited + 1.0 / hidden_size + expert_tensor_parallel / maximum(expert_ffn_size, 1.0)
-    return (dense + routed) / gemm_flop_per_s + traffic * (dense * thin + routed * sparse)
+    width, expert_width = maximum(width, 1.0) / tensor_parallel, maximum(expert_ffn_size, 1.0) / expert_tensor_parallel
+    waves = gemm_wave_outputs * _part_waves(micro_batch_tokens, hidden_size, width)
+    held = maximum(experts, 1.0) / expert_parallel
+    routed_waves = gemm_wave_outputs / held * _part_waves(visited, hidden_size, expert_width)
+    work = dense * (1.0 + waves) + routed * (1.0 + routed_waves)
+    return work / gemm_flop_per_s + traffic * (dense * thin + routed * sparse)
+
+
+def _part_waves(tokens: Numeric, hidden_size: Numeric, width: Numeric) -> Numeric:
+    """Return the mean of one over the outputs of a product, forward and for the gradients of input and weight."""
+    return (1.0 / (tokens * width) + 1.0 / (tokens * hidden_size) + 1.0 / (hidden_size * width)) / 3.0
 
 
 def layer_attention_s(
@@ -96,6 +110,7 @@ def layer_attention_s(
     exponentials_per_s: Numeric,
     gemm_16bit_flop_per_s: Numeric,
     attention_share: Numeric,
+    attention_ramp_tokens: Numeric,
     misaligned_factor: Numeric,
     power_limit_share: Numeric,
     power_exponent: Numeric,
@@ -109,7 +124,9 @@ def layer_attention_s(
     r"""Time of one forward of one micro-batch through the attention core of one layer.
 
     .. math::
-        \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a} + \frac{1}{2 E}\right)
+        \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a}
+        \left[1 + \frac{s_0}{s_a}\right]
+        + \frac{1}{2 E}\right)
         \quad \text{fused}, \qquad
         \frac{2 T s a (d + d_r + d_v) m_8}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
 
@@ -119,7 +136,8 @@ def layer_attention_s(
     memory. Always in 16 bits. Every score takes one exponential, which is why attention keeps less of the peak where
     chips grew more matrix units than special function units. Kernels ripen twice, on the chip and since fused attention
     was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`. Products of a head width that is no multiple of 8 leave
-    the matrix units and take :math:`m_8` times as long; fused kernels pad it.
+    the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the diagonal and few tiles a
+    head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
 
     References
     ----------
@@ -130,9 +148,9 @@ def layer_attention_s(
     Examples
     --------
     >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
-    >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 4.0, 1.0, 0.4, 2026.5, 1.5)
+    >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 400.0, 4.0, 1.0, 0.4, 2026.5, 1.5)
     >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 25.0, 2.7e12), 5)
-    0.00252
+    0.00261
     """
     rows = micro_batch_tokens * attention_heads / tensor_parallel
     width = head_size + rope_head_size + value_head_size
@@ -140,7 +158,8 @@ def layer_attention_s(
     ripe = (1.0 - (1.0 - maturity) * (1.0 - young_attention_share)) * (
         1.0 - (1.0 - age) * (1.0 - young_attention_share)
     )
-    score = width / (peak_16bit_flop_per_s * attention_share) + 0.5 / exponentials_per_s
+    ramp = 1.0 + attention_ramp_tokens / attended_tokens
+    score = ramp * width / (peak_16bit_flop_per_s * attention_share) + 0.5 / exponentials_per_s
     fused = rows * attended_tokens * score / (ripe * power_limit_share**power_exponent)
     square = rows * sequence_length
     slow = where(ceil(head_size / 8.0) * 8.0 > head_size, misaligned_factor, 1.0)
@@ -326,6 +345,8 @@ def launch_s(
     recompute_share: Numeric,
     tensor_parallel: Numeric,
     pipeline_parallel: Numeric,
+    accelerators: Numeric,
+    scale_up_domain: Numeric,
     software_gain_per_year: Numeric,
     software_year: Numeric,
 ) -> Numeric:
@@ -334,14 +355,16 @@ def launch_s(
     .. math::
         (1 - 0.9 c) \left\{\frac{3 + \rho}{3} \left[\left(1 + (1 - f)(k_l - 1)\right) T_0
         + \frac{L_e}{L} \left(T_r + (1 - u_g + [8 \text{ bits}]) \tfrac{E}{e} T_x\right)\right]
-        \mathrm{e}^{-\gamma (y - 2024)} + [t > 1] (4 + 2 \rho) \left(T_c + [p > 1] (1 - f)\, t\, T_s\right)\right\}
+        \mathrm{e}^{-\gamma (y - 2024)}
+        + [t > 1] (4 + 2 \rho) \left(T_c + [p > 1, n > g] (1 - f)\, t\, T_s\right)\right\}
 
     Notes
     -----
     It rules where layers are small; beside larger ones it hides. Routing waits for the processor; experts that are not
     grouped launch one by one, as do the casts of each expert in 8 bits or fewer. A graph leaves a tenth. Where eager
-    code also pipelines, the ranks of a tensor-parallel group launch apart: nanotron's layers then took 10, 15, 24 and
-    50 ms on 2, 4, 8 and 16 ranks however small they were, and 4.5 ms without a pipeline.
+    code also pipelines over several nodes, the ranks of a tensor-parallel group launch apart: nanotron's layers then
+    took 10, 15, 24 and 50 ms on 2, 4, 8 and 16 ranks however small they were, and 4.5 ms without a pipeline or within
+    one node.
 
     References
     ----------
@@ -350,11 +373,12 @@ def launch_s(
     Examples
     --------
     >>> constants, features = (1e-3, 5e-5, 5e-4, 5e-4, 1e-4, 2.0), (1.0, 0.0, 1.0)
-    >>> round(launch_s(*constants, *features, 0.0, 1.0, 80.0, 0.0, "bf16", 0.0, 8.0, 1.0, 0.05, 2024.0), 5)
+    >>> round(launch_s(*constants, *features, 0.0, 1.0, 80.0, 0.0, "bf16", 0.0, 8.0, 1.0, 8.0, 8.0, 0.05, 2024.0), 5)
     0.0012
     """
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
-    skewed = where(pipeline_parallel > 1.0, (1.0 - fused_kernels) * tensor_parallel * collective_skew_s, 0.0)
+    apart = where(accelerators > scale_up_domain, 1.0, 0.0)
+    skewed = where(pipeline_parallel > 1.0, apart * (1.0 - fused_kernels) * tensor_parallel * collective_skew_s, 0.0)
     each = (4.0 + 2.0 * recompute_share) * (collective_launch_s + skewed)
     collectives = where(tensor_parallel > 1.0, each, 0.0)
     eager = 1.0 + (1.0 - fused_kernels) * (eager_launch_factor - 1.0)
@@ -371,6 +395,11 @@ def layer_s(
     context_parallel_s: Numeric,
     expert_parallel_s: Numeric,
     layer_fixed_s: Numeric,
+    routing_wait_s: Numeric,
+    cuda_graphs: Numeric,
+    experts: Numeric,
+    layers: Numeric,
+    moe_layers: Numeric,
     recompute_share: Numeric,
     launch_s: Numeric,
     gather_s: Numeric,
@@ -380,13 +409,15 @@ def layer_s(
     r"""Time of one micro-batch in a mean layer, forward and backward.
 
     .. math::
-        T_l = \sqrt{T_x^2 + T_{launch}^2}, \qquad T_x = T_{comp} + T_{tp} + T_{cp} + T_{ep} + \tfrac{3 + \rho}{3} T_f
+        T_l = \sqrt[4]{T_x^4 + T_{launch}^4}, \qquad
+        T_x = T_{comp} + T_{tp} + T_{cp} + T_{ep} + \tfrac{3 + \rho}{3} T_f + (1 - 0.9 c) \tfrac{L_e}{L} T_w, \qquad
         T = T_l + \max(T_{gather} - \eta_o T_l, 0) + \eta_c \min(T_{gather}, T_l)
 
     Notes
     -----
-    Launching and computing overlap: the longer one rules, the shorter one shows a little where they are alike. Gathers
-    hide behind compute and slow it.
+    Launching and computing overlap: the longer one rules, the shorter one shows a little where they are alike. A layer
+    with experts waits for their counts of tokens, unless a graph holds it whole. Gathers hide behind compute and slow
+    it.
 
     References
     ----------
@@ -394,11 +425,12 @@ def layer_s(
 
     Examples
     --------
-    >>> layer_s(0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 0.04, 0.0, 0.5, 0.05)
-    0.05
+    >>> round(layer_s(0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 80.0, 0.0, 0.0, 0.04, 0.0, 0.5, 0.05), 4)
+    0.0428
     """
     busy = layer_compute_s + tensor_parallel_s + context_parallel_s + expert_parallel_s
-    running = busy + (3.0 + recompute_share) / 3.0 * layer_fixed_s
-    alone = sqrt(running * running + launch_s * launch_s)
+    waits = where(experts > 1.0, (1.0 - GRAPHED * cuda_graphs) * moe_layers / layers * routing_wait_s, 0.0)
+    running = busy + (3.0 + recompute_share) / 3.0 * layer_fixed_s + waits
+    alone = sqrt(sqrt(running**4.0 + launch_s**4.0))
     exposed = maximum(gather_s - gather_overlap_share * alone, 0.0)
     return alone + exposed + gather_contention_share * minimum(gather_s, alone)

@@ -102,13 +102,13 @@ FP16_FRAMEWORKS: Final = (None, "megatron_lm", "megatron_deepspeed")
 """Runs of Megatron in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
 FABRICS: Final = {
     "omni-path": {"scale_out_share": 0.34},
-    "efa": {"scale_out_share": 0.5, "scale_out_latency_s": 6e-5},
+    "efa": {"scale_out_share": 0.65, "scale_out_latency_s": 7e-4},
 }
 """What networks reach that are no InfiniBand, by a word of their description.
 
 Omni-Path: 135 of 400 Gb/s between nodes of Jean Zay, measured before BLOOM and a year later (S. Bekman, "Machine
-learning engineering," 744d01e, network, Omni-Path); its adapters leave messages to the processor. EFA: each step of a
-ring over two and four nodes took 60 to 70 microseconds in the tensor-parallel rows of nanotron."""
+learning engineering," 744d01e, network, Omni-Path); its adapters leave messages to the processor. EFA: what the
+tensor-parallel rows of nanotron over two and four nodes reach, and 0.7 ms for each further node of a ring."""
 PARTS_APART: Final = 2.0
 """Most that the memories of two parts of one chip differ by (A100 of 40 and 80 GB); beyond it a name tells the memory
 of the host or the node, as "GH200 480GB" does."""
@@ -278,7 +278,7 @@ def _adapters(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
     }
 
 
-def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[str]) -> dict[str, float]:
+def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, assumed: list[str]) -> dict[str, float]:
     """Return the features of the software that a row names, in its own column or in the words of its source."""
     stated = row.get("framework") or ""
     found = frameworks.named(row)
@@ -289,7 +289,7 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
             **dict.fromkeys(("chunked_loss", *OWN), 0.0),
             **dict.fromkeys(("expert_imbalance", "sequence_parallel", "dropout"), 1.0),
         }
-    brought = frameworks.features(found, year, vendor)
+    brought = frameworks.features(found, year, vendor, domain)
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
         brought["fused_kernels"] = 1.0
     said = f"{row.get('note')} {row.get('notes')}".lower()
@@ -297,6 +297,12 @@ def _framework(row: Mapping[str, Any], vendor: str, year: float, assumed: list[s
     brought["expert_imbalance"] = max(float(capacity[1]), 1.0) if capacity else 1.0
     if "deepep" in said or "hybridep" in said:
         brought["dispatched_once"] = 1.0
+    elif "nccl all-to-all" in said:
+        brought["dispatched_once"] = 0.0
+    if "overlap off" in said or re.search(r"no (all-to-all|ep) overlap", said):
+        brought["expert_overlap"] = 0.0
+    elif re.search(r"(all-to-all|ep) overlap", said):
+        brought["expert_overlap"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
     brought["chunked_loss"] = float("liger" in stated.lower())
     if brought["fused_kernels"] == 1.0 or "fast-kernels" in stated.lower():
@@ -547,7 +553,8 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     year = stated_year or max(USUAL_YEAR, math.floor(chip["chip_year"]) + 1.5)
     if precision == "fp16" and not row.get("release_month") and frameworks.named(row) in FP16_FRAMEWORKS:
         year = min(year, LAST_FP16_YEAR + 0.5)
-    chip |= _framework(row, chips()[str(chip["accelerator"])]["vendor"], year, assumed)
+    vendor = chips()[str(chip["accelerator"])]["vendor"]
+    chip |= _framework(row, vendor, chip["scale_up_domain"], year, assumed)
     block = 2.0 * (shape["attention_heads"] + shape["kv_heads"]) * shape["head_size"]
     block += (2.0 + shape["gated_ffn"]) * shape["ffn_size"]
     chip["logits_layers"] = chip.pop("balanced_stages") * shape["vocabulary_size"] / block

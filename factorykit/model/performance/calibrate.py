@@ -16,12 +16,13 @@ from factorykit.model.engine.chain import ask
 from factorykit.model.engine.run import compute
 from factorykit.model.evidence.training_runs import measured_step_s, prepared
 from factorykit.model.supply.fitted import EVERYTHING, constants
+from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-NOISE: Final = 0.10
+NOISE: Final = 0.05
 """Spread of one software release about another, by which misses are measured before they are made robust."""
 CHOICES: Final = 2
 """How often the scenario that stands for a row is chosen, and the constants found with it."""
@@ -112,7 +113,7 @@ def fit(
     leaning: Priors | None = None,
     start: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the constants and their relative standard errors.
+    """Return the constants, within the bounds of their quantities, and their relative standard errors.
 
     Parameters
     ----------
@@ -148,7 +149,9 @@ def fit(
         found = least_squares(residuals, x, loss=_robust(len(at)), x_scale="jac", ftol=1e-6, xtol=1e-5)
         x = found.x
     errors = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
-    return dict(zip(names, np.exp(x), strict=True)), dict(zip(names, errors, strict=True))
+    rows = [quantity(name) for name in names]
+    values = [min(max(float(value), row.lower), row.upper) for value, row in zip(np.exp(x), rows, strict=True)]
+    return dict(zip(names, values, strict=True)), dict(zip(names, errors, strict=True))
 
 
 def _robust(rows: int) -> Any:

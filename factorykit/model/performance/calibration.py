@@ -191,13 +191,12 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     leaning = {name: (start[name], width) for name, width in zip(numbers, spread, strict=True)}
     begin = {name: start[name] for name in numbers}
     values, errors = fit(measured, leaning=leaning, start=begin)
-    values = {name: min(max(value, quantity(name).lower), quantity(name).upper) for name, value in values.items()}
     narrowed = {"spread_new_software": start["spread_new_software"] / (1.0 + len(used))}
     told = sorted(
         (errors[name] / leaning[name][1], name) for name in numbers if errors[name] < INFORMED * leaning[name][1]
     )
     learned = tuple(_sentence(name, values[name], start[name]) for _, name in told)
-    return Calibration({**{n: float(v) for n, v in values.items()}, **narrowed}, learned, refused, len(np.unique(used)))
+    return Calibration({**values, **narrowed}, learned, refused, len(np.unique(used)))
 
 
 def _loose() -> tuple[list[str], np.ndarray]:

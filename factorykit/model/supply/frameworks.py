@@ -18,11 +18,16 @@ FROM: Final = (
     "gradient_overlap",
     "grouped_experts",
     "dispatched_once",
+    "expert_overlap",
 )
 """Features that software has from a time on; the table's column ends in ``_from``."""
 
+RACK: Final = 32.0
+"""Chips of one fast fabric from which on recipes take it for a rack: they capture graphs there."""
+PARTLY_GRAPHED: Final = 0.5
+"""Share of the launches of a layer that captured graphs of attention and routing save."""
 
-FEATURES: Final = ("maker_kernels", "fused_kernels", "evidence_software", *FROM)
+FEATURES: Final = ("maker_kernels", "fused_kernels", "evidence_software", "reduced_bytes_per_parameter", *FROM)
 """Quantities that a framework brings."""
 
 
@@ -69,18 +74,22 @@ def evidence() -> Mapping[str, frozenset[str]]:
     return {key: frozenset(families) for key, families in seen.items()}
 
 
-def features(framework: str, software_year: float, vendor: str) -> dict[str, float]:
+def features(framework: str, software_year: float, vendor: str, scale_up_domain: float = 8.0) -> dict[str, float]:
     """Return the features that software of a time has by default on the chips of a vendor.
 
     >>> features("nanotron", 2025.1, "NVIDIA")["fused_kernels"]
     0.0
     """
     row = frameworks()[framework]
+    partly = PARTLY_GRAPHED * ((row["layer_graphs_from"] or 1e9) <= software_year and scale_up_domain >= RACK)
+    since = {name: float((row[f"{name}_from"] or 1e9) <= software_year) for name in FROM}
     return {
         "maker_kernels": row["maker_kernels"] if row["maker"] in (vendor, "own") else 0.0,
         "fused_kernels": row["fused_kernels"],
         "evidence_software": float(len(evidence().get(framework, ()))),
-        **{name: float((row[f"{name}_from"] or 1e9) <= software_year) for name in FROM},
+        "reduced_bytes_per_parameter": row["reduced_bytes"] or 2.0,
+        **since,
+        "cuda_graphs": max(since["cuda_graphs"], partly),
     }
 
 

@@ -62,13 +62,18 @@ def test_what_does_a_66b_model_need() -> None:
 
 
 def test_is_tensor_or_pipeline_parallel_faster_within_a_server() -> None:
-    """Megatron-LM 258: tensor parallel, which has no bubble, and two ways of it rather than eight."""
+    """Megatron-LM 258: two ways of tensor parallel; of eight ways, neither by much.
+
+    Eight ways of either take alike: a pipeline of 512 micro-batches waits a seventieth of its time, and the products of
+    a small model split eight ways no longer fill the chip.
+    """
     asked = {"tokens": "100B", "chips": "a100_sxm_80gb", "counts": [8], "zero_stage": 1}
     best = _best("llama2_7b", **asked)
     tensor = _best("llama2_7b", **asked, tensor_parallel=8, pipeline_parallel=1)
     pipeline = _best("llama2_7b", **asked, tensor_parallel=1, pipeline_parallel=8)
     assert {tensor["data_parallel"], pipeline["data_parallel"]} == {1.0}
-    assert best["step_s"] < tensor["step_s"] < pipeline["step_s"]
+    assert best["step_s"] < 0.95 * min(tensor["step_s"], pipeline["step_s"])
+    assert tensor["step_s"] == pytest.approx(pipeline["step_s"], rel=0.05)
     assert (best["tensor_parallel"], best["pipeline_parallel"]) == (2.0, 1.0)
 
 
