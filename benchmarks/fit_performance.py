@@ -27,6 +27,7 @@ SPREADS = (
     "spread_new_software",
     "spread_experts",
     "spread_overhead",
+    "spread_assumed",
 )
 LEAST_ROWS = 20
 """Rows of a stratum whose coverage counts."""
@@ -89,7 +90,8 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
             1.0 / np.maximum(arrays["evidence_software"], 1.0),
             (arrays["experts"] > 1.0).astype(float),
             idle**2,
-            beyond**2 + arrays["assumed_inputs"] * given["spread_assumed"] ** 2,
+            arrays["assumed_inputs"],
+            beyond**2,
         )
         terms.append(np.array(squares))
         some = rows[frame["row"].gather(mine).to_list()]
