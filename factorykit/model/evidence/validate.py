@@ -9,6 +9,7 @@ from factorykit import datasets
 from factorykit.errors import DatasetError, ScenarioError, unknown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.evidence.training_runs import COLUMNS, GIB, NUMBERS, TEXTS, measured_step_s, positive, prepared
+from factorykit.model.performance.recomputation import ROUNDING
 from factorykit.model.supply.fitted import constants
 
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ OUTPUTS: Final = (
     "memory_workspace_bytes",
     "memory_reserve_bytes",
     "first_stage_activation_bytes",
+    "memory_needed_bytes",
     "memory_peak_bytes",
     "fragmentation_share",
     "fits",
     "predicted_mfu",
 )
+ASIDE: Final = ("first_stage_activation_bytes", "memory_needed_bytes")
 TERMS: Final = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes", "memory_reserve_bytes")
 MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
 
@@ -170,9 +173,7 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
     binding = pl.concat_list(TERMS).list.arg_max()
     wide = wide.with_columns(
         binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String).alias("memory_binding"),
-        (pl.col("memory_peak_bytes") / pl.col("accelerator_memory_bytes"))
-        .clip(1.0 + constants()["memory_band"])
-        .alias("over"),
+        (pl.col("memory_needed_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0 + ROUNDING).alias("over"),
     )
     stage = pl.col("memory_weights_bytes") + pl.col("first_stage_activation_bytes")
     first = (pl.col("logs_first_stage") > 0.0) & (pl.col("pipeline_parallel") > 1.0)
@@ -183,7 +184,7 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
     )
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
     told = ("row", "family", "assumed", "memory_binding", "reported_bytes")
-    return best.select(*told, *[name for name in OUTPUTS if name not in (*TERMS, "first_stage_activation_bytes")])
+    return best.select(*told, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])
 
 
 def _any_family() -> str:

@@ -15,6 +15,7 @@ from factorykit import datasets
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.run import compute
 from factorykit.model.evidence.training_runs import measured_step_s, prepared
+from factorykit.model.performance.recomputation import ROUNDING
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.quantities import quantity
 
@@ -82,14 +83,14 @@ class Measured:
         """Return the number of the scenario that stands for each row: the fastest that fits, else the smallest."""
         import polars as pl
 
-        found = self.results(values, "step_s", "memory_peak_bytes")
+        found = self.results(values, "step_s", "memory_needed_bytes")
         frame = (
             self.frame.select("row")
             .with_row_index("scenario")
             .with_columns(
                 step_s=pl.Series(found["step_s"]),
-                over=pl.Series(found["memory_peak_bytes"] / self.arrays["accelerator_memory_bytes"]).clip(
-                    1.0 + constants()["memory_band"]
+                over=pl.Series(found["memory_needed_bytes"] / self.arrays["accelerator_memory_bytes"]).clip(
+                    1.0 + ROUNDING
                 ),
             )
         )
