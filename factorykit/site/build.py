@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factorykit.errors import SiteError
-from factorykit.site import charts, checks, finish, frame, notebooks, pages, quarto, renderer, stamp, things, web
+from factorykit.site import charts, checks, finish, frame, leads, notebooks, pages, quarto, renderer, stamp, things, web
 from factorykit.site.sources import load_project
 
 RENDERERS = ("auto", "quarto", "embedded")
@@ -94,6 +94,7 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
         finish.finish(staged, rendered)
         around = frame.Around.of(staged, root)
         things.add(staged, rendered, around, root / ".cache" / "things")
+        leads.add(staged, rendered)
         charts.add(staged, rendered, around, root / ".cache" / "charts")
         web.add(staged, rendered, around)
         problems += [checks.Problem(*_page_and_text(line)) for line in said]

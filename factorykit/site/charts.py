@@ -74,9 +74,25 @@ def add(project: Project, out: Path, around: Around, cache: Path | None = None) 
     groups = [(asks, [*those]) for asks, those in groupby(figures, key=lambda figure: figure.asks)]
     index = template("charts.html").render(groups=groups, **around.words("../"))
     (folder / "index.html").write_text(index, "utf-8")
+    _illustrate(out / "index.html", groups)
     found_by(
         out, [["charts/index.html", "All charts", "", "every chart with its data and pictures", "charts"], *places]
     )
+
+
+def _illustrate(file: Path, groups: list[tuple[str, list[Figure]]]) -> None:
+    """Show the first chart of a notebook on its card of the landing page."""
+    first = {figures[0].place.partition("#")[0]: figures[0] for _, figures in groups}
+    page = LexborHTMLParser(file.read_text("utf-8")) if file.is_file() else None
+    for card in page.css(".fk-cards:not(.fk-numbers) .fk-card") if page else ():
+        link = card.css_first("a")
+        figure = first.get(str(link.attributes["href"])) if link else None
+        if figure:
+            src = f"{FOLDER}/{figure.name}.thumb.png"
+            shown = f'<img class="fk-thumb" src="{src}" alt="" width="480" height="252" loading="lazy">'
+            card.insert_child(cast("LexborNode", LexborHTMLParser(shown).css_first("img")))
+    if page:
+        file.write_text(str(page.html), "utf-8")
 
 
 def _figures(project: Project, out: Path, href: str) -> Iterator[Figure]:
@@ -181,6 +197,7 @@ def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:
         f"{figure.name}.svg": picture.encode(),
         f"{figure.name}.png": png(picture),
         f"{figure.name}.card.png": png(shown, scale=1.0),
+        f"{figure.name}.thumb.png": png(shown, scale=0.4),
     }
 
 

@@ -181,7 +181,7 @@ def _dialect(page: Page) -> list[Problem]:
                 for hit in pattern.finditer(bare if number else text)
             ]
         for hit in SHORTCODE.finditer(bare):
-            if hit[1] not in ("embed", "meta"):
+            if hit[1] not in ("embed", "include", "meta"):
                 what = f"the shortcode {hit[1]} is not in the shared dialect"
                 found.append(Problem(str(page.source), _place(cell, text, hit.start()), what))
     return found

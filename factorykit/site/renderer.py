@@ -264,10 +264,21 @@ def _shortcode(project: Project, draft: Draft, code: re.Match[str], defaults: di
         for key in words[0].split("."):
             value = value.get(key) if isinstance(value, dict) else None
         return str(value) if value is not None else f"?meta:{words[0]}"
+    if name == "include":
+        return _included(project, draft.page, words[0])
     if name == "embed":
         cell = _embedded(project, draft.page, words[0])
         return _cell(draft, cell, {**defaults, "code-fold": False}, echo="echo=true" in words)
-    raise SiteError(f"{draft.page.source}: the shortcode {code[0]} is not in the shared dialect; use embed or meta")
+    raise SiteError(
+        f"{draft.page.source}: the shortcode {code[0]} is not in the shared dialect; use embed, include or meta"
+    )
+
+
+def _included(project: Project, page: Page, path: str) -> str:
+    file = project.root / PurePosixPath(posixpath.normpath(page.source.parent / path))
+    if not file.is_file():
+        raise SiteError(f"{page.source}: include {path}: no such file")
+    return file.read_text(encoding="utf-8")
 
 
 def _embedded(project: Project, page: Page, address: str) -> Cell:

@@ -7,15 +7,12 @@ tables reaches a page through the template alone, which escapes it.
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, cast
-
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from typing import Any, Final
 
 from factorykit.datasets.things import BESIDE, KINDS
 from factorykit.errors import FactorykitError
@@ -45,7 +42,6 @@ def add(project: Project, out: Path, around: Around, cache: Path | None = None) 
     """
     data = project.root / "data"
     places = _taken_again(data, out, around, cache) if cache else write(data, out, around)
-    _lead_to_sources(project, out)
     found_by(out, places)
 
 
@@ -64,33 +60,6 @@ def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[lis
         (kept / index).write_text(json.dumps(places, ensure_ascii=False), "utf-8")
     shutil.copytree(kept, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(index))
     return json.loads((kept / index).read_text("utf-8"))
-
-
-def _lead_to_sources(project: Project, out: Path) -> None:
-    """Let each cell of a table that is the citation or the title of a source lead to that source's page."""
-    shelf = load(project.root / "data")
-    if shelf is None:
-        return
-    known: dict[str, str] = {}
-    for key, row in shelf.cited.items():
-        said = [str(row[name]) for name in ("title", "author", "published") if row.get(name)]
-        known |= {" ".join(text.split()): key for text in (said[0] if said else "", ". ".join(said)) if text}
-    for page in project.pages:
-        file = out / page.href
-        if not known or not file.is_file():
-            continue
-        read = LexborHTMLParser(file.read_text(encoding="utf-8"))
-        cells = [cell for cell in read.css("td") if not cell.css_first("a")]
-        led = [(cell, known[text]) for cell in cells if (text := " ".join(cell.text().split())) in known]
-        for cell, key in led:
-            text = html.escape(" ".join(cell.text().split()))
-            root = "../" * (len(Path(page.href).parts) - 1)
-            for child in [*cell.iter(include_text=True)]:
-                child.decompose()
-            made = LexborHTMLParser(f'<a href="{root}things/sources/{key}.html">{text}</a>').body
-            cell.insert_child(cast("LexborNode", cast("LexborNode", made).child))
-        if led:
-            file.write_text(str(read.html), encoding="utf-8")
 
 
 def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]]:
@@ -274,7 +243,6 @@ def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
 
 def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
     """Return what was measured of runs beside what the model predicts, by the run's key."""
-    from factorykit.datasets import identify
     from factorykit.model.evidence.validate import validate
 
     if "training_runs" not in shelf.tables or "runs" not in shelf.tables:
@@ -285,13 +253,11 @@ def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
         predicted = validate().drop_nulls(["measured_s", "step_s"])
     except FactorykitError:
         return {}
+    keys = {name: _model(name) for name in {row["model"] for row in rows.values()}}
     for each in predicted.iter_rows(named=True):
         row = rows.get(each["id"])
-        if row is None:
-            continue
-        try:
-            key = identify("model", row["model"])
-        except FactorykitError:
+        key = keys[row["model"]] if row else None
+        if row is None or key is None:
             continue
         found[key].append(
             {
@@ -304,6 +270,15 @@ def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
             }
         )
     return found
+
+
+def _model(name: str) -> str | None:
+    from factorykit.datasets import identify
+
+    try:
+        return identify("model", name)
+    except FactorykitError:
+        return None
 
 
 def _found(kind: str, page: Mapping[str, Any]) -> list[str]:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import factorykit as fk
+from factorykit.site.pages import landing
 
 ROOT = Path(__file__).parent.parent.parent
 LANDING = (ROOT / "index.qmd").read_text(encoding="utf-8")
+NUMBERS_SHOWN = landing.numbers()
 NUMBERS = {
     "wall_days": (r"\[(\d+) days\]", 1.0),
     "facility_power_w": (r"\[(\d+) MW\]", 1e6),
@@ -30,7 +32,7 @@ def test_the_landing_page_has_a_card_for_every_notebook() -> None:
 @pytest.mark.parametrize("name", NUMBERS)
 def test_the_six_numbers_are_those_of_the_preset(name: str) -> None:
     pattern, scale = NUMBERS[name]
-    printed = re.search(pattern, LANDING)[1].replace(",", "")
+    printed = re.search(pattern, NUMBERS_SHOWN)[1].replace(",", "")
     digits = len(printed.partition(".")[2]) if "." in printed else -(len(printed) - len(printed.rstrip("0")))
     found = fk.evaluate(fk.preset("llama_3_1_405b"), name)[name] / scale
     assert round(found, digits) == float(printed)
@@ -44,3 +46,11 @@ def test_answers_on_the_cards_are_those_of_the_model() -> None:
     assert fk.evaluate(fk.preset("llama_3_1_405b"), "training_energy_kwh")["training_energy_kwh"] == pytest.approx(
         26e6, rel=0.02
     )
+
+
+def test_each_number_leads_to_its_formula_and_each_notebook_shows_its_first_chart(site: Path) -> None:
+    page = (site / "index.html").read_text("utf-8")
+    for name in NUMBERS:
+        assert f'#{name.replace("_", "-")}">formula</a>' in page
+    assert page.count('class="fk-thumb"') == len([*(ROOT / "notebooks").glob("*.ipynb")])
+    assert 'href="tables/data_changes.html?q=' in page

@@ -194,7 +194,8 @@ def test_a_page_is_converted_again_only_when_something_in_it_changed(made: Made,
         ("_quarto.yml", "project: {render: [none.qmd]}", "names no page that exists"),
         ("notebooks/01-made.ipynb", "{", r"01-made.ipynb: no notebook that can be read"),
         ("report/page.qmd", "---\ntitle: [\n---\n", "report/page.qmd: no YAML"),
-        ("report/page.qmd", "{{< include x.qmd >}}", "shortcode .* not in the shared dialect"),
+        ("report/page.qmd", "{{< video x.mp4 >}}", "shortcode .* not in the shared dialect"),
+        ("report/page.qmd", "{{< include x.qmd >}}", "report/page.qmd: include x.qmd: no such file"),
     ],
 )
 def test_what_cannot_be_read_is_named(made: Made, name: str, text: str, match: str):

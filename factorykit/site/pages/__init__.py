@@ -11,6 +11,7 @@ from factorykit.site import planner
 from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.data import data_pages
+from factorykit.site.pages.landing import new, numbers
 from factorykit.site.pages.methods import methods_pages
 from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
@@ -35,6 +36,8 @@ def write(root: Path) -> None:
     for name, text in written.items():
         _write(report / f"{name}.qmd", text)
     _write(report / "vocabulary.qmd", vocabulary_page())
+    _write(report / "_numbers.qmd", numbers())
+    _write(report / "_new.qmd", new(root / "data"))
     _write(report / "api.qmd", api_page())
     for name, text in (recipe_pages() | audit_pages(root / "data")).items():
         _write(report / f"{name}.qmd", text)

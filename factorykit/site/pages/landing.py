@@ -1,0 +1,65 @@
+"""Parts of the landing page that are computed: six numbers of one run, and what is new in the tables."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from factorykit.site.pages.markdown import Marked, escaped
+from factorykit.site.pages.methods import formula_link
+from factorykit.site.shelf import load
+from factorykit.site.web import news, told
+
+RUN: Final = "llama_3_1_405b"
+LISTED: Final = 5
+"""Changes of tables that the landing page names."""
+
+
+def numbers() -> str:
+    """Return the cards of six numbers of one run: each leads to its notebook and to its formula."""
+    from factorykit.model.engine.evaluate import evaluate
+    from factorykit.model.scenario.presets import preset
+
+    asked = ["wall_days", "training_days", "facility_power_w", "failures_per_day", "cluster_mtbf_s"]
+    asked += ["checkpoint_interval_optimal_s", "rental_cost_usd", "training_carbon_kg"]
+    run = evaluate(preset(RUN), asked)
+    lost, hours = run["wall_days"] - run["training_days"], run["cluster_mtbf_s"] / 3600
+    cards = {
+        "wall_days": (f"{run['wall_days']:.0f} days", "02-training-time-and-cost"),
+        "facility_power_w": (f"{run['facility_power_w'] / 1e6:.0f} MW", "11-power-and-cooling"),
+        "failures_per_day": (f"{run['failures_per_day']:.1f} failures", "06-failures"),
+        "checkpoint_interval_optimal_s": (f"{run['checkpoint_interval_optimal_s'] / 60:.0f} minutes", "07-checkpoints"),
+        "rental_cost_usd": (f"{run['rental_cost_usd'] / 1e6:.0f} million USD", "13-cost-of-a-run"),
+        "training_carbon_kg": (f"{round(run['training_carbon_kg'] / 1e3, -3):,.0f} t of CO2", "12-energy-and-carbon"),
+    }
+    said = {
+        "wall_days": f"{lost:.0f} of them lost to failures and saving",
+        "facility_power_w": "at the meter",
+        "failures_per_day": f"a day, one every {hours:.1f} hours",
+        "checkpoint_interval_optimal_s": "between checkpoints",
+        "rental_cost_usd": "of rent",
+        "training_carbon_kg": "with the making of the machines",
+    }
+    shown = [
+        f"::: {{.fk-card}}\n[{text}](notebooks/{page}.ipynb)\n\n{said[name]}; {_formula(name)}\n:::"
+        for name, (text, page) in cards.items()
+    ]
+    return "\n\n".join(["::: {.fk-cards .fk-numbers}", *shown, ":::"]) + "\n"
+
+
+def _formula(name: str) -> Marked:
+    return Marked(formula_link(name, "formula").replace("](", "](report/"))
+
+
+def new(data: Path) -> str:
+    """Return what changed last in the tables, and where the feed of it is."""
+    shelf = load(data)
+    changed = list(islice(news(shelf), LISTED)) if shelf else []
+    titles = {name: table.resource["title"] for name, table in shelf.tables.items()} if shelf else {}
+    lines = [
+        f"- {day}, [{escaped(titles.get(name, name))}](tables/data_changes.html?q={name}): {told(rows)}"
+        for day, name, rows in changed
+    ]
+    more = "[All changes of the tables](tables/data_changes.html), also as a [feed](feed.xml)." if changed else ""
+    return "\n\n".join(filter(None, ["\n".join(lines), more])) + "\n"
