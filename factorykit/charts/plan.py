@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import altair as alt
 import polars as pl
 
@@ -64,6 +66,39 @@ def scale(plans: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
         source=source,
         subtitle="Whole lines: what ends up as progress. Dashed: utilization while the run goes on",
         description=f"Utilization with and without stops, by accelerators, of {plans.height} plans.",
+    )
+
+
+def limits(runs: pl.DataFrame, *, by: str, ends: Mapping[str, float | None], title: str, source: str) -> alt.LayerChart:
+    """Show how much of the peak ends up as progress as runs of one length grow, and what ends them.
+
+    ``runs`` has one row per run: ``training_flop``, results of a plan, and ``by`` that tells the lines apart;
+    ``ends`` are the sizes from which on a limit is passed, by what to call it; null where none of the sizes passes it.
+    """
+    rows = runs.with_columns(useful=pl.col("predicted_mfu") * pl.col("goodput"))
+    started = encoding.chart(rows)
+    across = encoding.x("training_flop", scale=alt.Scale(type="log", nice=False, padding=12))
+    color = alt.Color(f"{by}:N", title=None, scale=alt.Scale(range=list(PALETTE)))
+    axis = alt.Axis(format="%")
+    told = [by, "accelerators", "predicted_mfu", "goodput", "failures_per_day", "facility_power_w", "run_cost_usd"]
+    useful = started.mark_line(point=True).encode(
+        x=across, y=alt.Y("useful:Q", title="Share of the peak", axis=axis), color=color, tooltip=encoding.tooltip(told)
+    )
+    busy = started.mark_line(strokeDash=[4, 3], opacity=0.7).encode(
+        x=across, y=alt.Y("predicted_mfu:Q", title="Share of the peak", axis=axis), color=color
+    )
+    named = pl.DataFrame({"end": list(ends), "training_flop": list(ends.values())}).drop_nulls()
+    ended = encoding.chart(named)
+    rule = ended.mark_rule(color=INK, strokeDash=[2, 3]).encode(x=across)
+    words = ended.mark_text(angle=270, align="left", baseline="bottom", dy=-3, color=INK).encode(
+        x=across, y=alt.value(290), text="end:N"
+    )
+    return finish(
+        alt.layer(busy, useful, rule, words),
+        title,
+        source=source,
+        subtitle="Whole lines: what ends up as progress. Dashed: utilization while the run goes on",
+        description=f"Utilization with and without stops of {runs.height} runs by their compute, and what ends them.",
     )
 
 

@@ -30,3 +30,11 @@ def test_progress_stands_below_utilization(plans: fk.Plan) -> None:
     rows = next(iter(chart["datasets"].values()))
     assert {row["Chip"] for row in rows} == {"h100_sxm", "h200_sxm"}
     assert all(row["useful"] < row["predicted_mfu"] for row in rows)
+
+
+def test_a_limit_that_is_passed_is_a_line_with_its_name(plans: fk.Plan) -> None:
+    runs = plans.plans.with_columns(training_flop=1e20 * plans.plans["accelerators"])
+    ends = {"100 MW": 1e22, "never": None}
+    chart = fk.charts.plan.limits(runs, by="accelerator", ends=ends, title="t", source="s").to_dict()
+    named = [rows for rows in chart["datasets"].values() if "end" in rows[0]]
+    assert named == [[{"end": "100 MW", "training_flop": 1e22}]]
