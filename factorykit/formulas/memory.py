@@ -648,6 +648,7 @@ def memory_workspace_bytes(
     stage_layers: Numeric,
     stage_sharded_parameters: Numeric,
     stage_expert_parameters: Numeric,
+    embedding_parameters: Numeric,
     weight_bytes_per_parameter: Numeric,
     offloaded_weights_share: Numeric,
     update_bytes_per_parameter: Numeric,
@@ -661,13 +662,15 @@ def memory_workspace_bytes(
         M_t &= \max\left[R + M_g - M_a,\; \tau b_u \frac{N_s + N_x}{[d c]_{z \ge 1}} - M_a\right] \\
         R &= \max\left\{[p > 1] (A_1 + A_r),\; A_p - A_v + \max(A_v + G_v,\, A_r)\right\}, \quad
         A_r = 1.4 [\rho > 0] (A_l + A_s), \quad G_v = (1 - c)(2 + 4 w) \frac{T V}{t_v} \\
-        M_g &= [z \ge 3 \lor \omega_w > 0] \frac{2 \min(b_w, 2) (N_s + N_x)}{L_s} + [b_w < 2] \frac{2 h f}{t}
-        + [p > 1] \frac{4 T h}{t_s}
+        M_g &= \max\left\{\left([z \ge 3 \lor \omega_w > 0]\, 2 \min(b_w, 2) + [z \ge 3]\, 2 \tau\right)
+        \frac{N_s + N_x}{L_s},\; [z \ge 3] \frac{(2 + 2 \tau) N_{emb}}{t}\right\}
+        + [b_w < 2] \frac{2 h f}{t} + [p > 1] \frac{4 T h}{t_s}
 
     Notes
     -----
     A layer that is recomputed lives with its gradients, once the logits and their gradient of 16 bits, and of 32 bits
-    in the loss of a library, are gone. ZeRO 3 and weights on the host bring the layer at work and the next one; of
+    in the loss of a library, are gone. ZeRO 3 and weights on the host bring the layer at work and the next one; under
+    ZeRO 3 the gradient of that layer stands whole before it is scattered, or the logits' matrix and its own. Of
     quantized weights one matrix stands in 16 bits; a stage receives and sends. An update that works on all weights at
     once takes :math:`b_u` bytes of each when the activations are gone.
 
@@ -679,7 +682,7 @@ def memory_workspace_bytes(
     Examples
     --------
     >>> held, logits = (1e9, 0.9e9, 1e9, 0.1e9), 2.0 * 2048.0 * 51200.0 / 8.0
-    >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 0.0, 1.0, 96.0, 1e9, 0.0)
+    >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 0.0, 1.0, 96.0, 1e9, 0.0, 6e8)
     >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 1.0, 8.0, 1.0) == logits
     True
     """
@@ -691,7 +694,10 @@ def memory_workspace_bytes(
     last = last_stage_activation_bytes - logits_bytes + maximum(logits_bytes + gradient, again)
     parameters = stage_sharded_parameters + stage_expert_parameters
     layer = 2.0 * minimum(weight_bytes_per_parameter, 2.0) * parameters / stage_layers
-    brought = where(zero_stage >= 3.0, layer, where(offloaded_weights_share > 0.0, layer, 0.0))
+    whole = 2.0 * trained_share * parameters / stage_layers
+    matrix_of_logits = (2.0 + 2.0 * trained_share) * embedding_parameters / tensor_parallel
+    gathered = maximum(layer + whole, matrix_of_logits)
+    brought = where(zero_stage >= 3.0, gathered, where(offloaded_weights_share > 0.0, layer, 0.0))
     matrix = where(weight_bytes_per_parameter < 2.0, 2.0 * hidden_size * ffn_size / tensor_parallel, 0.0)
     between = where(pipeline_parallel > 1.0, 4.0 * micro_batch_tokens * hidden_size * kept_rows_share, 0.0)
     working = maximum(first, last) + brought + matrix + between

@@ -155,6 +155,7 @@ WORKSPACE = {
     "stage_layers": 96.0,
     "stage_sharded_parameters": 9e9,
     "stage_expert_parameters": 6e8,
+    "embedding_parameters": 12288 * 51200.0,
     "chunked_loss": 0.0,
     "whole_logits": 0.0,
     "memory_activations_bytes": 9e9,
@@ -174,7 +175,8 @@ WORKSPACE = {
 @pytest.mark.parametrize(
     ("cause", "added"),
     [
-        ({"zero_stage": 3.0}, 4 * 9.6e9 / 96),
+        ({"zero_stage": 3.0}, 6 * 9.6e9 / 96),
+        ({"zero_stage": 3.0, "stage_layers": 960.0}, 4 * 12288 * 51200 / 8),
         ({"offloaded_weights_share": 1.0}, 4 * 9.6e9 / 96),
         ({"weight_bytes_per_parameter": 0.5}, 2 * 12288 * 49152 / 8),
         ({"pipeline_parallel": 2.0}, 4 * 2048 * 12288 / 8),
@@ -182,8 +184,8 @@ WORKSPACE = {
     ],
 )
 def test_what_comes_and_goes_adds_up(cause, added):
-    """Beside 16-bit gradients of the logits: two layers that ZeRO 3 or a host brings, a quantized matrix in 16 bits, a
-    stage that receives and sends."""
+    """Beside 16-bit gradients of the logits: two layers that ZeRO 3 or a host brings, with a gradient under
+    ZeRO 3, or the logits' matrix and its gradient; a quantized matrix in 16 bits; a stage that receives and sends."""
     gradient = 2 * 2048 * 51200 / 8
     found = of(memory.memory_workspace_bytes, **WORKSPACE | cause)
     assert found == pytest.approx(gradient + added, rel=1e-9)

@@ -370,6 +370,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
     tensor, pipeline, context = (1.0 if row.get(name) is None else row[name] for name in ("tp", "pp", "cp"))
     if min(tensor, pipeline, context) < 1.0:
         raise _Unpredictable(f"tp {tensor:g}, pp {pipeline:g}, cp {context:g}: a degree is less than one")
+    alone = tensor * pipeline * context == 1.0
     replicas = count / (tensor * pipeline * context)
     if replicas < 1 or replicas != math.floor(replicas):
         raise _Unpredictable(
@@ -394,7 +395,6 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         if "layout" not in assumed or replicas % batch:
             raise _Unpredictable(f"a batch of {batch:g} sequences is less than {replicas:g} data-parallel copies")
         context *= replicas / batch
-    alone = tensor * pipeline * context == 1.0
     if any(word in (row.get("sharding") or "").lower() for word in SHARDINGS):
         stage = zero_stage(row["sharding"])
     else:
