@@ -204,7 +204,7 @@ export class Chart {
   async pinAll(pins) {
     if (pins.length > MOST) throw new Error(`${MOST} settings are pinned; remove one first`);
     this.pins = pins;
-    const rows = pins.flatMap(({ label, rows: own }) => pinRows(label, this.payload.columns, own));
+    const rows = pins.flatMap(({ rows: own }, slot) => pinRows(slot, this.payload.columns, own));
     await Promise.all(this.views.map((view) => view.data("pins", rows).runAsync()));
     this.showPins();
   }

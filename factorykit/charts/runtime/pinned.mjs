@@ -13,24 +13,32 @@ const DASHES = [
 export function withPins(spec, index) {
   const lines = spec.layer[0].layer;
   const { x, y } = lines.at(-1).encoding;
-  const pin = { field: "pin", type: "nominal", scale: { range: DASHES }, legend: { title: null, symbolType: "stroke" } };
+  const pin = { field: "slot", type: "ordinal", scale: { domain: DASHES.map((_, slot) => slot), range: DASHES }, legend: null };
   const layer = { data: { name: "pins" }, mark: { type: "line", clip: true, opacity: 0.75 }, encoding: { x, y: { ...y, field: `pin ${index}` }, strokeDash: pin } };
   return { ...spec, datasets: { ...spec.datasets, pins: [] }, layer: [...spec.layer, layer] };
 }
 
 // Rows of the table of a chart as rows of the pinned layer: the first curve of each panel, in the units of its axes.
-export function pinRows(label, columns, rows) {
+export function pinRows(slot, columns, rows) {
   const first = columns.flatMap(({ field, spec, scale }, i) => (field === "curve 0" ? [[`pin ${spec}`, i, scale || 1]] : []));
   const [{ scale }] = columns;
-  return rows.map((row) => Object.fromEntries([["pin", label], ["x", row[0] / (scale || 1)], ...first.map(([name, i, by]) => [name, row[i] == null ? null : row[i] / by])]));
+  return rows.map((row) => Object.fromEntries([["slot", slot], ["x", row[0] / (scale || 1)], ...first.map(([name, i, by]) => [name, row[i] == null ? null : row[i] / by])]));
+}
+
+// The dashes of a pinned curve, beside its name.
+function dash(pattern) {
+  const image = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [name, value] of Object.entries({ width: 30, height: 8, "aria-hidden": "true", class: "fk-dash" })) image.setAttribute(name, value);
+  image.innerHTML = `<path d="M0,4H30" stroke="currentColor" stroke-width="2" stroke-dasharray="${pattern.join()}"/>`;
+  return image;
 }
 
 // What differs between pins and the present, as a table: inputs that do, then results. `said` gives the present text.
 export function pinTable(pins, named, said, remove) {
-  const head = (label) => make("th", { scope: "col" }, label, " ", make("button", { type: "button", title: `Remove ${label}`, "aria-label": `Remove ${label}`, onclick: () => remove(label) }, "×"));
+  const head = (label, slot) => make("th", { scope: "col" }, dash(DASHES[slot]), label, " ", make("button", { type: "button", title: `Remove ${label}`, "aria-label": `Remove ${label}`, onclick: () => remove(label) }, "×"));
   const rows = named
     .map(({ name, label, result }) => ({ label, result, texts: [...pins.map(({ texts }) => texts[name]), said(name)] }))
     .filter(({ result, texts }) => result || new Set(texts).size > 1)
     .map(({ label, texts }) => make("tr", {}, make("th", { scope: "row" }, label), ...texts.map((text) => make("td", {}, text))));
-  return [make("thead", {}, make("tr", {}, make("th", {}), ...pins.map(({ label }) => head(label)), make("th", { scope: "col" }, "Now"))), make("tbody", {}, ...rows)];
+  return [make("thead", {}, make("tr", {}, make("th", {}), ...pins.map(({ label }, slot) => head(label, slot)), make("th", { scope: "col" }, "Now"))), make("tbody", {}, ...rows)];
 }

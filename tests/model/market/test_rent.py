@@ -81,7 +81,7 @@ def test_tiers_of_checkpoints_can_stand_for_one():
         (lambda: fk.rent(7, offers()), "inputs are int"),
         (
             lambda: fk.rent(RUN, offers().with_columns(egress_usd_per_byte=pl.lit("free"))),
-            "egress_usd_per_byte is String",
+            "column egress_usd_per_byte, row 0: egress_usd_per_byte = 'free' is no value",
         ),
         (lambda: fk.rent(RUN | {"accelerator": "tpu_v3"}), "no provider of the table"),
         (lambda: fk.rent({name: value for name, value in RUN.items() if name != "accelerators"}), "no accelerators"),
