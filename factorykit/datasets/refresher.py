@@ -161,6 +161,9 @@ def _merged(recipe: Recipe, said: list[Row], table: _Table) -> Iterator[dict[str
     told = partial(_told, table.name, recipe.source)
     for row in said:
         old = mine.pop(row[recipe.match], None)
+        if old is None and row.get(table.key) in taken:
+            yield told(row[table.key], "kept", now=row["locator"], why="another source says it")
+            continue
         if old is None:
             new = _started(row, recipe, table, taken)
             place = max((at for at, each in enumerate(table.rows) if each["source"] == recipe.source), default=None)
