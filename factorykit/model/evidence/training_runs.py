@@ -118,6 +118,8 @@ RELEASES: Final = {"v2.1": 2022.5, "v3.0": 2023.5, "v3.1": 2023.85, "v4.0": 2024
     "v6.0": 2026.45,
 }
 """Rounds of MLPerf Training and when their results appeared."""
+SCHEDULES: Final = {"dualpipe": "dualpipe", "zero.bubble": "zb1p"}
+"""Pipeline schedules by the word of a note."""
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
 TENSOR_WAYS: Final = (1.0, 2.0, 4.0, 8.0)
@@ -352,6 +354,17 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
     }
 
 
+def _schedule(row: Mapping[str, Any]) -> str:
+    """Return the pipeline schedule that a row names, or the plain one.
+
+    >>> _schedule({"note": "own software; DualPipe"}), _schedule({"note": "no DualPipe"}), _schedule({})
+    ('dualpipe', '1f1b', '1f1b')
+    """
+    said = " ".join(str(row.get(name) or "") for name in ("sharding", "note", "notes")).lower()
+    found = next((key for word, key in SCHEDULES.items() if re.search(rf"(?<!no )(?<!without )\b{word}", said)), None)
+    return found or "1f1b"
+
+
 def _dense_layers(layers: float, known: Mapping[str, Any]) -> float:
     """Return the dense layers of a known model with experts, fewer where it was cut, but one.
 
@@ -411,7 +424,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         "virtual_stages": chunks,
         "global_batch_size": float(batch),
         "zero_stage": stage,
-        "schedule": "1f1b",
+        "schedule": _schedule(row),
     }
 
 
