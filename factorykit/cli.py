@@ -497,18 +497,9 @@ def _site_serve(options: argparse.Namespace) -> None:
 
 
 def _lab(options: argparse.Namespace) -> int:
-    import importlib.util
-    import subprocess
+    from factorykit.widgets.lab import lab
 
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise not_installed(ModuleNotFoundError(name="jupyterlab"))
-    home = Path("notebooks") if Path("notebooks").is_dir() else Path()
-    quiet = [
-        "--ServerApp.ip=127.0.0.1",
-        "--LabApp.news_url=",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
-    return subprocess.call([sys.executable, "-m", "jupyter", "lab", *quiet, str(home), *options.passed_on])
+    return lab(options.passed_on)
 
 
 def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:
