@@ -49,7 +49,8 @@ export class Answer {
   }
 
   // Readouts and layout, at once.
-  show({ values, intervals, layouts, given }) {
+  show({ values, intervals, layouts, given }, way) {
+    this.way = way;
     this.values = values;
     this.given = given;
     for (const [name, cell] of this.cells) {
@@ -114,7 +115,8 @@ export class Answer {
 
   // How a value follows: its formula, and below it each input, to be unfolded in turn.
   unfold(name, place) {
-    place.replaceChildren(this.link(name));
+    const owned = name === "run_cost_usd" && this.way === "own";
+    place.replaceChildren(this.link(owned ? "run_cost_owned_usd" : name));
     const first = place.querySelector("details");
     if (first) first.open = true;
   }
@@ -153,7 +155,7 @@ export class Answer {
     this.draw("doubts", tornado("What the cost hangs on", shown, values.run_cost_usd, (value) => `${short(value)}$`));
   }
 
-  showSizes(rows, way) {
+  showSizes(rows) {
     const { page, values } = this;
     const now = rows.findIndex((row) => row.accelerators === values.accelerators);
     const sum = (row, names) => names.reduce((total, name) => total + row[name], 0);
@@ -165,7 +167,7 @@ export class Answer {
       { label: "USD", color: COLORS[5], points: rows.map((row) => [row.accelerators, row.run_cost_usd]), dots: true, axis: true, dashed: true },
     ];
     this.draw("days", lines("Days and dollars", sets, "accelerators", { mark: values.accelerators }), [["days, left", COLORS[0]], ["dollars, right", COLORS[5]]]);
-    const costs = way === "own" ? this.owned(rows) : this.rented(rows);
+    const costs = this.way === "own" ? this.owned(rows) : this.rented(rows);
     this.draw("cost", bars("Cost by component", costs.rows, costs.names, "accelerators", (value) => `${short(value)}`, now), costs.names.map((name, i) => [name, COLORS[i]]));
   }
 

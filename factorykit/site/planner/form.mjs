@@ -5,6 +5,8 @@ import { read, typed } from "./values.mjs";
 import { isSize } from "./shapes.mjs";
 
 const STEPS = 200;
+const GIVEN_DIGITS = 9;
+const CHOSEN_DIGITS = 4;
 const LABELS = { model: "Model", accelerator: "Accelerator", failures: "Failure rate", site: "Country", way: "Rent or own", offer: "Offer", precision: "Precision" };
 const WAYS = { rent: "Rent by the hour", own: "Own for its life" };
 const A_SIZE = "a size";
@@ -84,8 +86,8 @@ export class Form {
     field.addEventListener("focus", () => field.select());
     slide.addEventListener("input", () => this.change(name, sliderValue(control, Number(slide.value)), false));
     slide.addEventListener("change", () => this.change(name, sliderValue(control, Number(slide.value)), true));
-    made.show = (value) => {
-      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value);
+    made.show = (value, state) => {
+      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value, state[name] === undefined ? CHOSEN_DIGITS : GIVEN_DIGITS);
       if (!made.typing && (!made.wrong.textContent || value !== made.value)) {
         field.value = made.shown;
         made.wrong.textContent = "";
@@ -214,13 +216,19 @@ export class Form {
     else if (name === "rental_usd_per_accelerator_h" && state.offer) said = "of the offer";
     else if (["carbon_kg_per_kwh", "electricity_usd_per_kwh"].includes(name) && state.site) said = "of the country";
     else if (step?.[0] === "chip") [said, href] = [step[4] ? "of the chip" : "its row", `${root}things/accelerators/${state.accelerator}.html`];
-    else if (step) [said, href] = [step[4].split(/[;,:]/)[0] || "assumed", step[3] && `${root}${step[3]}`];
+    else if (step) [said, href] = [sourceOf(step[4]), step[3] && `${root}${step[3]}`];
     const title = step && state[name] === undefined ? step[4] : "";
     const now = `${said} ${href} ${title}`;
     if (made.now === now) return;
     made.now = now;
     made.said.replaceChildren(...(href ? [make("a", { href, title }, said)] : said ? [make("span", { title }, said)] : []));
   }
+}
+
+// Who says an assumed value, in a few words: "computed: llama3_paper, section 3.3.4" without its basis and note.
+function sourceOf(why) {
+  const [basis, rest = ""] = why.split(/: (.*)/s);
+  return basis === "chosen" ? "chosen here" : rest.split(";")[0] || basis || "assumed";
 }
 
 // Places of a slider: those of the charts, or the values that are listed.

@@ -139,7 +139,7 @@ class Planner {
       this.view.showDoubts(data.doubts);
     }
     if (data.sizes) {
-      this.view.showSizes(data.sizes, this.question.way);
+      this.view.showSizes(data.sizes);
       this.place.dataset.drawn = String(this.id);
     }
   }
@@ -149,7 +149,7 @@ class Planner {
     const { page, view } = this;
     const chip = page.menus.accelerator.find(([key]) => key === this.state.accelerator)[1];
     view.refuse(answer.refused, chip);
-    if (!answer.refused) view.show(answer);
+    if (!answer.refused) view.show(answer, this.question.way);
     this.form.show(this.state, answer.refused && !answer.refused.missing ? null : answer.values, answer.refused?.missing);
     this.pins?.show();
     this.place.dataset.answered = String(this.posted);

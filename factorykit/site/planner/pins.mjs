@@ -67,12 +67,13 @@ export class Pins {
       this.table.replaceChildren(make("p", { class: "fkp-note" }, "Pin a plan, change something, and see both side by side."));
       return;
     }
-    const plans = [...kept, { letter: "now", state, values: { ...answer.given, ...answer.values } }];
-    const shown = (name, value) => (value === undefined ? "–" : page.quantities[name] ? text(page.quantities[name], value) : String(value));
+    const plans = [{ letter: "now", state, values: { ...answer.given, ...answer.values } }, ...kept];
+    const named = (name, value) => page.menus[name]?.find(([key]) => key === value)?.[1];
+    const shown = (name, value) => named(name, value) ?? (value === undefined ? "–" : page.quantities[name] ? text(page.quantities[name], value) : String(value));
     const inputs = [...new Set(plans.flatMap((plan) => Object.keys(plan.state)))].filter((name) => new Set(plans.map((plan) => String(plan.state[name]))).size > 1);
     const row = (title, cells, kind) => make("tr", { class: kind }, make("th", { scope: "row" }, title), ...cells.map((cell) => make("td", {}, cell)));
     const heads = plans.map((plan) => make("th", { scope: "col" }, plan.letter, plan.i === undefined ? null : make("span", { class: "fkp-small" }, make("button", { type: "button", class: "fkp-link", "aria-label": `Open ${plan.letter}`, onclick: () => this.recall(plan.state) }, "open"), make("button", { type: "button", class: "fkp-link", "aria-label": `Drop ${plan.letter}`, onclick: () => this.drop(plan.i) }, "×"))));
-    const first = inputs.map((name) => row(page.quantities[name]?.[0] ?? name, plans.map((plan) => (plan.state[name] === undefined ? "best" : shown(name, plan.state[name]))), "fkp-input"));
+    const first = inputs.map((name) => row(page.quantities[name]?.[0] ?? name[0].toUpperCase() + name.slice(1), plans.map((plan) => (plan.state[name] === undefined ? "best" : shown(name, plan.state[name]))), "fkp-input"));
     const results = page.readouts.map((name) => row(page.quantities[name][0], plans.map((plan) => shown(name, plan.values[name]))));
     this.table.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...heads)), make("tbody", {}, ...first, ...results)));
   }

@@ -34,16 +34,16 @@ export function span(words, ends) {
 }
 
 // What stands in a field: short, and read back as the same value.
-export function typed(words, value) {
+export function typed(words, value, digits = 6) {
   const [, unit, shown, scale] = words;
   if (typeof value === "string") return value;
   const [size, letter] = ["1", "USD"].includes(unit) && !shown ? ([[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""]) : [1, ""];
-  const number = Number((value / (shown ? scale : size)).toPrecision(6));
+  const number = Number((value / (shown ? scale : size)).toPrecision(digits));
   if (SI.has(unit)) {
     const [step, prefix] = PREFIXES.find(([each]) => Math.abs(value) >= each) ?? [1, ""];
-    return `${Number((value / step).toPrecision(6))} ${prefix}${unit.replace("byte", "B")}`;
+    return `${Number((value / step).toPrecision(digits))} ${prefix}${unit.replace("byte", "B")}`;
   }
-  const said = `${number.toLocaleString("en", { maximumSignificantDigits: 6 })}${letter}`;
+  const said = `${number.toLocaleString("en", { maximumSignificantDigits: digits })}${letter}`;
   const named = shown || (unit === "1" ? "" : unit);
   return named ? `${said} ${named}` : said;
 }
