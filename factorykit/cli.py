@@ -165,6 +165,7 @@ def _parser() -> argparse.ArgumentParser:
         ("counts", "numbers of accelerators to choose from: 1024,2048"),
         ("sites", "countries to choose from: usa,fra"),
         ("acquire", "rent, own, or rent,own"),
+        ("tiers", "checkpoints on storage alone, near ones before it, or both: one,two"),
     ):
         plan.add_argument(f"--{name}", metavar="A,B", type=lambda text: text.split(","), help=text)
 
@@ -452,7 +453,7 @@ def _plan(options: argparse.Namespace) -> int:
     from factorykit.model.planning.run_file import read_run
 
     asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
-    wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire")
+    wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire", "tiers")
     asked |= {name: value for name in wishes if (value := getattr(options, name)) is not None}
     for text in options.inputs:
         name, equals, value = text.partition("=")

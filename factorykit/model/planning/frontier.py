@@ -23,8 +23,7 @@ def ranked(plans: pl.DataFrame, wishes: Wishes, objective: str | None) -> pl.Dat
     over = overdrawn(plans, wishes)
     worst = pl.sum_horizontal(pl.lit(0.0), *(share.log().clip(0.0) for share in over.values()))
     broken = [
-        pl.when(share > 1.0).then(pl.format("{} x the {}", share.round_sig_figs(3), pl.lit(n)))
-        for n, share in over.items()
+        pl.when(share > 1.0).then(pl.format("{} x the {}", _rounded(share), pl.lit(n))) for n, share in over.items()
     ]
     breaks = pl.concat_str(broken, separator=", ", ignore_nulls=True) if broken else pl.lit("")
     return (
@@ -32,6 +31,14 @@ def ranked(plans: pl.DataFrame, wishes: Wishes, objective: str | None) -> pl.Dat
         .sort("worst", "value", "accelerators", maintain_order=True)
         .drop("worst", "value")
     )
+
+
+def _rounded(share: pl.Expr) -> pl.Expr:
+    """Return a ratio as text of three digits, without decimals from a hundred on."""
+    import polars as pl
+
+    digits = share.round_sig_figs(3)
+    return pl.when(share < 100.0).then(digits.cast(pl.String)).otherwise(digits.cast(pl.Int64).cast(pl.String))
 
 
 def value(wishes: Wishes, objective: str | None) -> pl.Expr:

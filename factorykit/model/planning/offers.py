@@ -26,6 +26,8 @@ def read(offers: Any) -> pl.DataFrame:
     """
     import polars as pl
 
+    if isinstance(offers, list) and all(isinstance(row, dict) for row in offers):
+        offers = pl.DataFrame(offers, infer_schema_length=None)
     if not isinstance(offers, pl.DataFrame):
         raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
     for name in COLUMNS:

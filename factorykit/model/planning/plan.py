@@ -58,7 +58,7 @@ def plan(
     acquire: str | Iterable[str] | None = None,
     sites: Iterable[str] | None = None,
     tiers: str | Iterable[str] = "one",
-    offers: pl.DataFrame | None = None,
+    offers: pl.DataFrame | list[dict[str, Any]] | None = None,
     objective: str | None = None,
     using: Mapping[str, str] | None = None,
     draws: int = DRAWS,

@@ -66,3 +66,11 @@ def test_the_command_fails_where_no_plan_keeps_the_limits(capsys: pytest.Capture
     wished = ["--tokens", "1T", "--chips", "h100_sxm", "--counts", "64", "--deadline", "1h"]
     assert main(["plan", "llama3_8b", *wished]) == 1
     assert "No plan keeps every limit" in capsys.readouterr().out
+
+
+def test_offers_in_hand_stand_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    offer = '[[offers]]\nprovider = "us"\naccelerator = "h100_sxm"\nrental_usd_per_accelerator_h = 2.0\n'
+    path.write_text(f"{RUN.partition('[given]')[0]}tiers = 'two'\n{offer}offered_accelerators = 300\n")
+    found = fk.plan(**read_run(path))
+    assert found.plans.select("provider", "accelerators", "tiers").rows() == [("us", 256.0, "two")]
