@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
@@ -108,16 +108,20 @@ def _figures(project: Project, out: Path, href: str) -> Iterator[Figure]:
         around, script = _labelled(box), _payload(box)
         if around is None or script is None:
             continue
+        payload = json.loads(script.text())
+        _replaced(script, _written(payload))
         label = str(around.attributes["id"])
         caption = around.css_first("figcaption")
         stills = box.css("img.fk-still")
+        for still in stills:
+            still.attrs["src"] = re.sub(r"(\d\.\d)\d\b", r"\1", str(still.attributes["src"]))
         figure = Figure(
             name=f"{stem}-{label.removeprefix(LABEL)}",
             place=f"{href}#{label}",
             asks=source.title,
             caption=re.sub(r"^Figure\s\d+:\s*", "", " ".join(caption.text().split())) if caption else "",
             code=code.get(label, ""),
-            payload=json.loads(script),
+            payload=payload,
             pictures=tuple(unquote(str(each.attributes["src"]).removeprefix(STILL)) for each in stills),
             spoken=tuple(str(each.attributes["alt"]) for each in stills),
         )
@@ -136,11 +140,34 @@ def _labelled(node: LexborNode) -> LexborNode | None:
     return above
 
 
-def _payload(box: LexborNode) -> str | None:
+def _payload(box: LexborNode) -> LexborNode | None:
     after = box.next
     while after is not None and not after.is_element_node:
         after = after.next
-    return after.text() if after is not None and after.attributes.get("type") == "application/json" else None
+    return after if after is not None and after.attributes.get("type") == "application/json" else None
+
+
+def _written(payload: Mapping[str, Any]) -> str:
+    """Return a payload as a page holds it; the rows of a chart that does not compute have the digits that it shows."""
+    if not payload.get("parameters"):
+        payload = json.loads(json.dumps(payload), parse_float=_short)
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _short(text: str) -> float:
+    """Return a number with the digits that a picture shows; large ones count something and keep theirs.
+
+    >>> _short("0.0797633593"), _short("304279.0")
+    (0.07976, 304279.0)
+    """
+    value = float(text)
+    return value if abs(value) >= 1e5 else float(f"{value:.4g}")
+
+
+def _replaced(script: LexborNode, text: str) -> None:
+    for child in [*script.iter(include_text=True)]:
+        child.decompose()
+    script.insert_child(text)
 
 
 def _credit(figure: Figure, around: Around) -> list[str]:
@@ -217,7 +244,7 @@ def _told(figure: Figure, around: Around) -> dict[str, Any]:
     return {
         "figure": figure,
         "stills": stills,
-        "payload": json.dumps(figure.payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        "payload": _written(figure.payload),
         "settings": given,
         "page": around.address(f"{FOLDER}/{figure.name}.html"),
         "card": around.address(f"{FOLDER}/{figure.name}.card.png") if around.site else f"{figure.name}.card.png",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
 import re
@@ -97,3 +98,22 @@ def test_the_script_of_the_charts_is_where_a_chart_is(site):
         text = page.read_text("utf-8")
         loads = bool(re.search(r'<script[^>]+src="[^"]*assets/factorykit\.js"', text))
         assert loads == ('class="factorykit-chart"' in text), page
+
+
+def test_a_page_is_small(site):
+    """120 kB gzip without a chart, 450 kB with one: the page, its scripts and its styles."""
+    sizes: dict[Path, int] = {}
+
+    def packed(file: Path) -> int:
+        return sizes.setdefault(file, len(gzip.compress(file.read_bytes(), 6)))
+
+    for page in [
+        *site.glob("*.html"),
+        *site.glob("notebooks/*.html"),
+        *site.glob("report/*.html"),
+        *site.glob("charts/*.html"),
+    ]:
+        text = page.read_text("utf-8")
+        named = re.findall(r'<(?:script|link rel="stylesheet")[^>]*(?:src|href)="([^":]+)"', text)
+        whole = packed(page) + sum(packed((page.parent / name).resolve()) for name in named)
+        assert whole < (450_000 if "factorykit.js" in text else 120_000), (page.name, whole)

@@ -144,6 +144,13 @@ def test_the_own_entry_of_a_long_menu_is_in_sight(visit: Callable[..., Any]):
     assert page.evaluate("scrollY") == 0
 
 
+def test_the_vocabulary_folds_and_a_link_opens_the_fold(visit: Callable[..., Any]):
+    page = visit("report/vocabulary.html", width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollHeight") < 12_000
+    page.goto(f"{page.url}#pue")
+    page.wait_for_function("(y => 0 < y && y < innerHeight)(document.getElementById('pue').getBoundingClientRect().y)")
+
+
 def test_the_menu_opens_on_a_phone(visit: Callable[..., Any]):
     page = visit("report/methods.html", width=390, height=844)
     link = page.locator(".side").get_by_role("link", name="How to cite")

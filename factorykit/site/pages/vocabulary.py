@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable
+from typing import Final
 
 from factorykit.formulas import catalogue, topic
 from factorykit.formulas.terms import symbol_latex
 from factorykit.quantities import Quantity, vocabulary
 from factorykit.site.pages.markdown import Marked, code, dashed, escaped, front, heading, math, table
 from factorykit.site.pages.methods import formula_link, topic_title, users_of_quantities
+
+SHOWN: Final = 6
+"""Quantities of a topic that are named before it is unfolded."""
 
 
 def vocabulary_page() -> str:
@@ -31,8 +36,26 @@ def vocabulary_page() -> str:
     for word, rows in groups.items():
         if rows:
             title = "Model, parallelism and hardware" if word == "other" else topic_title(word)
-            parts += [heading(title, dashed(word)), f"::: {{.fk-quantities}}\n{_vocabulary_table(rows, users)}\n:::"]
+            parts += [
+                heading(title, dashed(word)),
+                _folded(rows),
+                _vocabulary_table(rows, users),
+                ":::",
+                _raw("</details>"),
+            ]
     return "\n\n".join(parts) + "\n"
+
+
+def _folded(rows: list[Quantity]) -> Marked:
+    """Return the opening of a fold that says which quantities it holds; a link to one of them opens it."""
+    named = ", ".join(row.label for row in rows[:SHOWN])
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    fold = _raw(f'<details class="fk-fold"><summary>{html.escape(named)}{more}</summary>')
+    return Marked(f"{fold}\n\n::: {{.fk-quantities}}")
+
+
+def _raw(text: str) -> str:
+    return f"```{{=html}}\n{text}\n```"
 
 
 def _vocabulary_table(rows: Iterable[Quantity], users: dict[str, list[str]]) -> Marked:

@@ -15,8 +15,17 @@
       box.classList.toggle("fk-cut", cut && /scroll/.test(box.className));
     });
   }
+  /* What an address names is shown, folds around it opened. */
+  function unfold() {
+    var target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target || !target.closest("details:not([open])")) return;
+    for (var fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    target.scrollIntoView();
+  }
   function start() {
     tell();
+    unfold();
+    addEventListener("hashchange", unfold);
     new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter: ["class"] });
     reachable();
     addEventListener("resize", reachable);
