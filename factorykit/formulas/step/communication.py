@@ -189,6 +189,10 @@ def gather_s(
     data_parallel: Numeric,
     context_parallel: Numeric,
     zero_stage: Numeric,
+    weight_bytes_per_parameter: Numeric,
+    trained_share: Numeric,
+    offloaded_weights_share: Numeric,
+    host_link_bytes_per_s: Numeric,
     reduced_bytes_per_parameter: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
@@ -201,25 +205,29 @@ def gather_s(
     r"""Communication of fully sharded weights in a mean layer and one micro-batch.
 
     .. math::
-        [z \ge 3] \left(2 + \tfrac{b_r}{2}\right)
-        \left\{T_{rs}\!\left(\tfrac{2}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn}
-        + \tfrac{L_e}{L} N_{sh}\right],\, d c\right)
+        [z \ge 3] \left(\min(b_w, 2) + \tau \tfrac{b_r}{2}\right)
+        \left\{T_{rs}\!\left(\tfrac{2}{t} N_d,\, d c\right)
         + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, d_e\right)\right\}
+        + \omega_w \frac{2 \min(b_w, 2)}{B_h} \left(\frac{N_d}{t\, [d c]_{z \ge 3}}
+        + \frac{L_e N_{re}}{L e t_e [d_e]_{z \ge 3}}\right), \qquad
+        N_d = N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}
 
     Notes
     -----
-    Weights are gathered forward and backward in 16 bits, gradients scattered in :math:`b_r` bytes. Experts are
-    gathered over their own copies, of which those beyond a domain have one link each where a domain holds all experts.
+    Weights are gathered forward and backward in 16 bits, or fewer where they are stored so, gradients of trained ones
+    scattered in :math:`b_r` bytes. Experts are gathered over their own copies, of which those beyond a domain have one
+    link each where a domain holds all experts. Weights on the host come over its link, each rank its part.
 
     References
     ----------
     .. [rajbhandari2020] section 7.2.2
+    .. [zeroinfinity] section 5.2
 
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
     >>> layer = (80.0, 0.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 1.0, 64.0)
-    >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 3.0, 2.0, 8.0, *links), 4)
+    >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 3.0, 2.0, 1.0, 0.0, 2.5e10, 2.0, 8.0, *links), 4)
     0.0162
     """
     moe = moe_layers / layers
@@ -242,7 +250,11 @@ def gather_s(
     split = expert_parallel * expert_tensor_parallel
     routed = gathered(routed_parameters / split, maximum(expert_data_parallel, 1.0), split)
     whole = gathered(dense / tensor_parallel, ranks, tensor_parallel) + where(moe > 0.0, moe * routed, 0.0)
-    return where(zero_stage >= 3.0, (2.0 + 0.5 * reduced_bytes_per_parameter) * whole, 0.0)
+    stored = minimum(weight_bytes_per_parameter, 2.0)
+    sharded = where(zero_stage >= 3.0, (stored + 0.5 * trained_share * reduced_bytes_per_parameter) * whole, 0.0)
+    shares = where(zero_stage >= 3.0, ranks, 1.0), where(zero_stage >= 3.0, maximum(expert_data_parallel, 1.0), 1.0)
+    held = dense / (tensor_parallel * shares[0]) + moe * routed_parameters / (split * shares[1])
+    return sharded + offloaded_weights_share * 2.0 * stored * held / host_link_bytes_per_s
 
 
 def stage_transfer_s(
