@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CHANGES: Final = "data_changes"
 UNTOLD: Final = (CHANGES, "sources")
 """Tables of which no change is told: the changelog, and the table of when what was read."""
+FITTED: Final = "factorykit_fit"
+"""Source of what is found anew with every change of the model, and not told either."""
 SAME: Final = 5e-6
 """Relative difference up to which two numbers are one: tables keep six digits and more."""
 COLUMNS: Final = ("table", "source", "row", "what", "column", "was", "now", "why")
@@ -264,8 +266,8 @@ def _between(before: _Table | None, after: _Table) -> Iterator[dict[str, str | N
     """Yield the differences of two states of one table; a table that is new is told of by the changelog of releases."""
     if before is None or after.name not in catalogue.resources():
         return
-    old = before.named()
-    for key, row in after.named().items():
+    old, new = ({key: row for key, row in each.named().items() if row["source"] != FITTED} for each in (before, after))
+    for key, row in new.items():
         source = row["source"]
         was = old.pop(key, None)
         if was is None:
