@@ -45,7 +45,9 @@ def statements(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -
         .mark_point(filled=True, size=110, opacity=0.85)
         .encode(
             x=encoding.x(quantity, scale=alt.Scale(type="log", padding=20)),
-            y=alt.Y("cluster:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
+            y=alt.Y(
+                "cluster:N", title=None, sort=None, axis=alt.Axis(ticks=False, domain=False, grid=True, labelLimit=260)
+            ),
             color=alt.Color("who:N", title=None, scale=alt.Scale(range=list(PALETTE))),
             shape=alt.Shape("who:N", title=None),
             tooltip=encoding.tooltip(["cluster", quantity, "who", "source", "as_of"]),
