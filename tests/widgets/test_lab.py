@@ -34,8 +34,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git = ["git", "-C", str(notebooks), "-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "00-start.ipynb", "01-changed.ipynb"], ["commit", "-q", "-m", "first"]):
         subprocess.run([*git, *command], check=True)
-    changed = notebooks / "01-changed.ipynb"
-    changed.write_text(changed.read_text().replace("Ten minutes", "Nine minutes"))
+    for name in ("01-changed", "02-own"):
+        path = notebooks / f"{name}.ipynb"
+        path.write_text(path.read_text().replace("Ten minutes", f"{name} minutes"))
     monkeypatch.chdir(tmp_path / "work")
     return notebooks
 
