@@ -141,19 +141,13 @@ async function chart({ model, el }) {
   };
 }
 
-// Where no script arrives, as in a page made from a notebook without a kernel: what the model itself can show.
-function still({ model, el }, error) {
-  const pictures = model.get("stills") || [];
-  el.replaceChildren(...pictures.map((src) => Object.assign(document.createElement("img"), { src, alt: model.get("payload").title, style: "max-width:100%" })));
-  if (!pictures.length && !model.get("control")) el.textContent = `This chart is not live here: ${error.message}.`;
-}
-
 async function render({ model, el }) {
   el.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
   try {
     await runtime(model);
   } catch (error) {
-    return still({ model, el }, error);
+    el.textContent = `Not live here: ${error.message}.`; // a page made from a notebook, without its kernel
+    return () => {};
   }
   return model.get("control") ? slider({ model, el }) : chart({ model, el });
 }
