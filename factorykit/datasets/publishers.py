@@ -34,6 +34,8 @@ QUARTILES: Final = ("quarter", "median", "three_quarters")
 SINCE: Final = "2020-01"
 """First month of electricity that the project carries."""
 LITRES_PER_M3: Final = 1e3
+SECONDS_PER_DAY: Final = 86_400.0
+HOURS_PER_DAY: Final = 24.0
 
 
 @dataclass(frozen=True)
@@ -283,6 +285,26 @@ def chip_counts(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
         }
 
 
+def runs(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
+    """Yield what is said of the runs that the tables know; which others are worth a row is decided by hand."""
+    known = {row["locator"] for row in tables["run_statements"] if row["source"] == "epoch_models"}
+    for row in frame.iter_rows(named=True):
+        locator = f"row {row['name']}"
+        if locator not in known:
+            continue
+        days, chips = row["wall_s"] and row["wall_s"] / SECONDS_PER_DAY, row["accelerators"]
+        hours = row["accelerator_hours"] or (days * HOURS_PER_DAY * chips if days and chips else None)
+        yield {
+            "parameters": row["parameters"],
+            "accelerator_stated": _chips(row["accelerator_stated"]),
+            "accelerators": chips,
+            "wall_days": None if days is None else round(days, 4),
+            "accelerator_hours": hours,
+            "address": next(iter(re.findall(r"^https?://\S+", row["source_url"] or "")), None),
+            "locator": locator,
+        }
+
+
 def sites(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
     """Yield what is said of each site apart from time."""
     for row in frame.iter_rows(named=True):
@@ -402,6 +424,7 @@ RECIPES: Final = (
     Recipe("epoch_chip_counts", "epoch_chip_counts", "chip_counts", "chip_count", chip_counts, whole=False),
     Recipe("epoch_data_centers", "epoch_data_centers", "site_statements", "locator", sites, once=_THING),
     Recipe("epoch_data_center_timelines", "epoch_data_centers", "site_statements", "locator", timelines, once=_THING),
+    Recipe("epoch_notable_models", "epoch_models", "run_statements", "locator", runs, whole=False),
     Recipe("epoch_gpu_clusters", "epoch_clusters", "cluster_statements", "locator", clusters, once=_THING),
 )
 """All recipes, in the order in which tables are refreshed."""
