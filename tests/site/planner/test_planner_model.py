@@ -202,3 +202,12 @@ def test_a_typed_text_means_what_it_means_in_python(page: Callable[..., list[Any
             assert isinstance(found, dict), (name, text, found)
         else:
             assert found == pytest.approx(expected, rel=1e-12), (name, text)
+
+
+def test_the_modules_do_what_their_tests_say(node: str) -> None:
+    file = Path(__file__).with_name("link.test.mjs")
+    ran = subprocess.run(
+        [node, "--test", "--test-reporter=tap", str(file)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "# pass 4" in ran.stdout
