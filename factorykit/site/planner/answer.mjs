@@ -5,6 +5,8 @@ import { rounded, span, text } from "./values.mjs";
 
 const TITLES = { step_s: "Step", predicted_mfu: "MFU", memory_peak_bytes: "Memory", failures_per_day: "Failures", goodput: "Goodput", wall_days: "Days", training_energy_kwh: "Energy", run_cost_usd: "Cost" };
 
+const LONGEST_LABEL = 40;
+
 export class Answer {
   constructor(page, root) {
     Object.assign(this, { page, root, cells: new Map() });
@@ -151,7 +153,11 @@ export class Answer {
 
   showDoubts(rows) {
     const { values } = this;
-    const shown = rows.map(({ name, ends, run_cost_usd: cost }) => ({ label: `${this.words(name)[0]}, ${span(this.words(name), ends)}`, ends: cost }));
+    const shown = rows.map(({ name, ends, run_cost_usd: cost }) => {
+      const [label] = this.words(name);
+      const whole = `${label}, ${span(this.words(name), ends)}`;
+      return { label: whole.length > LONGEST_LABEL ? label : whole, title: whole, ends: cost };
+    });
     this.draw("doubts", tornado("What the cost hangs on", shown, values.run_cost_usd, (value) => `${short(value)}$`));
   }
 

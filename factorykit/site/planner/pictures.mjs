@@ -102,7 +102,7 @@ function ticksOf(low, high) {
   return found.filter((tick) => tick >= low * 0.999);
 }
 
-// Bars to both sides of now: [{label, ends: [low, high], said: [low, high]}].
+// Bars to both sides of now: [{label, title, ends: [low, high]}].
 export function tornado(name, rows, now, said) {
   const { left, width } = FRAME;
   const height = rows.length * 34 + 26;
@@ -114,7 +114,7 @@ export function tornado(name, rows, now, said) {
     const y = 20 + i * 34;
     const [a, b] = row.ends.map(x);
     svg.append(label(14, y - 4, row.label, "start", { class: "fkp-axis" }));
-    svg.append(node("rect", { x: Math.min(a, b), width: Math.max(Math.abs(b - a), 1), y, height: 11, fill: COLORS[0], rx: 2 }, node("title", {}, `${row.label}: ${row.ends.map(said).join(" to ")}`)));
+    svg.append(node("rect", { x: Math.min(a, b), width: Math.max(Math.abs(b - a), 1), y, height: 11, fill: COLORS[0], rx: 2 }, node("title", {}, `${row.title}: ${row.ends.map(said).join(" to ")}`)));
     svg.append(label(width - left / 4, y - 4, row.ends.toSorted((p, q) => p - q).map(said).join(" to "), "end"));
   }
   svg.append(node("line", { x1: x(now), x2: x(now), y1: 14, y2: height - 16, class: "fkp-line" }), label(x(now), height - 4, said(now)));
