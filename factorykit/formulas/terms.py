@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import math
+import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from factorykit.quantities import vocabulary
 
@@ -297,6 +299,11 @@ VEGA_CALLS: dict[str, str] = {
 }
 
 
+SETTLED: Final = re.compile(r'(\d[\d.]*|"\w*") (==|>=|<=|>|<) (\d[\d.]*|"\w*")')
+"""A comparison of two literals: which side of a condition counts is known before a chart is drawn."""
+COMPARED: Final = {"==": operator.eq, ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
 def vega_literal(value: float | str) -> str:
     r"""Return a number or a word as a Vega expression has it.
 
@@ -330,6 +337,10 @@ def as_vega(root: Term, fields: Mapping[str, str] | Callable[[str], str] | None 
         return (fields or {}).get(name, f'datum["{name}"]')
 
     def applied(node: Call) -> str:
+        if node.function == "where" and (settled := SETTLED.fullmatch(as_vega(node.arguments[0], fields))):
+            left, compared, right = settled.groups()
+            holds = COMPARED[compared](json.loads(left), json.loads(right))
+            return f"({as_vega(node.arguments[1 if holds else 2], fields)})"
         return VEGA_CALLS[node.function].format(*[as_vega(argument, fields) for argument in node.arguments])
 
     return _infix(root, leaf, applied, "pow")
