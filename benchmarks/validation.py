@@ -61,7 +61,7 @@ def told(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.select("organisation").with_columns(
         pl.Series("framework", [frameworks.named(row) or "" for row in named]),
         pl.Series("generation", [str(chips()[key]["generation"]) if key else "" for key in keys]),
-        pl.Series("released", [software_year(row) or 2024.5 for row in named]),
+        pl.Series("released", [software_year(row) or constants()["software_year"] for row in named]),
     )
 
 

@@ -95,8 +95,6 @@ USUAL_RANK: Final = 16.0
 """Rank of adapters where a source gives none: that of the MLPerf reference, on the four matrices of attention."""
 LEAST_GAIN: Final = 0.02
 """Share of the stated parameters that one dense layer less has to explain."""
-USUAL_YEAR: Final = 2024.5
-"""Software year of a run that states none, on a chip whose generation is out for a year by then; else that year."""
 LAST_FP16_YEAR: Final = 2022.0
 FP16_FRAMEWORKS: Final = (None, "megatron_lm", "megatron_deepspeed")
 """Runs of Megatron in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
@@ -563,7 +561,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     stated_year = software_year(row)
     if stated_year is None:
         assumed.append("software_year")
-    year = stated_year or max(USUAL_YEAR, math.floor(chip["chip_year"]) + 1.5)
+    year = stated_year or constants()["software_year"]
     if precision == "fp16" and not row.get("release_month") and frameworks.named(row) in FP16_FRAMEWORKS:
         year = min(year, LAST_FP16_YEAR + 0.5)
     vendor = chips()[str(chip["accelerator"])]["vendor"]

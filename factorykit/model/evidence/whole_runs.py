@@ -13,7 +13,6 @@ from factorykit.formulas.compute import training_flop
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.evidence.training_runs import (
     NUMBERS,
-    USUAL_YEAR,
     positive,
     shape_by_name,
     software_year,
@@ -21,6 +20,7 @@ from factorykit.model.evidence.training_runs import (
 )
 from factorykit.model.evidence.validate import tidied, validate
 from factorykit.model.supply.chips import chips
+from factorykit.model.supply.fitted import constants
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,7 +161,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
     A shape is that of the model's name, or of a dense model of its size; a batch grows with the model, accelerators are
     as many as finish in `USUAL_DAYS`, and a layout that nobody states is searched.
     """
-    year = software_year(row) or USUAL_YEAR
+    year = software_year(row) or constants()["software_year"]
     known = shape_by_name({**row, **{name: _number(row, name) for name in NUMBERS if name in row}})
     known["kind"], filled = "throughput", []
     known |= {"year": year - START_LAG - 0.5, "release_month": None}

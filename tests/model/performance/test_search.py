@@ -194,6 +194,23 @@ def test_what_is_fixed_is_not_tried():
     assert found.head(1).collect()["step_s"].item() == pytest.approx(both["step_s"].item(), rel=1e-12)
 
 
+def test_a_layout_takes_the_same_time_in_a_search_an_evaluation_and_a_measured_row() -> None:
+    """Where nobody names the software, one rule says what it does, on all three ways to the step."""
+    degrees = {"tensor_parallel": 8.0, "pipeline_parallel": 16.0, "context_parallel": 1.0, "virtual_stages": 8.0}
+    layout = degrees | {"expert_parallel": 1.0, "zero_stage": 1.0, "micro_batch_size": 1.0, "schedule": "1f1b"}
+    cluster = {"accelerators": 16_384, "accelerator": "h100_sxm", "sequence_length": 8192.0, "recompute_share": 1.0}
+    chosen = {"global_batch_size": 2048, "choices": {"recompute": ["full"]}}
+    searched = fk.search("llama_3_1_405b", {**cluster, **layout}, **chosen).collect()["step_s"][0]
+    scenario = {**fk.architecture("llama_3_1_405b"), **cluster, **layout, "recompute": "full"}
+    shape = {"layers": 126, "hidden": 16384, "heads": 128, "kv_heads": 8, "ffn": 53248, "mlp_gated": 1, "vocab": 128256}
+    row = shape | {"seq_len": 8192, "hardware": "H100-80GB SXM", "accelerator_count": 16384, "global_batch": 2048}
+    row |= {"tp": 8, "pp": 16, "cp": 1, "vp": 8, "micro_batch": 1, "precision": "bf16", "recompute": "full"}
+    validated = fk.validate(pl.DataFrame([row | {"sharding": "ZeRO-1"}]))["step_s"][0]
+    evaluated = fk.evaluate({**scenario, "precision": "bf16", "global_batch_size": 2048}, "step_s")["step_s"]
+    assert searched == pytest.approx(evaluated, rel=1e-9)
+    assert validated == pytest.approx(evaluated, rel=1e-9)
+
+
 def test_the_layout_of_llama_3_405b_comes_near_its_measured_step() -> None:
     published = {"tensor_parallel": [8], "pipeline_parallel": [16], "context_parallel": [1], "micro_batch_size": [1]}
     cluster = {"accelerators": 16384, "accelerator": "h100_sxm", "sequence_length": 8192}
