@@ -125,7 +125,8 @@ def _facts(shelf: Shelf, table: Table, row: Mapping[str, Any], said: list[dict[s
     """Return the filled cells of a thing, each with who says it."""
     chosen = {each["field"]: each for each in said if each["preferred"]}
     skipped = {*BESIDE, table.key, "said", *(("confirmed_by",) if not said else ())} - {"note"}
-    facts = []
+    facts: list[dict[str, Any]] = []
+    before: list[str] = []
     for column, told in table.fields.items():
         if column in skipped or row[column] is None:
             continue
@@ -139,7 +140,9 @@ def _facts(shelf: Shelf, table: Table, row: Mapping[str, Any], said: list[dict[s
         elif "source" in row and table.name not in KINDS and table.name != "sources":
             fact |= {"source": shelf.source(row["source"]), "locator": row.get("locator") or ""}
             fact |= {"as_of": row.get("as_of") or "", "why": ""}
-        facts.append(fact)
+        said_by = [str(fact.get(name) or "") for name in ("source", "locator", "why", "as_of")]
+        facts.append(fact | {"again": bool(said_by[0]) and said_by == before})
+        before = said_by
     return facts
 
 

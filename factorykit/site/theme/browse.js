@@ -20,6 +20,11 @@
     state.hidden[place] = wanted.indexOf(place) < 0 && !((field.name === "source" || field.name === "as_of") && full[place][0] > 0);
   });
 
+  /* A thing is named by its name, which leads to its page; its key can be shown. */
+  var key = fields.findIndex(function (field) { return field.name === table.own; });
+  var named = key < 0 ? -1 : fields.findIndex(function (field) { return field.name === "name" || field.name === "title"; });
+  if (named >= 0) { state.hidden[key] = true; state.hidden[named] = false; }
+
   function read() {
     new URLSearchParams(location.hash.slice(1) || location.search.slice(1)).forEach(function (value, name) {
       if (name === "q") state.q = value.toLowerCase();
@@ -52,18 +57,22 @@
     return found;
   }
   function places() { return fields.map(function (_, place) { return place; }).filter(function (place) { return !state.hidden[place]; }); }
-  function number(value) {
+  var LETTERS = [[1e24, "Y"], [1e21, "Z"], [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"]];
+  var WORDS = [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]];
+  function number(value, unit) {
     var size = Math.abs(value);
-    if (size >= 1e6 || (size > 0 && size < 1e-3)) return Number(value.toPrecision(4)).toExponential().replace("e+", "e");
+    var step = (/^(|USD|h|kWh)$/.test(unit) ? WORDS : LETTERS).find(function (pair) { return size >= pair[0] * 0.99995; });
+    if (step) return Number((value / step[0]).toPrecision(4)).toLocaleString("en") + " " + step[1];
+    if (size > 0 && size < 1e-3) return value.toExponential(2);
     return Number(value.toPrecision(6)).toLocaleString("en");
   }
   function cell(row, place) {
     var field = fields[place], value = row[place], td = document.createElement("td");
     if (field.number) td.className = "right";
     if (value === null) return td;
-    var text = field.number ? number(value) : String(value);
+    var text = field.number ? number(value, field.unit) : String(value);
     var href = field.to ? "../things/" + field.to + "/" + value + ".html"
-      : field.name === table.own ? "../things/" + table.table + "/" + value + ".html"
+      : place === key || place === named ? "../things/" + table.table + "/" + row[key] + ".html"
         : /^https?:\/\/\S+$/.test(text) ? text : "";
     if (href && !(field.to && /; /.test(text))) {
       var link = document.createElement("a");
@@ -103,6 +112,7 @@
     one("body").replaceChildren(body);
     one("count").textContent = found.length.toLocaleString("en") + (found.length === 1 ? " row" : " rows") + ", " + Math.min(found.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
     one("more").hidden = found.length <= state.shown;
+    window.dispatchEvent(new Event("resize"));
   }
   function save(text, kind, end) {
     var link = document.createElement("a");

@@ -155,6 +155,7 @@
   }
   function open() { if (!dialog.open) { dialog.showModal(); input.select(); load(); } }
   one("button.find").addEventListener("click", open);
+  if (location.search === "?search") open();
   input.addEventListener("input", search);
   input.addEventListener("keydown", function (event) {
     var items = all("li", list);
