@@ -87,7 +87,10 @@ export class Form {
     slide.addEventListener("input", () => this.change(name, sliderValue(control, Number(slide.value)), false));
     slide.addEventListener("change", () => this.change(name, sliderValue(control, Number(slide.value)), true));
     made.show = (value, state) => {
-      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value, state[name] === undefined ? CHOSEN_DIGITS : GIVEN_DIGITS);
+      const given = state[name] !== undefined;
+      if (value === made.value && given === made.given && !made.wrong.textContent) return;
+      made.given = given;
+      made.shown = value == null || Number.isNaN(value) ? "" : typed(words, value, given ? GIVEN_DIGITS : CHOSEN_DIGITS);
       if (!made.typing && (!made.wrong.textContent || value !== made.value)) {
         field.value = made.shown;
         made.wrong.textContent = "";

@@ -3,6 +3,7 @@ import { about, Engine } from "./engine.mjs";
 
 // What takes longer waits until nothing has been asked for so long: a slider that moves is answered first.
 const QUIET_MS = 150;
+const SOON_MS = 40;
 
 export function serve(port, model) {
   const engine = new Engine(model);
@@ -33,7 +34,7 @@ export function serve(port, model) {
       try {
         const answer = engine.answer(question);
         port.postMessage({ id, answer, took: performance.now() - started });
-        if (!brief && !answer.refused) later(id, () => pictures(id, question));
+        if (!brief && !answer.refused) later(id, () => pictures(id, question), SOON_MS);
       } catch (error) {
         port.postMessage({ id, answer: { refused: { said: error.message } } });
       }

@@ -7,12 +7,21 @@ const LARGE = [[1e12, "trillion "], [1e9, "billion "], [1e6, "million "]];
 const SCALES = { k: 1e3, K: 1e3, M: 1e6, B: 1e9, bn: 1e9, G: 1e9, T: 1e12, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
 const NUMBER = /^([+-]?)([$€£¥]?)\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(.*)$/s;
 
+const formats = new Map();
+
+// A number with its thousands separated; to make a format takes longer than to use it a hundred times.
+function formatted(options, value) {
+  const key = JSON.stringify(options);
+  if (!formats.has(key)) formats.set(key, new Intl.NumberFormat("en", options));
+  return formats.get(key).format(value);
+}
+
 export function rounded(value, digits = 3) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (!(size >= 1e-4 && size < 1e9)) return value.toExponential(digits - 1).replace(/e([+-])(\d)$/, "e$10$2");
   const decimals = Math.max(digits - 1 - Math.floor(Math.log10(size)), 0);
-  return value.toLocaleString("en", { minimumFractionDigits: 0, maximumFractionDigits: decimals });
+  return formatted({ maximumFractionDigits: decimals }, value);
 }
 
 // words: label, unit, display unit, display scale, as the page's data have them.
@@ -43,7 +52,7 @@ export function typed(words, value, digits = 6) {
     const [step, prefix] = PREFIXES.find(([each]) => Math.abs(value) >= each) ?? [1, ""];
     return `${Number((value / step).toPrecision(digits))} ${prefix}${unit.replace("byte", "B")}`;
   }
-  const said = `${number.toLocaleString("en", { maximumSignificantDigits: digits })}${letter}`;
+  const said = `${formatted({ maximumSignificantDigits: digits }, number)}${letter}`;
   const named = shown || (unit === "1" ? "" : unit);
   return named ? `${said} ${named}` : said;
 }
