@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import random
 import subprocess
@@ -20,6 +21,7 @@ from factorykit.model.planning.layouts import PARTS, SHARE
 from factorykit.model.planning.sizes import model_of
 from factorykit.model.planning.whole import outputs, rivals_of
 from factorykit.quantities import quantity
+from factorykit.site.planner import script
 from factorykit.site.planner.controls import page_data
 from factorykit.site.planner.model import architectures, model_script, shape
 
@@ -211,3 +213,7 @@ def test_the_modules_do_what_their_tests_say(node: str) -> None:
     )
     assert ran.returncode == 0, ran.stdout
     assert "# pass 4" in ran.stdout
+
+
+def test_the_page_of_its_own_weighs_less_than_250_kilobytes() -> None:
+    assert len(gzip.compress(script().encode())) < 250_000
