@@ -367,22 +367,14 @@ def _missing(
     gap: _Gap, outputs: tuple[str, ...], question: Question, users: Mapping[str, list[str]], known: _Known
 ) -> MissingQuantity:
     if lacking := [name for name in gap.asked if known.lacks(name)]:
-        return MissingQuantity(_unsaid(lacking, question), gap.asked)
+        from factorykit.model.supply.chips import unsaid
+
+        return MissingQuantity(unsaid(lacking, dict(question.words)), gap.asked)
     wanted = [f"{name} ({quantity(name).described}){_unlocks(users.get(name))}" for name in gap.asked]
     instead = "".join(f"; {name} follows from {', '.join(found)}" for name, found in gap.instead.items() if found)
     itself = f"; or give {' or '.join(gap.above)} itself" if gap.above else ""
     said = f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}{itself}"
     return MissingQuantity(said, gap.asked)
-
-
-def _unsaid(names: Iterable[str], question: Question) -> str:
-    from factorykit.model.supply.chips import chips
-
-    key = dict(question.words).get("accelerator", "")
-    chip = chips()[key]["name"] if key in chips() else "this accelerator"
-    precision = dict(question.words).get("precision", "bf16")
-    wanted = [f"{name} at {precision}" if name == "peak_flop_per_s" else name for name in names]
-    return f"{chip}: the tables do not say {', '.join(wanted)}; give {' and '.join(names)}"
 
 
 def _may_be_given(name: str, outputs: Collection[str]) -> bool:

@@ -136,17 +136,14 @@ def _keys(frame: pl.DataFrame | pl.LazyFrame) -> pl.Expr:
 
 def _check_cells(floats: pl.LazyFrame, chain: Chain) -> None:
     """Refuse a chip of which the tables do not say what the chain needs."""
-    from factorykit.model.supply.chips import chips
+    from factorykit.model.supply.chips import unsaid
 
     words = [name for name in ("accelerator", "precision") if name in chain.leaves]
     for said in floats.select(words).unique(maintain_order=True).collect().iter_rows(named=True):
         known = {"precision": "bf16"} | said
         lacking = [s.quantity for s in chain.steps if s.origin == CELL and not s.formula.says(known)]  # type: ignore[attr-defined]
         if lacking:
-            named = chips()[said["accelerator"]]["name"]
-            raise MissingQuantity(
-                f"{named}: the tables do not say {', '.join(lacking)}; give {' and '.join(lacking)}", lacking
-            )
+            raise MissingQuantity(unsaid(lacking, known), lacking)
 
 
 def _holds(name: str) -> pl.Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -152,6 +152,18 @@ TOLD_IN: Final = MappingProxyType(
     }
 )
 """Table that a quantity of a chip is read from, where it is not ``accelerators``."""
+
+
+def unsaid(names: Collection[str], words: Mapping[str, str]) -> str:
+    """Return what the tables do not say of a chip, and what to give.
+
+    >>> unsaid(["peak_flop_per_s"], {"accelerator": "t4", "precision": "fp8"})
+    'NVIDIA T4: the tables do not say peak_flop_per_s at fp8; give peak_flop_per_s'
+    """
+    key = words.get("accelerator", "")
+    chip = chips()[key]["name"] if key in chips() else "this accelerator"
+    wanted = [f"{name} at {words.get('precision') or 'bf16'}" if name == "peak_flop_per_s" else name for name in names]
+    return f"{chip}: the tables do not say {', '.join(wanted)}; give {' and '.join(names)}"
 
 
 @cache
