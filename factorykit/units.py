@@ -112,6 +112,8 @@ def read(row: Quantity, text: str) -> float:
         raise ScenarioError(f"{said}: currencies are not converted; give US dollars, e.g. '{_example(row)}'")
     if not (found["money"] or rest):
         return float(number)
+    if row.display_unit and rest == row.display_unit:
+        return _times(number, Decimal(str(row.display_scale)))
     money = "USD" if found["money"] else ""
     for scale, unit in _readings(row, rest, money):
         factor = _factor(row.unit, _spelled(row, unit)) if unit else Decimal(1)
