@@ -134,8 +134,8 @@ def _scroll(page: LexborHTMLParser) -> None:
     for table in page.css("table.fk-frame"):
         if not _within(table, "fk-frame"):
             table.replace_with(_made(f'<div class="fk-frame"><div class="fk-scroll">{table.html}</div></div>'))
-    for table in page.css("table.caption-top:not(.fk-frame)"):
-        if not _within(table, "fk-scroll"):
+    for table in page.css("main table:not(.fk-frame):not(.gt_table):not(.dataframe)"):
+        if not (_within(table, "fk-scroll") or _within(table, "fk-quantities")):
             table.replace_with(_made(f'<div class="fk-scroll">{table.html}</div>'))
 
 

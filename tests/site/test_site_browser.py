@@ -76,6 +76,15 @@ def test_every_page_fits_a_phone_and_asks_nobody_else(phone: tuple[Any, list[str
     assert not wrong
 
 
+def test_no_page_scrolls_sideways_at_320_pixels(visit: Callable[..., Any], address: str):
+    page = visit("index.html", width=320, height=700)
+    wide = {}
+    for path in (*KINDS, "notebooks/01-clusters.html", "report/methods-memory.html", "report/own-models.html"):
+        page.goto(f"{address}/{path}", wait_until="load")
+        wide[path] = page.evaluate("document.documentElement.scrollWidth")
+    assert {path: width for path, width in wide.items() if width > 320} == {}
+
+
 @pytest.mark.parametrize(
     ("path", "scheme"), [*((path, "light") for path in KINDS), *((path, "dark") for path in KINDS[:2])]
 )
