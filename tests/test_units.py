@@ -57,7 +57,7 @@ NUMBERS = [row for row in vocabulary().values() if not row.is_text]
         ("storage_usd_per_byte", "0.02 USD/GB", 2e-11),
         ("carbon_kg_per_kwh", "350 g/kWh", 0.35),
         ("rental_decline_per_year", "15 %", 0.15),
-    ("discount_rate", "8 %/yr", 0.08),
+        ("discount_rate", "8 %/yr", 0.08),
         ("mfu", "41 %", 0.41),
         ("mfu", "41%", 0.41),
         ("mfu", ".41", 0.41),
