@@ -161,7 +161,7 @@ def test_a_missing_extra_is_one_line_and_status_2(capsys, monkeypatch, tmp_path)
     assert main(["data", "build", "--out", str(tmp_path)]) == 2
     assert "factorykit[site]" in capsys.readouterr().err
 
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setitem(sys.modules, "jupyterlab", None)
     assert main(["lab"]) == 2
     assert "factorykit[notebook]" in capsys.readouterr().err
 
