@@ -112,7 +112,7 @@ def glob(root: Path, pattern: str) -> list[PurePosixPath]:
     if (root / pattern).is_dir():
         pattern = f"{pattern.rstrip('/')}/**/*"
     found = (PurePosixPath(path.relative_to(root).as_posix()) for path in root.glob(pattern) if path.is_file())
-    return sorted(path for path in found if not any(part.startswith(".") for part in path.parts))
+    return sorted(path for path in found if not any(part.startswith((".", "_")) for part in path.parts))
 
 
 def read_page(root: Path, source: PurePosixPath) -> Page:

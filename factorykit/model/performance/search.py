@@ -110,7 +110,7 @@ def search(
     --------
     >>> best = search("gpt3_175b", {"accelerators": 512, "accelerator": "a100_sxm_80gb"}, global_batch_size=1536)
     >>> best.select("tensor_parallel", "pipeline_parallel", "fits").collect().row(0)
-    (8.0, 4.0, 1.0)
+    (8.0, 8.0, 0.5)
     """
     import polars as pl
 
