@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+import polars as pl
+
 from factorykit.charts.live import Case, Live
 from factorykit.errors import FactorykitError, ScenarioError
-from factorykit.model.engine.chain import ASSUMED, ask
+from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.run import compute
@@ -63,9 +65,10 @@ def exploring(
         given = {name: live.found(name, scenario) for name in live.parameters if name != x}
         curves.append(Case(named_rival, given={name: value for name, value in given.items() if value is not None}))
     live = replace(live, menus=menus, curves=tuple(curves))
-    if all(column.n_unique() == 1 for column in live.rows().drop(x).iter_columns()):
+    rows = live.rows()
+    if all(column.n_unique() == 1 for column in rows.drop(x).iter_columns()):
         raise ScenarioError(f"{x} moves none of {', '.join(drawn)}; draw it over {', '.join(list(moves)[:3])} …")
-    return replace(live, log=tuple(name for name in drawn if _spans_decades(live, name)))
+    return replace(live, log=tuple(name for name in drawn if _spans_decades(rows, name)))
 
 
 def elasticities(base: Mapping[str, Any], output: str) -> dict[str, float]:
@@ -78,8 +81,7 @@ def elasticities(base: Mapping[str, Any], output: str) -> dict[str, float]:
     given, rivals = checked(base)
     chain = ask(given, (output,), rivals, given, assume=True)
     values = compute(chain.steps, given)
-    assumed = [step.quantity for step in chain.steps if step.origin == ASSUMED and not step.arguments]
-    inputs = {name: values[name] for name in vocabulary() if name in {*chain.leaves, *assumed}}
+    inputs = {name: values[name] for name in vocabulary() if name in chain.inputs}
     using = {name: rival for name, rival in rivals.items() if name not in inputs}
 
     def found(changes: Mapping[str, float]) -> float:
@@ -128,8 +130,7 @@ def _sourced(start: Mapping[str, Any], base: dict[str, Any]) -> Mapping[str, Any
     return Scenario.sourced(start.label, base, start.sources) if isinstance(start, Scenario) else base
 
 
-def _spans_decades(live: Live, output: str) -> bool:
-    rows = live.rows()
+def _spans_decades(rows: pl.DataFrame, output: str) -> bool:
     values = [value for name in rows.columns if name.startswith(output) for value in rows[name].drop_nulls()]
     return bool(values) and min(values) > 0.0 and max(values) > DECADES * min(values)
 

@@ -179,10 +179,8 @@ class Live:
         return ask(given, outputs, using, words, assume=True)
 
     def _inputs_of(self, case: Case, outputs: Sequence[str]) -> set[str]:
-        """Return the inputs of one case: what is given and used, and what is assumed whatever else is given."""
-        chain = self._chain(case, outputs)
-        assumed = {step.quantity for step in chain.steps if step.origin == ASSUMED and not step.arguments}
-        return (set(chain.leaves) | assumed) - set(case.given)
+        """Return the inputs of one case, less what the case itself says."""
+        return set(self._chain(case, outputs).inputs - set(case.given))
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
@@ -221,7 +219,7 @@ class Live:
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
         chain, inputs = self._chain(case, names), self._inputs(case, self.values(changes), names)
         results = compute(chain.steps, inputs)
-        follow = {step.quantity: results[step.quantity] for step in chain.steps if step.origin == ASSUMED}
+        follow = {name: results[name] for name in chain.assumed}
         rivals = {n: r for n, r in self._using(case).items() if n in chain.computed}
         sources = dict(getattr(self.base, "sources", {}))
         return Scenario.sourced(self.title, follow | inputs | rivals, self.assumed | sources)

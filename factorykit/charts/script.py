@@ -10,12 +10,13 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from factorykit.formulas import arguments
 from factorykit.formulas.terms import Lookup, Number, Symbol, Term, Word, as_javascript, steps, term
 from factorykit.model.engine.chain import Step, leaves
 from factorykit.model.engine.rules import RULES
 from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.performance.search import parted
-from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, arguments_of, sure_room
+from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, sure_room
 
 
 def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
@@ -59,7 +60,7 @@ def habits_function() -> str:
     """Return a function of the given values that returns what is tried for each part of a layout."""
     lists = []
     for part, habit in HABITS.items():
-        _, *beside = arguments_of(habit.holds)
+        _, *beside = arguments(habit.holds)
         read = f"const {{{', '.join(beside)}}} = g; " if beside else ""
         tried = f"{json.dumps(habit.values)}.filter(({part}) => {_condition(habit.holds)})"
         lists.append(f"{part}: (() => {{ {read}return {tried}; }})()")
@@ -84,7 +85,7 @@ def search_function(chain: Sequence[Step]) -> str:
             at[level[step.quantity]] += _lines(step)
     computed = {*level, *leaves(chain)}
     for part, holds in TOGETHER.items():
-        depth = max(level[name] for name in arguments_of(holds))
+        depth = max(level[name] for name in arguments(holds))
         at[depth].append(f"if (usual.{part} && !({_condition(holds)})) continue;")
     for rule in RULES:
         if computed.issuperset(rule.arguments):
@@ -94,7 +95,7 @@ def search_function(chain: Sequence[Step]) -> str:
     memory, rest = parted(late, {"memory_peak_bytes", "fits"})
     peak = parted(memory, {"memory_peak_bytes"})[0]
     within = "\n".join(line for step in peak for line in _lines(step))
-    room = sure_room(*map(Symbol, arguments_of(sure_room)))
+    room = sure_room(*map(Symbol, arguments(sure_room)))
     share = least_share(Symbol("none"), Symbol("first"), Symbol("full"), room)
     line = as_javascript(share, {"none": "peak(0)", "first": f"peak({FIRST_LAYER})", "full": "peak(1)"})
     at[inmost] += [
@@ -155,5 +156,5 @@ def _held(value: Term) -> str:
 
 
 def _condition(holds: Callable[..., Any]) -> str:
-    found = holds(*map(Symbol, arguments_of(holds)))
+    found = holds(*map(Symbol, arguments(holds)))
     return as_javascript(term(float(found)) if isinstance(found, bool) else found)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from factorykit.constants import SECONDS_PER_HOUR
+
 if TYPE_CHECKING:
     import polars as pl
 
 COLUMNS: Final = ("quantity", "of", "month", "value", "rows", "status", "source", "locator")
-SECONDS_PER_HOUR: Final = 3600.0
 NEEDED: Final = frozenset(
     {
         *("accelerators", "chip_counts", "chip_prices", "cluster_statements", "electricity_months", "price_months"),

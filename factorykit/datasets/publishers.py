@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.constants import HOURS_PER_DAY, SECONDS_PER_DAY
 from factorykit.datasets.identity import identify
 from factorykit.errors import UnknownName
 
@@ -34,8 +35,6 @@ QUARTILES: Final = ("quarter", "median", "three_quarters")
 SINCE: Final = "2020-01"
 """First month of electricity that the project carries."""
 LITRES_PER_M3: Final = 1e3
-SECONDS_PER_DAY: Final = 86_400.0
-HOURS_PER_DAY: Final = 24.0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.model.engine.chain import Step, ask
-from factorykit.model.engine.run import columns, compute
+from factorykit.model.engine.run import compute, widened
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ def agree_in_frame(floats: pl.LazyFrame, given: Collection[str], using: Mapping[
 
     for name, steps in _redundant(frozenset(given), (), tuple(sorted(using.items()))):
         stated = "stated " + name
-        compared = floats.with_columns(pl.col(name).alias(stated))
-        for layer in columns(steps):
-            compared = compared.with_columns(layer)
+        compared = widened(floats.with_columns(pl.col(name).alias(stated)), steps)
         differs = (pl.col(stated) - pl.col(name)).abs() > AGREEMENT * pl.max_horizontal(
             pl.col(stated).abs(), pl.col(name).abs()
         )

@@ -71,6 +71,17 @@ class Chain:
         """What the steps need and do not compute, and the outputs that were given, each once."""
         return tuple(dict.fromkeys((*leaves(self.steps), *(n for n in self.outputs if n not in self.computed))))
 
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What nobody gave and a default stands for."""
+        return tuple(step.quantity for step in self.steps if step.origin == ASSUMED)
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """What is given and used, and what is assumed whatever else is given."""
+        alone = (step.quantity for step in self.steps if step.origin == ASSUMED and not step.arguments)
+        return frozenset((*self.leaves, *alone))
+
 
 def ask(
     given: Iterable[str],

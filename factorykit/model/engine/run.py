@@ -93,6 +93,13 @@ def columns(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
     return groups
 
 
+def widened(frame: pl.LazyFrame, steps: Iterable[Step]) -> pl.LazyFrame:
+    """Return the frame with a column for every step."""
+    for group in columns(tuple(steps)):
+        frame = frame.with_columns(group)
+    return frame
+
+
 def _expression(part: Term) -> Any:
     import polars as pl
 

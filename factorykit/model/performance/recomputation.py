@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.engine.chain import Step
-from factorykit.model.engine.run import columns
+from factorykit.model.engine.run import widened
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,9 +43,7 @@ def least_recomputed(lazy: pl.LazyFrame, memory: tuple[Step, ...], room: Any) ->
     settled = pl.col("recompute") == "none"
     wider = lazy.filter(settled)
     for name, share in peaks.items():
-        wider = wider.with_columns(pl.lit(share).alias("recompute_share"))
-        for layer in columns(memory):
-            wider = wider.with_columns(layer)
+        wider = widened(wider.with_columns(pl.lit(share).alias("recompute_share")), memory)
         done = list(peaks)[: list(peaks).index(name)]
         wider = wider.select(*before, *done, pl.col("memory_peak_bytes").alias(name))
     none, first, full = map(pl.col, peaks)

@@ -12,7 +12,7 @@ from factorykit.model.engine import rules
 from factorykit.model.engine.chain import Step, ask
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.read import checked, chosen, value
-from factorykit.model.engine.run import columns, fold
+from factorykit.model.engine.run import fold, widened
 from factorykit.model.performance.recomputation import least_recomputed
 from factorykit.model.scenario.models import architecture
 from factorykit.quantities import quantity
@@ -123,10 +123,8 @@ def search(
     chain = ask({*fixed, *tried, *settled}, wanted, rivals, fixed, assume=assume)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)
-    first, then = parted(left, {name for rule in rules.RULES for name in rule.arguments})
-    lazy = _grid(tried)
-    for layer in columns(first):
-        lazy = lazy.with_columns(layer)
+    first, then = parted(left, rules.LOOKED_AT)
+    lazy = widened(_grid(tried), first)
     lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, choices or {}))
     there = {*tried, *(step.quantity for step in first)}
     lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
@@ -134,8 +132,7 @@ def search(
         lazy = lazy.filter(pl.col("excluded_by").is_null())
     if settled:
         lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
-    for layer in columns(then):
-        lazy = lazy.with_columns(layer)
+    lazy = widened(lazy, then)
     computed = {step.quantity for step in left} | {*tried, *settled}
     plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
     lazy = lazy.with_columns(

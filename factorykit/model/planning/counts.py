@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.quantities import quantity
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 BYTES_PER_PARAMETER: Final = 16.0
 """Weights, gradients and optimizer of a mixed-precision run: fewer accelerators than hold these are not tried."""
 USUAL_MFU: Final = 0.4
-LONGEST_S: Final = 1000.0 * 86400.0
-SHORTEST_S: Final = 2.0 * 86400.0
+LONGEST_S: Final = 1000.0 * SECONDS_PER_DAY
+SHORTEST_S: Final = 2.0 * SECONDS_PER_DAY
 """A run at a usual utilization takes from this long to as long as above on the numbers that are tried. [s]"""
 MOST: Final = 131072.0
 STEPS: Final = (4.0, 5.0, 6.0, 7.0)

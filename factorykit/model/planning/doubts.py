@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit import datasets
 from factorykit.borders import need
 from factorykit.model.engine.chain import ask
-from factorykit.model.engine.run import columns, fold
+from factorykit.model.engine.run import fold, widened
+from factorykit.model.planning.whole import RESULTS
 from factorykit.model.uncertainty.distributions import Distribution, LogNormal
 from factorykit.model.uncertainty.sample import points
 from factorykit.quantities import quantity
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
 
 STEP: Final = "step_s"
 PRICE: Final = "rental_usd_per_accelerator_h"
-RESULTS: Final = (
-    "wall_days",
-    "run_cost_usd",
-    "training_energy_kwh",
-    "training_carbon_kg",
-    "goodput",
-    "step_s",
-    "predicted_mfu",
-    "failures_per_day",
-)
-"""What is told with an interval."""
 COMMON: Final = math.sqrt(0.5)
 """How much of what is unknown of a step time or a price all chips share: half of its variance, chosen."""
 NORMAL_75: Final = 0.6744897501960817
@@ -131,11 +121,8 @@ def futures(
     given = {*known, *(name for name in rows.columns if name not in ("draw", "plan", "step", "price"))}
     chain = ask(given, [name for name in RESULTS if name != STEP], rivals, known, assume=True)
     found, left = fold(chain.steps, known)
-    lazy = rows.lazy()
-    for layer in columns(left):
-        lazy = lazy.with_columns(layer)
     told = [name if name == STEP or name not in found else pl.lit(found[name]).alias(name) for name in RESULTS]
-    return lazy.select("plan", "draw", *told).collect()
+    return widened(rows.lazy(), left).select("plan", "draw", *told).collect()
 
 
 def intervals(drawn: pl.DataFrame, results: Iterable[str] = RESULTS) -> pl.DataFrame:

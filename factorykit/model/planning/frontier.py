@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from factorykit.constants import SECONDS_PER_DAY
 from factorykit.model.planning.wishes import Wishes
 from factorykit.quantities import quantity
 
@@ -55,7 +56,7 @@ def overdrawn(plans: pl.DataFrame, wishes: Wishes) -> dict[str, pl.Expr]:
 
     over: dict[str, pl.Expr] = {}
     if wishes.deadline_s is not None:
-        over["deadline"] = pl.col("wall_days") * 86400.0 / wishes.deadline_s
+        over["deadline"] = pl.col("wall_days") * SECONDS_PER_DAY / wishes.deadline_s
     if wishes.budget_usd is not None:
         money = pl.col("run_cost_usd")
         if "capital_usd" in plans.columns:

@@ -8,11 +8,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import MissingQuantity
+from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.engine import rules
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import answered
-from factorykit.model.engine.run import columns, fold
+from factorykit.model.engine.run import fold, widened
 from factorykit.model.performance.recomputation import least_recomputed
 from factorykit.model.performance.search import OF_A_LAYOUT, parted
 from factorykit.quantities import quantity
@@ -122,7 +123,7 @@ def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts:
         return pl.LazyFrame({"tensor_parallel": [fixed["tensor_parallel"]]})
     for name, holds in TOGETHER.items():
         if name not in fixed and name not in choices:
-            grid = grid.filter(holds(*(pl.lit(fixed[n]) if n in fixed else pl.col(n) for n in arguments_of(holds))))
+            grid = grid.filter(holds(*(pl.lit(fixed[n]) if n in fixed else pl.col(n) for n in arguments(holds))))
     return grid
 
 
@@ -131,13 +132,8 @@ def sure_room(accelerator_memory_bytes: Any, memory_band: Any) -> Any:
     return accelerator_memory_bytes / (1.0 + memory_band)
 
 
-def arguments_of(condition: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the quantities that a condition looks at."""
-    return condition.__code__.co_varnames[: condition.__code__.co_argcount]
-
-
 def _tried(habit: Habit, known: Mapping[str, Any]) -> list[Any]:
-    _, *beside = arguments_of(habit.holds)
+    _, *beside = arguments(habit.holds)
     return [value for value in habit.values if habit.holds(value, *(known[each] for each in beside))]
 
 
@@ -180,13 +176,11 @@ def best_layouts(
     chain = ask({*fixed, *varied, *settled}, CHOSEN, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)
-    looked_at = rules.LOOKED_AT
-    first, then = parted(left, looked_at)
+    first, then = parted(left, rules.LOOKED_AT)
     lazy = (
         counts.lazy().join(grid, how="cross", maintain_order="left_right") if grid.collect_schema() else counts.lazy()
     )
-    for layer in columns(first):
-        lazy = lazy.with_columns(layer)
+    lazy = widened(lazy, first)
     there = {*varied, *(step.quantity for step in first)}
     working = lazy.filter(rules.broken({*known, *there}, fixed, known).is_null()).collect()
     lazy = working.lazy()
@@ -194,11 +188,9 @@ def best_layouts(
     if settled:
         lazy = least_recomputed(lazy, peak, sure_room(known["accelerator_memory_bytes"], known["memory_band"]))
     memory, rest = parted(then, {"fits"})
-    for layer in columns(memory):
-        lazy = lazy.with_columns(layer)
+    lazy = widened(lazy, memory)
     lazy = lazy.filter((pl.lit(known["fits"]) if "fits" in known else pl.col("fits")) >= 1.0)
-    for layer in columns(rest):
-        lazy = lazy.with_columns(layer)
+    lazy = widened(lazy, rest)
     step = pl.lit(known["step_s"]) if "step_s" in known else pl.col("step_s")
     parts = [*(name for name in PARTS if name in varied), *settled]
     told = [pl.col(name).get(step.arg_min(), null_on_oob=True).alias(name) for name in parts]

@@ -13,7 +13,7 @@ from factorykit import datasets
 from factorykit.datasets import identify
 from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.model.engine.assumed import assumed
-from factorykit.model.engine.chain import ASSUMED, ask
+from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.explain import Explanation, explain
 from factorykit.model.engine.read import checked, chosen
@@ -28,7 +28,7 @@ from factorykit.model.planning.layouts import PARTS, SHARE, best_layouts
 from factorykit.model.planning.sites import sites as grids_of
 from factorykit.model.planning.sizes import dense, model_of
 from factorykit.model.planning.told import as_html, sentence, told
-from factorykit.model.planning.whole import TIERS, complete, outputs, rivals_of
+from factorykit.model.planning.whole import RESULTS, TIERS, complete, outputs, rivals_of
 from factorykit.model.planning.wishes import Wishes, parted, ways
 from factorykit.model.planning.wishes import tiers as tiers_of
 from factorykit.model.scenario.compare import compare
@@ -328,7 +328,7 @@ def _judged(question: Question, parts: Sequence[Part], left_out: pl.DataFrame) -
     for found, fixed, way, tier in parts:
         numbered = found.with_columns(plan=pl.int_range(start, start + found.height, dtype=pl.Int64))
         start += found.height
-        settled = [name for name in found.columns if name not in doubts.RESULTS]
+        settled = [name for name in found.columns if name not in RESULTS]
         rivals = rivals_of(way, {**fixed, **dict.fromkeys(settled)}, question.using_of(tier))
         spread = doubts.futures(numbered, fixed, table, rivals, doubts_price=priced and way == "rent")
         futures.append(spread)
@@ -378,7 +378,7 @@ class Plan:
         values, rivals = self._values(row)
         chain = ask(values, outputs(row["acquire"].item()), rivals, values, assume=True)
         results = compute(chain.steps, values)
-        taken = {step.quantity: results[step.quantity] for step in chain.steps if step.origin == ASSUMED}
+        taken = {name: results[name] for name in chain.assumed}
         kept = {name: value for name, value in values.items() if name in chain.leaves or name == "accelerator"}
         sources = {**self.question.model.sources}
         told = self._assumed(row)

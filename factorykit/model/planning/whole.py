@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.model.engine.chain import Chain, ask
-from factorykit.model.engine.run import columns, fold
+from factorykit.model.engine.run import fold, widened
 from factorykit.model.performance.search import OF_A_LAYOUT
 
 if TYPE_CHECKING:
@@ -35,11 +35,7 @@ TIERS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 )
 """Which models count the tiers of checkpoints: storage alone, or near ones (in nodes or peers) before it."""
 OWNED: Final = MappingProxyType({"run_cost_usd": "run_cost_owned_usd"})
-FOUND: Final = (
-    "data_parallel",
-    "micro_batches",
-    "checkpoint_interval_s",
-    "spare_nodes",
+RESULTS: Final = (
     "wall_days",
     "run_cost_usd",
     "training_energy_kwh",
@@ -48,6 +44,14 @@ FOUND: Final = (
     "step_s",
     "predicted_mfu",
     "failures_per_day",
+)
+"""What is told of every plan with an interval."""
+FOUND: Final = (
+    "data_parallel",
+    "micro_batches",
+    "checkpoint_interval_s",
+    "spare_nodes",
+    *RESULTS,
     "memory_peak_bytes",
     "accelerator_memory_bytes",
     "facility_power_w",
@@ -83,9 +87,6 @@ def complete(rows: pl.DataFrame, fixed: Mapping[str, Any], way: str, using: Mapp
 
     chain = chain_of(fixed, tuple(rows.columns), way, using)
     known, left = fold(chain.steps, fixed)
-    lazy = rows.lazy()
-    for layer in columns(left):
-        lazy = lazy.with_columns(layer)
     wanted = [name for name in chain.outputs if name not in rows.columns]
     told = [pl.lit(known[name]).alias(name) if name in known else pl.col(name) for name in wanted]
-    return lazy.select(*rows.columns, *told).filter(pl.col("wall_days") < math.inf).collect()
+    return widened(rows.lazy(), left).select(*rows.columns, *told).filter(pl.col("wall_days") < math.inf).collect()

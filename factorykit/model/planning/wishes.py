@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -46,13 +46,7 @@ def ways(acquire: str | Iterable[str]) -> tuple[str, ...]:
     >>> ways("rent")
     ('rent',)
     """
-    named = (acquire,) if isinstance(acquire, str) else tuple(acquire)
-    for name in named:
-        if name not in WAYS:
-            raise UnknownName(unknown("way to acquire accelerators", name, WAYS))
-    if not named:
-        raise ScenarioError("acquire is empty; give 'rent', 'own' or both")
-    return tuple(dict.fromkeys(named))
+    return _named(acquire, "way to acquire accelerators", WAYS, "acquire is empty; give 'rent', 'own' or both")
 
 
 def tiers(named: str | Iterable[str]) -> tuple[str, ...]:
@@ -61,12 +55,17 @@ def tiers(named: str | Iterable[str]) -> tuple[str, ...]:
     >>> tiers("two")
     ('two',)
     """
-    listed = (named,) if isinstance(named, str) else tuple(named)
+    return _named(named, "number of checkpoint tiers", TIERS, "tiers are empty; give 'one', 'two' or both")
+
+
+def _named(said: str | Iterable[str], what: str, known: Collection[str], empty: str) -> tuple[str, ...]:
+    """Return one name or several, each once and each known."""
+    listed = (said,) if isinstance(said, str) else tuple(said)
     for name in listed:
-        if name not in TIERS:
-            raise UnknownName(unknown("number of checkpoint tiers", name, TIERS))
+        if name not in known:
+            raise UnknownName(unknown(what, name, known))
     if not listed:
-        raise ScenarioError("tiers are empty; give 'one', 'two' or both")
+        raise ScenarioError(empty)
     return tuple(dict.fromkeys(listed))
 
 

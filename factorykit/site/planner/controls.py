@@ -12,6 +12,7 @@ import polars as pl
 
 from factorykit import datasets, units
 from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
+from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import ScenarioError
 from factorykit.formulas import catalogue, topic
 from factorykit.formulas.terms import as_text
@@ -258,7 +259,7 @@ def _failures() -> list[list[Any]]:
         [
             row["statement"],
             f"{row['subject']}: {row['cause']}",
-            float(f"{per_node * 86400.0 * 1000.0 / row['per_1000_node_days']:.{DIGITS}g}"),
+            float(f"{per_node * SECONDS_PER_DAY * 1000.0 / row['per_1000_node_days']:.{DIGITS}g}"),
             row["source"],
         ]
         for row in rows.iter_rows(named=True)

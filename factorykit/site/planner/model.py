@@ -23,7 +23,7 @@ from factorykit.model.engine.chain import CELL, Chain, Step, ask
 from factorykit.model.planning import doubts, sizes
 from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
 from factorykit.model.planning.plan import DRAWS
-from factorykit.model.planning.whole import outputs, rivals_of
+from factorykit.model.planning.whole import RESULTS, outputs, rivals_of
 from factorykit.model.planning.wishes import WAYS
 from factorykit.model.scenario.models import architecture
 from factorykit.model.supply.chips import chips
@@ -92,13 +92,13 @@ def _futures(drawn: Iterable[str]) -> tuple[Step, ...]:
     """Return the steps to what a future decides, where the layout and what follows from it are settled."""
     settled = {name for way in WAYS for name in _settled(way)}
     given = {*shape(), *RUN, *PARTS, *settled, *drawn, doubts.STEP}
-    wanted = [name for name in doubts.RESULTS if name != doubts.STEP] + ["run_cost_owned_usd"]
+    wanted = [name for name in RESULTS if name != doubts.STEP] + ["run_cost_owned_usd"]
     return ask(given, wanted, rivals_of("rent", dict.fromkeys(given), {}), assume=True).steps
 
 
 def _settled(way: str) -> tuple[str, ...]:
     """Return what a plan keeps in every future: see :func:`factorykit.model.planning.doubts.futures`."""
-    changing = {*doubts.RESULTS, *doubts.distributions({})}
+    changing = {*RESULTS, *doubts.distributions({})}
     return tuple(name for name in (*outputs(way), "step_spread") if name not in changing)
 
 
@@ -119,7 +119,7 @@ def model_script() -> str:
     searched = _searched().steps
     found = tables(steps) | tables(futures)
     names = {*shape(), *RUN, *PARTS, *(step.quantity for step in steps)}
-    results = [*doubts.RESULTS, "run_cost_owned_usd"]
+    results = [*RESULTS, "run_cost_owned_usd"]
     data = {
         "parts": PARTS,
         "shape": shape(),
@@ -141,7 +141,7 @@ def model_script() -> str:
         "searched": [*dict.fromkeys(n for step in searched for n in (*step.arguments, step.quantity))],
         "draws": draws(),
         "probable": doubts.PROBABLE,
-        "results": doubts.RESULTS,
+        "results": RESULTS,
         "priceSigma": {chip: doubts.price_sigma(chip) for chip in chips()} | {"other": doubts.price_sigma("")},
     }
     return "\n".join(
