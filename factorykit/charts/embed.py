@@ -52,11 +52,19 @@ def html(payload: Mapping[str, Any], pictures: Sequence[str] | None = None) -> s
     images = "\n".join(
         f'<img class="fk-still" alt="{escape(_alt(spec))}" src="{address(made)}">' for spec, made in shown
     )
-    data = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
         f'<div class="factorykit-chart">\n{images}\n</div>\n'
-        f'<script type="application/json">{data}</script>\n<script>{BOOT}</script>'
+        f'<script type="application/json">{script_json(payload)}</script>\n<script>{BOOT}</script>'
     )
+
+
+def script_json(value: Any) -> str:
+    r"""Return a value as JSON that may stand in a script element, which ``</script>`` would end.
+
+    >>> print(script_json({"a": "</script>"}))
+    {"a":"\u003c/script>"}
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def whole(payload: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final
 
+from factorykit.charts.embed import script_json
 from factorykit.site.frame import template
 from factorykit.site.shelf import PAGES, Shelf, Table, label
 
@@ -35,8 +35,7 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
         }
         content["names"] = _names_used(shelf, table)
         content["credit"] = f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0"
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        (out / f"{name}.js").write_text(f"window.fkTable={text};\n", "utf-8")
+        (out / f"{name}.js").write_text(f"window.fkTable={script_json(content)};\n", "utf-8")
         page = {
             "name": name,
             "title": table.resource["title"],
@@ -57,7 +56,7 @@ def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
     used: dict[str, dict[str, str]] = defaultdict(dict)
     for column, of in table.references.items():
         names = shelf.names.get(of, {})
-        keys = (key for key in table.frame[column].unique().drop_nulls() if key in names)
+        keys = (key for key in table.frame[column].unique(maintain_order=True).drop_nulls() if key in names)
         used[of] |= {key: shorten(names[key], NAMED_WITHIN, placeholder=" …") for key in keys}
     return used
 
@@ -87,4 +86,4 @@ def _dataset(shelf: Shelf, table: Table) -> str:
             )
         ],
     }
-    return json.dumps(described, ensure_ascii=False).replace("<", "\\u003c")
+    return script_json(described)

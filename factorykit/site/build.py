@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factorykit.errors import SiteError
-from factorykit.site import charts, checks, finish, frame, leads, notebooks, pages, quarto, renderer, stamp, things, web
+from factorykit.site import checks, finish, notebooks, pages, quarto, renderer, stamp
 from factorykit.site.sources import load_project
 
 RENDERERS = ("auto", "quarto", "embedded")
@@ -91,12 +91,7 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
         else:
             rendered = Path(folder) / "rendered"
             said = _embedded(stage, rendered, root / ".cache" / "pages")
-        finish.finish(staged, rendered)
-        around = frame.Around.of(staged, root)
-        things.add(staged, rendered, around, root / ".cache" / "things")
-        leads.add(staged, rendered)
-        charts.add(staged, rendered, around, root / ".cache" / "charts")
-        web.add(staged, rendered, around)
+        finish.finish(staged, rendered, root, cache=root / ".cache")
         problems += [checks.Problem(*_page_and_text(line)) for line in said]
         read, found = checks.rendered(rendered, staged)
         checks.require([*problems, *found])

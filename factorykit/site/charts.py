@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path, PurePosixPath
-from typing import Any, Final, cast
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import unquote
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
+from factorykit.charts.embed import address, script_json
 from factorykit.site.frame import THEME, Around, assets, found_by, template
-from factorykit.site.sources import Project
+from factorykit.site.markup import above, fill, following, made, without
+from factorykit.site.sources import Page, Project
 
 FOLDER: Final = "charts"
 LABEL: Final = "fig-"
@@ -50,12 +52,19 @@ class Figure:
         return bool(self.payload["specs"][0].get("title"))
 
 
-def add(project: Project, out: Path, around: Around, cache: Path | None = None) -> None:
+def add(
+    project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, around: Around, cache: Path | None = None
+) -> None:
     """Add a page for each chart of the notebooks to a rendered folder, and lead to it from below the figure.
 
     What was drawn for a chart is kept in the folder ``cache``, if given, and taken again while the chart is the same.
     """
-    figures = [figure for page in project.pages if page.is_notebook for figure in _figures(project, out, page.href)]
+    figures = [
+        figure
+        for page in project.pages
+        if page.is_notebook and page.href in pages
+        for figure in _figures(page, pages[page.href])
+    ]
     if not figures:
         return
     folder = out / FOLDER
@@ -74,42 +83,38 @@ def add(project: Project, out: Path, around: Around, cache: Path | None = None) 
     groups = [(asks, [*those]) for asks, those in groupby(figures, key=lambda figure: figure.asks)]
     index = template("charts.html").render(groups=groups, **around.words("../"))
     (folder / "index.html").write_text(index, "utf-8")
-    _illustrate(out / "index.html", groups)
+    if "index.html" in pages:
+        _illustrate(pages["index.html"], groups)
     found_by(
         out, [["charts/index.html", "All charts", "", "every chart with its data and pictures", "charts"], *places]
     )
 
 
-def _illustrate(file: Path, groups: list[tuple[str, list[Figure]]]) -> None:
+def _illustrate(page: LexborHTMLParser, groups: list[tuple[str, list[Figure]]]) -> None:
     """Show the first chart of a notebook on its card of the landing page."""
     first = {figures[0].place.partition("#")[0]: figures[0] for _, figures in groups}
-    page = LexborHTMLParser(file.read_text("utf-8")) if file.is_file() else None
-    for card in page.css(".fk-cards:not(.fk-numbers) .fk-card") if page else ():
+    without(page, "img.fk-thumb")
+    for card in page.css(".fk-cards:not(.fk-numbers) .fk-card"):
         link = card.css_first("a")
         figure = first.get(str(link.attributes["href"])) if link else None
         if figure:
             src = f"{FOLDER}/{figure.name}.thumb.png"
             shown = f'<img class="fk-thumb" src="{src}" alt="" width="480" height="252" loading="lazy">'
-            card.insert_child(cast("LexborNode", LexborHTMLParser(shown).css_first("img")))
-    if page:
-        file.write_text(str(page.html), "utf-8")
+            card.insert_child(made(shown))
 
 
-def _figures(project: Project, out: Path, href: str) -> Iterator[Figure]:
-    """Yield the charts of a rendered page, and let each figure lead to the page of its chart."""
-    file = out / href
-    if not file.is_file():
-        return
-    page = LexborHTMLParser(file.read_text(encoding="utf-8"))
-    source = next(each for each in project.pages if each.href == href)
+def _figures(source: Page, page: LexborHTMLParser) -> Iterator[Figure]:
+    """Yield the charts of a rendered notebook, and let each figure lead to the page of its chart."""
+    without(page, ".fk-own")
     code = {str(cell.options.get("label")): cell.source for cell in source.cells}
-    stem = re.sub(r"^\d+-", "", PurePosixPath(href).stem)
+    stem = re.sub(r"^\d+-", "", source.source.stem)
     for box in page.css(".factorykit-chart"):
-        around, script = _labelled(box), _payload(box)
-        if around is None or script is None:
+        around = next((each for each in above(box) if str(each.attributes.get("id") or "").startswith(LABEL)), None)
+        script = next(following(box), None)
+        if around is None or script is None or script.attributes.get("type") != "application/json":
             continue
         payload = json.loads(script.text())
-        _replaced(script, _written(payload))
+        fill(script, _written(payload))
         label = str(around.attributes["id"])
         caption = around.css_first("figcaption")
         stills = box.css("img.fk-still")
@@ -117,7 +122,7 @@ def _figures(project: Project, out: Path, href: str) -> Iterator[Figure]:
             still.attrs["src"] = re.sub(r"(\d\.\d)\d\b", r"\1", str(still.attributes["src"]))
         figure = Figure(
             name=f"{stem}-{label.removeprefix(LABEL)}",
-            place=f"{href}#{label}",
+            place=f"{source.href}#{label}",
             asks=source.title,
             caption=re.sub(r"^Figure\s\d+:\s*", "", " ".join(caption.text().split())) if caption else "",
             code=code.get(label, ""),
@@ -126,32 +131,17 @@ def _figures(project: Project, out: Path, href: str) -> Iterator[Figure]:
             spoken=tuple(str(each.attributes["alt"]) for each in stills),
         )
         if caption:
-            root = "../" * (len(PurePosixPath(href).parts) - 1)
+            root = "../" * (len(source.source.parts) - 1)
             link = f'<span class="fk-own"> <a href="{root}{FOLDER}/{figure.name}.html">Page of this chart</a></span>'
-            caption.insert_child(cast("LexborNode", LexborHTMLParser(link).css_first("span")))
+            caption.insert_child(made(link))
         yield figure
-    file.write_text(str(page.html), encoding="utf-8")
-
-
-def _labelled(node: LexborNode) -> LexborNode | None:
-    above = node.parent
-    while above is not None and not str(above.attributes.get("id") or "").startswith(LABEL):
-        above = above.parent
-    return above
-
-
-def _payload(box: LexborNode) -> LexborNode | None:
-    after = box.next
-    while after is not None and not after.is_element_node:
-        after = after.next
-    return after if after is not None and after.attributes.get("type") == "application/json" else None
 
 
 def _written(payload: Mapping[str, Any]) -> str:
     """Return a payload as a page holds it; the rows of a chart that does not compute have the digits that it shows."""
     if not payload.get("parameters"):
         payload = json.loads(json.dumps(payload), parse_float=_short)
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return script_json(payload)
 
 
 def _short(text: str) -> float:
@@ -162,12 +152,6 @@ def _short(text: str) -> float:
     """
     value = float(text)
     return value if abs(value) >= 1e5 else float(f"{value:.4g}")
-
-
-def _replaced(script: LexborNode, text: str) -> None:
-    for child in [*script.iter(include_text=True)]:
-        child.decompose()
-    script.insert_child(text)
 
 
 def _credit(figure: Figure, around: Around) -> list[str]:
@@ -230,7 +214,6 @@ def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:
 
 def _told(figure: Figure, around: Around) -> dict[str, Any]:
     """Return what the templates of a chart are filled with."""
-    from factorykit.charts.embed import address
     from factorykit.charts.take import settings
 
     stills = [

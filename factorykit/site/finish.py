@@ -6,13 +6,14 @@ import html
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import cast
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from factorykit.site import charts, leads, things, web
+from factorykit.site.frame import Around
+from factorykit.site.markup import above, fill, following, made, read, without, write
 from factorykit.site.sources import Project
 
 OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
@@ -22,36 +23,46 @@ SIGN = re.compile(r"\((\d+)\)")
 TEX_SIGN = re.compile(r"\s*\\qquad\(\d+\)\s*$")
 SHAPE = re.compile(r"\((\d+), (\d+)\)")
 NUMBER = re.compile(r"[-+]?[\d_,]*\.?\d+(?:e[-+]?\d+)?|nan|inf|-inf|null", re.IGNORECASE)
-CHARTS = "report/assets/factorykit.js"
+CHART_SCRIPT = "report/assets/factorykit.js"
 FUSE = "  threshold: 0.1,\n"
 
 
-def finish(project: Project, out: Path) -> None:
-    """Go over every page of the rendered folder, and put the notebooks beside their pages."""
-    notebooks = {page.href: page for page in project.pages if page.is_notebook}
-    formulas: dict[str, list[str]] = {}
-    for file in sorted(out.rglob("*.html")):
-        href = file.relative_to(out).as_posix()
-        page = LexborHTMLParser(file.read_text(encoding="utf-8"))
-        before = page.html
-        formulas[href] = [math.text() for math in page.css("math")]
+def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path | None = None) -> None:
+    """Do to a rendered folder all that comes after rendering; a second time changes nothing.
+
+    Pages are gone over, notebooks put beside theirs, and pages of things, tables and charts added.
+
+    Parameters
+    ----------
+    project, out
+        What was rendered, and where to.
+    root
+        Folder whose history says when a page changed; the project's own by default.
+    cache
+        Folder that keeps pages of things and pictures of charts for the next time.
+    """
+    around = Around.of(project, root or project.root)
+    pages = read(project, out)
+    formulas = {href: [math.text() for math in page.css("math")] for href, page in pages.items()}
+    for source in project.pages:
+        page = pages.get(source.href)
+        if page is None:
+            continue
         _keep_to_the_site(page)
         _load_what_is_used(page)
-        _mark_the_page(page, file)
+        _mark_the_page(page, out / source.href)
         _number(page)
         _frames(page)
         _scroll(page)
-        notebook = notebooks.get(href)
-        if notebook and not page.css_first("p.fk-origin"):
-            shutil.copyfile(project.root / notebook.source, out / notebook.source)
-            _name_the_source(page, notebook.source.name)
-        if page.html != before:
-            file.write_text(str(page.html), encoding="utf-8")
+        if source.is_notebook:
+            shutil.copyfile(project.root / source.source, out / source.source)
+            _name_the_source(page, source.source.name)
     _search(out, formulas)
-
-
-def _made(markup: str) -> LexborNode:
-    return cast("LexborNode", cast("LexborNode", LexborHTMLParser(markup).body).child)
+    things.add(project, out, around, cache and cache / "things")
+    leads.add(project, pages)
+    charts.add(project, pages, out, around, cache and cache / "charts")
+    web.add(project, pages, out, around)
+    write(pages, out)
 
 
 def _keep_to_the_site(page: LexborHTMLParser) -> None:
@@ -66,7 +77,7 @@ def _keep_to_the_site(page: LexborHTMLParser) -> None:
 def _load_what_is_used(page: LexborHTMLParser) -> None:
     """Take out the script of the charts where there is no chart: it is as large as all the rest of the page."""
     if not page.css_first(".factorykit-chart"):
-        for script in page.css(f'script[src$="{CHARTS}"]'):
+        for script in page.css(f'script[src$="{CHART_SCRIPT}"]'):
             script.decompose()
 
 
@@ -89,7 +100,7 @@ def _number(page: LexborHTMLParser) -> None:
         first = next(caption.iter(include_text=True), None)
         found = CAPTION.match(first.text()) if first is not None and first.is_text_node else None
         if first is not None and found:
-            first.insert_before(_made(f'<span class="fk-number">{found[1]}</span>'))
+            first.insert_before(made(f'<span class="fk-number">{found[1]}</span>'))
             first.replace_with(first.text()[found.end() :])
     for equation in page.css('span[id^="eq-"]:not(.fk-equation)'):
         _equation(equation)
@@ -97,33 +108,23 @@ def _number(page: LexborHTMLParser) -> None:
     place = "#quarto-bibliography"
     if contents and page.css_first(f"section{place}") and not contents.css_first(f'a[href="{place}"]'):
         link = f'<a href="{place}" class="nav-link" data-scroll-target="{place}">References</a>'
-        contents.insert_child(_made(f"<li>{link}</li>"))
+        contents.insert_child(made(f"<li>{link}</li>"))
 
 
 def _equation(equation: LexborNode) -> None:
     r"""Set the number of an equation at the right, where pandoc sets it as a part of the formula, behind ``\qquad``."""
     for space in equation.css('mspace[width="2em"], mspace[width="2.0em"]'):
-        group = next(_following(space), None)
-        parts = [group] if group is not None and group.tag == "mrow" else [*islice(_following(space), 3)]
+        group = next(following(space), None)
+        parts = [group] if group is not None and group.tag == "mrow" else [*islice(following(space), 3)]
         sign = SIGN.fullmatch("".join(part.text(strip=True) for part in parts))
         if not sign:
             continue
         for node in (space, *parts):
             node.decompose()
         for tex in equation.css("annotation"):
-            shown = TEX_SIGN.sub("", tex.text())
-            for child in [*tex.iter(include_text=True)]:
-                child.decompose()
-            tex.insert_child(shown)
+            fill(tex, TEX_SIGN.sub("", tex.text()))
         equation.attrs["class"] = "fk-equation"
-        equation.insert_child(_made(f'<span class="fk-eqno">({sign[1]})</span>'))
-
-
-def _following(node: LexborNode) -> Iterator[LexborNode]:
-    while node.next is not None:
-        node = node.next
-        if node.is_element_node:
-            yield node
+        equation.insert_child(made(f'<span class="fk-eqno">({sign[1]})</span>'))
 
 
 # Tables
@@ -133,19 +134,14 @@ def _scroll(page: LexborHTMLParser) -> None:
     """Give tables that may be wider than a phone a box that scrolls."""
     for table in page.css("table.fk-frame"):
         if not _within(table, "fk-frame"):
-            table.replace_with(_made(f'<div class="fk-frame"><div class="fk-scroll">{table.html}</div></div>'))
+            table.replace_with(made(f'<div class="fk-frame"><div class="fk-scroll">{table.html}</div></div>'))
     for table in page.css("main table:not(.fk-frame):not(.gt_table):not(.dataframe)"):
         if not (_within(table, "fk-scroll") or _within(table, "fk-quantities")):
-            table.replace_with(_made(f'<div class="fk-scroll">{table.html}</div>'))
+            table.replace_with(made(f'<div class="fk-scroll">{table.html}</div>'))
 
 
 def _within(node: LexborNode, name: str) -> bool:
-    parent = node.parent
-    while parent is not None and not parent.is_document_node:
-        if name in (parent.attributes.get("class") or "").split():
-            return True
-        parent = parent.parent
-    return False
+    return any(name in (each.attributes.get("class") or "").split() for each in above(node))
 
 
 def _frames(page: LexborHTMLParser) -> None:
@@ -153,9 +149,9 @@ def _frames(page: LexborHTMLParser) -> None:
     for table in page.css("table.dataframe"):
         box = table.parent
         note = box.css_first("small") if box is not None else None
-        made = _made(_frame(table, note.text() if note is not None else ""))
+        frame = made(_frame(table, note.text() if note is not None else ""))
         whole = box is not None and box.tag == "div" and box.css_first("style") is not None
-        (box if box is not None and whole else table).replace_with(made)
+        (box if box is not None and whole else table).replace_with(frame)
 
 
 def _frame(table: LexborNode, shape: str) -> str:
@@ -191,8 +187,9 @@ def _frame(table: LexborNode, shape: str) -> str:
 
 
 def _name_the_source(page: LexborHTMLParser, name: str) -> None:
+    without(page, "p.fk-origin")
     link = f'<a href="{name}" download>{name}</a>'
-    note = _made(f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>')
+    note = made(f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>')
     arrows, main = page.css_first("nav.arrows"), page.css_first("main")
     if arrows:
         arrows.insert_before(note)

@@ -99,10 +99,11 @@ def assets(out: Path) -> None:
 
 
 def found_by(out: Path, places: list[list[str]]) -> None:
-    """Add places to the search of a rendered folder, whoever rendered it: address, name, heading, text, other names."""
-    index, quarto = out / "site_libs" / "search.js", out / "search.json"
+    """Give places to the search of a rendered folder, if not there: address, name, heading, text, other names."""
+    index, quarto, added = out / "site_libs" / "search.js", out / "search.json", {place[0] for place in places}
     if places and index.is_file():
         known = json.loads(index.read_text("utf-8").partition("=")[2].rstrip().rstrip(";"))
+        known = [row for row in known if row[0] not in added]
         index.write_text(f"window.siteSearch = {json.dumps(known + places, ensure_ascii=False)};\n", "utf-8")
     if places and quarto.is_file():
         rows = [
@@ -115,5 +116,5 @@ def found_by(out: Path, places: list[list[str]]) -> None:
             }
             for href, name, heading, text, *also in places
         ]
-        known = json.loads(quarto.read_text("utf-8"))
+        known = [row for row in json.loads(quarto.read_text("utf-8")) if row["href"] not in added]
         quarto.write_text(json.dumps(known + rows, indent=2, ensure_ascii=False), "utf-8")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from pathlib import Path, PurePosixPath
-from typing import Final, cast
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Final
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
+from factorykit.site.markup import above, fill, made
 from factorykit.site.shelf import Shelf, load
 from factorykit.site.sources import Project
 
@@ -17,23 +19,19 @@ KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "
 """Elements whose words stay as they are."""
 
 
-def add(project: Project, out: Path) -> None:
+def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
     """Let citations and audited documents on every page of the project lead to what they name."""
     shelf = load(project.root / "data")
     if shelf is None:
         return
     sources, documents = _sources(shelf), _documents(shelf)
     for page in project.pages:
-        file = out / page.href
-        if not file.is_file():
+        if page.href not in pages:
             continue
         root = "../" * (len(PurePosixPath(page.href).parts) - 1)
-        read = LexborHTMLParser(file.read_text(encoding="utf-8"))
-        led = _cite(read, sources, root)
+        _cite(pages[page.href], sources, root)
         if page.is_notebook and "audit" not in page.href:
-            led += _name(read, documents, root)
-        if led:
-            file.write_text(str(read.html), encoding="utf-8")
+            _name(pages[page.href], documents, root)
 
 
 def _sources(shelf: Shelf) -> dict[str, str]:
@@ -45,16 +43,13 @@ def _sources(shelf: Shelf) -> dict[str, str]:
     return known
 
 
-def _cite(read: LexborHTMLParser, known: dict[str, str], root: str) -> int:
+def _cite(read: LexborHTMLParser, known: dict[str, str], root: str) -> None:
     """Let each cell of a table that is the citation or the title of a source lead to that source's page."""
     cells = [cell for cell in read.css("td") if not cell.css_first("a")]
     led = [(cell, known[text]) for cell in cells if (text := " ".join(cell.text().split())) in known]
     for cell, key in led:
         text = html.escape(" ".join(cell.text().split()))
-        for child in [*cell.iter(include_text=True)]:
-            child.decompose()
-        cell.insert_child(_made(f'<a href="{root}things/sources/{key}.html">{text}</a>'))
-    return len(led)
+        fill(cell, made(f'<a href="{root}things/sources/{key}.html">{text}</a>'))
 
 
 def _documents(shelf: Shelf) -> dict[str, str]:
@@ -64,7 +59,7 @@ def _documents(shelf: Shelf) -> dict[str, str]:
     return {number: found[1].partition(" with ")[0] for number, found in sorts.items() if found}
 
 
-def _name(read: LexborHTMLParser, documents: dict[str, str], root: str) -> int:
+def _name(read: LexborHTMLParser, documents: dict[str, str], root: str) -> None:
     """Call the audited documents by what they are, and let them lead to their audit."""
 
     def named(found: re.Match[str]) -> str:
@@ -76,20 +71,6 @@ def _name(read: LexborHTMLParser, documents: dict[str, str], root: str) -> int:
         return f'<a href="{root}report/audit-seed-{found[2]}.html">{said}</a>'
 
     texts = [node for node in read.root.traverse(include_text=True) if node.is_text_node] if read.root else []
-    found = [node for node in texts if DOCUMENT.search(node.text()) and not _within(node)]
+    found = [node for node in texts if DOCUMENT.search(node.text()) and not KEPT & {each.tag for each in above(node)}]
     for node in found:
-        node.replace_with(_made(f"<span>{DOCUMENT.sub(named, html.escape(node.text(), quote=False))}</span>"))
-    return len(found)
-
-
-def _within(node: LexborNode) -> bool:
-    above = node.parent
-    while above is not None:
-        if above.tag in KEPT:
-            return True
-        above = above.parent
-    return False
-
-
-def _made(markup: str) -> LexborNode:
-    return cast("LexborNode", cast("LexborNode", LexborHTMLParser(markup).body).child)
+        node.replace_with(made(f"<span>{DOCUMENT.sub(named, html.escape(node.text(), quote=False))}</span>"))

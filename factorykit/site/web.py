@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final, cast
@@ -13,7 +12,9 @@ from xml.etree import ElementTree as Xml
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from factorykit.charts.embed import script_json
 from factorykit.site.frame import Around
+from factorykit.site.markup import made, without
 from factorykit.site.shelf import Shelf, load
 from factorykit.site.sources import Page, Project
 
@@ -36,7 +37,7 @@ DESCRIBED: Final = 160
 """Letters of a description."""
 
 
-def add(project: Project, out: Path, around: Around) -> None:
+def add(project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, around: Around) -> None:
     """Write feed and robots into a rendered folder, and finish every page of the project."""
     shelf = load(project.root / "data")
     if shelf:
@@ -46,12 +47,9 @@ def add(project: Project, out: Path, around: Around) -> None:
     if around.site and not (out / "sitemap.xml").is_file():
         _sitemap(out, around)
     for page in project.pages:
-        file = out / page.href
-        if file.is_file():
-            read = LexborHTMLParser(file.read_text("utf-8"))
-            _described(read, page, out, around, shelf)
-            _signed(read, page, around)
-            file.write_text(str(read.html), "utf-8")
+        if page.href in pages:
+            _described(pages[page.href], page, out, around, shelf)
+            _signed(pages[page.href], page, around)
 
 
 # ---------------------------------------------------------------------------------------------------------- every page
@@ -71,13 +69,13 @@ def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, sh
             ("title", named), ("description", about), ("type", "article"),
             *([("image", around.address(picture) if around.site else root + picture)] if picture else []),
         )]  # fmt: skip
+    without(read, 'link[type="application/atom+xml"], script[type="application/ld+json"]')
     if (out / FEED).is_file():
         tags.append(f'<link rel="alternate" type="application/atom+xml" title="Changed data" href="{root}{FEED}">')
     if around.site and not read.css_first('link[rel="canonical"]'):
         tags.append(f'<link rel="canonical" href="{around.address(page.href)}">')
     if page.href == "report/data.html" and shelf:
-        catalogue = json.dumps(_catalogue(shelf, around), ensure_ascii=False).replace("<", "\\u003c")
-        tags.append(f'<script type="application/ld+json">{catalogue}</script>')
+        tags.append(f'<script type="application/ld+json">{script_json(_catalogue(shelf, around))}</script>')
     for node in cast("LexborNode", LexborHTMLParser(f"<head>{''.join(tags)}</head>").head).iter():
         head.insert_child(node)
 
@@ -98,6 +96,7 @@ def _signed(read: LexborHTMLParser, page: Page, around: Around) -> None:
     main = read.css_first("main")
     if main is None:
         return
+    without(read, "div.fk-signed")
     source, repository = str(page.source), around.repository
     made_from = next((files for name, files in MADE_FROM.items() if source.startswith(name)), (source,))
     day = around.changed(*made_from)
@@ -112,12 +111,11 @@ def _signed(read: LexborHTMLParser, page: Page, around: Around) -> None:
         f"  author       = {{{{The factorykit founders}}}},\n  year         = {{{day[:4]}}},\n"
         f"  howpublished = {{factorykit {around.version}, {around.address(page.href)}}}\n}}"
     )
-    made = (
+    node = made(
         f'<div class="fk-signed"><p>factorykit {around.version}. This page changed last on <time>{day}</time>. '
         f"{' '.join(links)}</p><details><summary>Cite this page</summary><pre><code>{html.escape(cited)}</code></pre>"
         "</details></div>"
     )
-    node = cast("LexborNode", LexborHTMLParser(made).css_first("div.fk-signed"))
     arrows = main.css_first("nav.arrows")
     if arrows:
         arrows.insert_before(node)

@@ -1,4 +1,4 @@
-"""After Quarto rendered: take out scripts of other hosts and set frames as tables."""
+"""After Quarto rendered: finish pages, add those of things and charts. `factorykit site build` does so itself."""
 
 import os
 from pathlib import Path
@@ -6,4 +6,6 @@ from pathlib import Path
 from factorykit.site.finish import finish
 from factorykit.site.sources import load_project
 
-finish(load_project(Path.cwd()), Path(os.environ["QUARTO_PROJECT_OUTPUT_DIR"]))
+if not os.environ.get("FACTORYKIT_PAGES"):
+    here = Path.cwd()
+    finish(load_project(here), Path(os.environ["QUARTO_PROJECT_OUTPUT_DIR"]), cache=here / ".cache")

@@ -83,6 +83,7 @@ class Made:
 
     def raw(self, body: str) -> None:
         """Put a page of plain HTML into a rendered folder, as if it had been rendered."""
+        self.write("report/page.qmd", "---\ntitle: Page\n---\nText.\n")
         for name in ("index.html", "report/other.html", "report/page.html"):
             file = self.write(f"_site/{name}", "<html><body></body></html>")
         file.write_text(f"<html><body>{body}</body></html>", encoding="utf-8")

@@ -249,8 +249,8 @@ def test_a_polars_frame_becomes_a_plain_table(made: Made):
 
 @pytest.mark.parametrize("grouped", ["{}", "<mrow>{}</mrow>"], ids=["pandoc 3.8", "pandoc 3.6"])
 def test_numbers_tables_and_navigation_of_a_quarto_page_are_set_as_elsewhere(made: Made, grouped: str):
+    made.raw("")
     file = made.root / "_site/report/page.html"
-    file.parent.mkdir(parents=True)
     marks = '<nav id="TOC"><ul><li><a href="#a">A</a><ul><li><a href="#b">B</a></li></ul></li></ul></nav>'
     marks += '<section class="quarto-appendix-contents" role="doc-bibliography" id="quarto-bibliography"></section>'
     links = '<a class="nav-link active" href="../a.html" aria-current="page">A</a>'
@@ -275,6 +275,23 @@ def test_numbers_tables_and_navigation_of_a_quarto_page_are_set_as_elsewhere(mad
         assert "qquad" not in page
         assert page.count('<span class="fk-number">Figure&nbsp;1:</span> What') == 1
         assert 'B</a></li></ul></li><li><a href="#quarto-bibliography" class="nav-link"' in page
+
+
+def test_pages_that_are_finished_twice_are_as_if_finished_once(made: Made):
+    import polars as pl
+    from made_site import code, shown
+
+    import factorykit as fk
+
+    chart = fk.charts.cost.build_or_rent({"": fk.preset("llama_3_1_405b")})._repr_mimebundle_()["text/html"]
+    frame = pl.DataFrame({"name": ["a<b", None], "tokens": [1.5, 2.0]})._repr_html_()
+    made.cells(code("#| label: fig-a\n#| fig-cap: Costs", shown(text_html=chart)), code("x", shown(text_html=frame)))
+    project, out = load_project(made.root), made.root / "_site"
+    finish.finish(project, out, cache=made.root / ".cache")
+    once = {file: file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    assert out / "charts/made-a.html" in once
+    finish.finish(project, out, cache=made.root / ".cache")
+    assert {file: file.read_bytes() for file in out.rglob("*") if file.is_file()} == once
 
 
 def test_no_page_says_where_on_this_machine_a_notebook_lies(made: Made):

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import factorykit as fk
 from factorykit.datasets.catalogue import resources
 from factorykit.site.frame import Around
+from factorykit.site.markup import read, write
 from factorykit.site.sources import load_project
 from factorykit.site.web import add
 
@@ -53,7 +54,10 @@ def test_a_site_with_an_address_says_it_and_leads_to_its_sources(made, tmp_path)
     made.raw("")
     made.write("_site/report/other.html", "<html><body><main><h1>Page</h1></main></body></html>")
     around = Around(dates={"report/other.qmd": "2026-01-02"}, site="https://x.org/fk", repository="https://x.org/r")
-    add(load_project(made.root), made.root / "_site", around)
+    project, out = load_project(made.root), made.root / "_site"
+    pages = read(project, out)
+    add(project, pages, out, around)
+    write(pages, out)
     page = (made.root / "_site/report/other.html").read_text()
     assert '<link rel="canonical" href="https://x.org/fk/report/other.html">' in page
     assert 'href="https://x.org/r/edit/main/report/other.qmd"' in page

@@ -88,7 +88,7 @@ def _rental() -> dict[str, float]:
     price = "rental_usd_per_accelerator_h"
     offers = datasets.table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
     each = offers.group_by("accelerator", "provider").agg(pl.col(price).min())
-    return dict(each.group_by("accelerator").agg(pl.col(price).median()).collect().iter_rows())
+    return dict(each.group_by("accelerator").agg(pl.col(price).median()).sort("accelerator").collect().iter_rows())
 
 
 def _purchase() -> dict[str, float]:
@@ -97,7 +97,9 @@ def _purchase() -> dict[str, float]:
     sold = datasets.table("chip_prices").filter(
         pl.col("accelerator").is_not_null() & pl.col("accelerator_usd").is_not_null()
     )
-    return dict(sold.group_by("accelerator").agg(pl.col("accelerator_usd").last()).collect().iter_rows())
+    return dict(
+        sold.group_by("accelerator").agg(pl.col("accelerator_usd").last()).sort("accelerator").collect().iter_rows()
+    )
 
 
 def _server() -> dict[str, float]:

@@ -1,0 +1,57 @@
+"""Rendered pages as trees: read once, gone over by one step after the other, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from factorykit.site.sources import Project
+
+
+def read(project: Project, out: Path) -> dict[str, LexborHTMLParser]:
+    """Return the pages of a project that lie in a rendered folder, by their place in it."""
+    places = {page.href: out / page.href for page in project.pages}
+    return {href: LexborHTMLParser(file.read_text("utf-8")) for href, file in places.items() if file.is_file()}
+
+
+def write(pages: Mapping[str, LexborHTMLParser], out: Path) -> None:
+    """Write the pages back to where they were read."""
+    for href, page in pages.items():
+        (out / href).write_text(str(page.html), "utf-8")
+
+
+def made(text: str) -> LexborNode:
+    """Return the first element of a piece of HTML, to be put into a page."""
+    return cast("LexborNode", cast("LexborNode", LexborHTMLParser(text).body).child)
+
+
+def above(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements around a node, the nearest first."""
+    around = node.parent
+    while around is not None and not around.is_document_node:
+        yield around
+        around = around.parent
+
+
+def following(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements that stand behind a node, within the same one."""
+    while node.next is not None:
+        node = node.next
+        if node.is_element_node:
+            yield node
+
+
+def fill(node: LexborNode, content: str | LexborNode) -> None:
+    """Put a text or an element in the place of all that a node holds."""
+    for child in [*node.iter(include_text=True)]:
+        child.decompose()
+    node.insert_child(content)
+
+
+def without(page: LexborHTMLParser, selector: str) -> None:
+    """Take out what an earlier run put in, so that a page that is finished twice is as if it were finished once."""
+    for node in page.css(selector):
+        node.decompose()
