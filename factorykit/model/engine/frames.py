@@ -245,11 +245,11 @@ def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
 def _check_layouts(every: pl.DataFrame) -> None:
     import polars as pl
 
-    rows = every.select(BROKEN).with_row_index("number of row").filter(pl.col(BROKEN).is_not_null())
-    if rows.height:
-        first, rule = rows.row(0)
+    broken = every[BROKEN].drop_nulls()
+    if not broken.is_empty():
+        first = every[BROKEN].is_not_null().arg_max()
         raise ScenarioError(
-            f"{rows.height} rows hold a layout that does not work, the first is row {first}: {rule}, and there not; "
+            f"{broken.len()} rows hold a layout that does not work, the first is row {first}: {broken[0]}, and there not; "
             "evaluate a LazyFrame to get null there"
         )
 
