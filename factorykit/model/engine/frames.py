@@ -243,14 +243,12 @@ def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
 
 
 def _check_layouts(every: pl.DataFrame) -> None:
-    import polars as pl
-
     broken = every[BROKEN].drop_nulls()
     if not broken.is_empty():
         first = every[BROKEN].is_not_null().arg_max()
         raise ScenarioError(
-            f"{broken.len()} rows hold a layout that does not work, the first is row {first}: {broken[0]}, and there not; "
-            "evaluate a LazyFrame to get null there"
+            f"{broken.len()} rows hold a layout that does not work, the first is row {first}: {broken[0]}, and there "
+            "not; evaluate a LazyFrame to get null there"
         )
 
 
