@@ -428,6 +428,8 @@ QuantityName: TypeAlias = Literal[
     "micro_batch_tokens",
     "optimizer_bytes_per_parameter",
     "update_bytes_per_parameter",
+    "gather_buffer_bytes",
+    "graph_pool_share",
     "lora_rank",
     "lora_matrices",
     "adapter_parameters",
@@ -1254,6 +1256,8 @@ class Quantities(TypedDict, total=False):
     micro_batch_tokens: Any
     optimizer_bytes_per_parameter: Any
     update_bytes_per_parameter: Any
+    gather_buffer_bytes: Any
+    graph_pool_share: Any
     lora_rank: Any
     lora_matrices: Any
     adapter_parameters: Any

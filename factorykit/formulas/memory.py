@@ -491,16 +491,18 @@ def logits_bytes(
     whole_logits: Numeric,
     fused_kernels: Numeric,
     chunked_loss: Numeric,
+    micro_batches: Numeric,
 ) -> Numeric:
     r"""Output of the last norm and logits of one micro-batch in 32 bits, on the rank that computes them.
 
-    .. math:: A_v = 4 T \left(\frac{h}{t} + (1 + \max(u, w))(1 - c) \frac{V}{t_v}\right)
+    .. math:: A_v = 4 T \left(\frac{h}{t} + (1 + \max(u [m > 1], w))(1 - c) \frac{V}{t_v}\right)
 
     Notes
     -----
-    Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps the exponentials beside the logits; a loss in chunks keeps neither.
-    Logits are split over tensor-parallel ranks, :math:`t_v = t`, unless every rank has all of them, :math:`w`, as the
-    loss of a library wants them.
+    Eager code (:math:`u = \max(1 - 2 f, 0)`) still refers to the logits of the micro-batch before; the loss of a
+    library keeps the exponentials beside the logits; a loss in chunks keeps neither. Logits are split over
+    tensor-parallel ranks, :math:`t_v = t`, unless every rank has all of them, :math:`w`, as the loss of a library
+    wants them.
 
     References
     ----------
@@ -508,11 +510,12 @@ def logits_bytes(
 
     Examples
     --------
-    >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0, 0.0, 1.0, 0.0)
+    >>> logits_bytes(2048.0, 12288.0, 51200.0, 8.0, 0.0, 1.0, 0.0, 16.0)
     65011712.0
     """
     ways = where(whole_logits > 0.0, 1.0, tensor_parallel)
-    copies = 1.0 + maximum(maximum(1.0 - 2.0 * fused_kernels, 0.0), whole_logits)
+    before = where(micro_batches > 1.0, maximum(1.0 - 2.0 * fused_kernels, 0.0), 0.0)
+    copies = 1.0 + maximum(before, whole_logits)
     kept = copies * (1.0 - chunked_loss) * vocabulary_size / ways
     return 4.0 * micro_batch_tokens * (hidden_size / tensor_parallel + kept)
 
@@ -652,6 +655,7 @@ def memory_workspace_bytes(
     weight_bytes_per_parameter: Numeric,
     offloaded_weights_share: Numeric,
     update_bytes_per_parameter: Numeric,
+    gather_buffer_bytes: Numeric,
     trained_share: Numeric,
     data_parallel: Numeric,
     context_parallel: Numeric,
@@ -664,15 +668,16 @@ def memory_workspace_bytes(
         A_r = 1.4 [\rho > 0] (A_l + A_s), \quad G_v = (1 - c)(2 + 4 w) \frac{T V}{t_v} \\
         M_g &= \max\left\{\left([z \ge 3 \lor \omega_w > 0]\, 2 \min(b_w, 2) + [z \ge 3]\, 2 \tau\right)
         \frac{N_s + N_x}{L_s},\; [z \ge 3] \frac{(2 + 2 \tau) N_{emb}}{t}\right\}
-        + [b_w < 2] \frac{2 h f}{t} + [p > 1] \frac{4 T h}{t_s}
+        + [z \ge 3] M_b + [b_w < 2] \frac{2 h f}{t} + [p > 1] \frac{4 T h}{t_s}
 
     Notes
     -----
     A layer that is recomputed lives with its gradients, once the logits and their gradient of 16 bits, and of 32 bits
     in the loss of a library, are gone. ZeRO 3 and weights on the host bring the layer at work and the next one; under
-    ZeRO 3 the gradient of that layer stands whole before it is scattered, or the logits' matrix and its own. Of
-    quantized weights one matrix stands in 16 bits; a stage receives and sends. An update that works on all weights at
-    once takes :math:`b_u` bytes of each when the activations are gone.
+    ZeRO 3 the gradient of that layer stands whole before it is scattered, or the logits' matrix and its own; some
+    software keeps buffers :math:`M_b` of fixed size for both. Of quantized weights one matrix stands in 16 bits; a
+    stage receives and sends. An update that works on all weights at once takes :math:`b_u` bytes of each when the
+    activations are gone.
 
     References
     ----------
@@ -683,7 +688,7 @@ def memory_workspace_bytes(
     --------
     >>> held, logits = (1e9, 0.9e9, 1e9, 0.1e9), 2.0 * 2048.0 * 51200.0 / 8.0
     >>> shape = (2048.0, 12288.0, 49152.0, 51200.0, 8.0, 1.0, 0.125, 0.0, 0.0, 1.0, 96.0, 1e9, 0.0, 6e8)
-    >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 1.0, 8.0, 1.0) == logits
+    >>> memory_workspace_bytes(*held, 0.0, 1e9, 0.0, *shape, 2.0, 0.0, 0.0, 0.0, 1.0, 8.0, 1.0) == logits
     True
     """
     again = where(recompute_share > 0.0, AGAIN * (layer_activation_bytes + layer_score_bytes), 0.0)
@@ -697,7 +702,7 @@ def memory_workspace_bytes(
     whole = 2.0 * trained_share * parameters / stage_layers
     matrix_of_logits = (2.0 + 2.0 * trained_share) * embedding_parameters / tensor_parallel
     gathered = maximum(layer + whole, matrix_of_logits)
-    brought = where(zero_stage >= 3.0, gathered, where(offloaded_weights_share > 0.0, layer, 0.0))
+    brought = where(zero_stage >= 3.0, gathered + gather_buffer_bytes, where(offloaded_weights_share > 0.0, layer, 0.0))
     matrix = where(weight_bytes_per_parameter < 2.0, 2.0 * hidden_size * ffn_size / tensor_parallel, 0.0)
     between = where(pipeline_parallel > 1.0, 4.0 * micro_batch_tokens * hidden_size * kept_rows_share, 0.0)
     working = maximum(first, last) + brought + matrix + between
@@ -729,27 +734,30 @@ def memory_reserve_bytes(
     memory_activations_bytes: Numeric,
     memory_workspace_bytes: Numeric,
     fragmentation_share: Numeric,
+    graph_pool_share: Numeric,
     context_bytes: Numeric,
     network_buffer_bytes: Numeric,
     accelerators: Numeric,
     scale_up_domain: Numeric,
 ) -> Numeric:
-    r"""Memory that no tensor can use: the process's context, network buffers, fragmentation.
+    r"""Memory that no tensor can use: the process's context, network buffers, pools of graphs, fragmentation.
 
-    .. math:: M_{ctx} + [n > g_{up}] M_{net} + \frac{\epsilon}{1 - \epsilon} (M_w + M_a + M_t)
+    .. math:: M_{ctx} + [n > g_{up}] M_{net} + \gamma M_a + \frac{\epsilon}{1 - \epsilon} (M_w + M_a + M_t)
 
     Notes
     -----
-    Collective libraries open buffers towards every peer once a job leaves the scale-up domain.
+    Collective libraries open buffers towards every peer once a job leaves the scale-up domain. What a captured graph
+    of a whole step once had in hand stays with it.
 
     Examples
     --------
-    >>> memory_reserve_bytes(9.8e9, 0.0, 0.0, 0.02, 1e9, 3e9, 8.0, 8.0) / 1e9
+    >>> memory_reserve_bytes(9.8e9, 0.0, 0.0, 0.02, 0.0, 1e9, 3e9, 8.0, 8.0) / 1e9
     1.2
     """
     tensors = memory_weights_bytes + memory_activations_bytes + memory_workspace_bytes
     network = where(accelerators > scale_up_domain, network_buffer_bytes, 0.0)
-    return context_bytes + network + tensors * fragmentation_share / (1.0 - fragmentation_share)
+    pools = graph_pool_share * memory_activations_bytes
+    return context_bytes + network + pools + tensors * fragmentation_share / (1.0 - fragmentation_share)
 
 
 def memory_peak_bytes(

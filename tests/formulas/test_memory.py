@@ -166,6 +166,7 @@ WORKSPACE = {
     "weight_bytes_per_parameter": 2.0,
     "offloaded_weights_share": 0.0,
     "update_bytes_per_parameter": 0.0,
+    "gather_buffer_bytes": 0.0,
     "trained_share": 1.0,
     "data_parallel": 8.0,
     "context_parallel": 1.0,
@@ -177,6 +178,8 @@ WORKSPACE = {
     [
         ({"zero_stage": 3.0}, 6 * 9.6e9 / 96),
         ({"zero_stage": 3.0, "stage_layers": 960.0}, 4 * 12288 * 51200 / 8),
+        ({"zero_stage": 3.0, "gather_buffer_bytes": 4e9}, 6 * 9.6e9 / 96 + 4e9),
+        ({"gather_buffer_bytes": 4e9}, 0.0),
         ({"offloaded_weights_share": 1.0}, 4 * 9.6e9 / 96),
         ({"weight_bytes_per_parameter": 0.5}, 2 * 12288 * 49152 / 8),
         ({"pipeline_parallel": 2.0}, 4 * 2048 * 12288 / 8),
@@ -196,6 +199,14 @@ def test_what_comes_and_goes_adds_up(cause, added):
 def test_an_update_of_all_weights_at_once_needs_its_own_room_when_activations_are_gone():
     update = WORKSPACE | {"update_bytes_per_parameter": 2.0, "zero_stage": 0.0}
     assert of(memory.memory_workspace_bytes, **update) + 9e9 == pytest.approx(2.0 * 9.6e9)
+
+
+def test_eager_code_still_refers_to_the_logits_of_the_micro_batch_before():
+    """nanotron, 1B, 128 H100, micro-batch 2: 34.8 GiB with a micro-batch before and 30.8 without (32-bit logits)."""
+    shape = (8192.0, 2048.0, 131072.0, 1.0, 0.0)
+    first, later = (memory.logits_bytes(*shape, 0.0, 0.0, count) for count in (1.0, 2.0))
+    assert (later - first) / 2**30 == pytest.approx(34.8 - 30.8, abs=0.1)
+    assert memory.logits_bytes(*shape, 1.0, 0.0, 2.0) == first
 
 
 def test_logits_stand_on_the_last_stage_and_in_flight_micro_batches_on_the_first():

@@ -87,11 +87,21 @@ class Frameworks(Sourced):
         "bytes of the 32-bit copy that it keeps of each gradient in fp16; empty for one that lives for the update",
     )
     update_bytes = number("byte", "bytes of each weight that its update takes for a while; empty for a fused one")
+    gather_buffer_bytes = number(
+        "byte", "buffers of gathered weights and gradients that it keeps under ZeRO 3; empty for none"
+    )
     bucket_bytes = number(
         "byte", "bytes of each gradient's sum that data-parallel ranks keep beside it; empty for none"
     )
     dropout = share("1 if models without a gate train with dropout")
-    logs_tensors = share("1 if the memory it reports is that of tensors, without context and network buffers")
+    logs = text(
+        "what the memory it reports is: allocated to tensors, reserved for them, or of the process with its context",
+        required=True,
+        one_of=("allocated", "reserved", "process"),
+    )
+    cached_share = share(
+        "memory that its allocator holds unused at the peak where there is room, over what is needed; empty for none"
+    )
     logs_first_stage = share("1 if the memory it reports is that of the first stage of a pipeline")
     cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
     layer_graphs_from = number("a", "year and part of a year from which captured graphs launch attention and routing")

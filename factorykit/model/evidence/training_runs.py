@@ -91,6 +91,9 @@ CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
 up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it."""
 FULL_GRADIENT_BYTES: Final = 4.0
 """Bytes of the copy in 32 bits that an update of fp16 training takes of each gradient."""
+GRAPH_POOL: Final = 0.3
+"""Share of activations that a graph of a whole step keeps in a pool of its own: 187 GB without graphs, 193 with those
+of attention and routing and 225 with one of the step, for one layout of Hy3 on GB300 (activations about 90 GB)."""
 USUAL_RANK: Final = 16.0
 """Rank of adapters where a source gives none: that of the MLPerf reference, on the four matrices of attention."""
 LEAST_GAIN: Final = 0.02
@@ -234,11 +237,29 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
 
 
 OWN: Final = (
-    *("logs_tensors", "logs_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
-    *("state_bytes", "gradient_bytes", "half_gradient_bytes", "update_bytes", "bucket_bytes"),
-    *("whole_logits", "dropout"),
+    *("logs_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
+    *("state_bytes", "gradient_bytes", "half_gradient_bytes", "update_bytes", "bucket_bytes", "gather_buffer_bytes"),
+    *("whole_logits", "dropout", "cached_share"),
 )
 """Columns of frameworks that only the reading of rows needs."""
+
+
+LOGS: Final = {
+    "allocated": ("peak allocated", "max_memory_allocated", "max allocated"),
+    "reserved": ("max_memory_reserved", "peak reserved", "reserved by"),
+    "process": ("nvidia-smi", "rocm-smi", "of the device"),
+}
+"""Words of a note that say what a printed memory is of: tensors, what the allocator holds for them, or the process."""
+
+
+def logged(row: Mapping[str, Any], usual: str) -> str:
+    """Return what a row's memory is of, by the words of its note, or what is usual.
+
+    >>> logged({"note": "memory is the peak of nvidia-smi"}, "reserved"), logged({}, "reserved")
+    ('process', 'reserved')
+    """
+    said = f"{row.get('note')} {row.get('notes')}".lower()
+    return next((what for what, words in LOGS.items() if any(word in said for word in words)), usual)
 
 
 def software_year(row: Mapping[str, Any]) -> float | None:
@@ -278,7 +299,7 @@ def _adapters(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
     }
 
 
-def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, assumed: list[str]) -> dict[str, float]:
+def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, assumed: list[str]) -> dict[str, Any]:
     """Return the features of the software that a row names, in its own column or in the words of its source."""
     stated = row.get("framework") or ""
     found = frameworks.named(row)
@@ -286,10 +307,11 @@ def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, 
         assumed.append("framework")
         return {
             **frameworks.unnamed(year),
-            **dict.fromkeys(("chunked_loss", *OWN), 0.0),
+            **dict.fromkeys(("chunked_loss", "graph_pool_share", *OWN), 0.0),
             **dict.fromkeys(("expert_imbalance", "sequence_parallel", "dropout"), 1.0),
+            "logs": logged(row, "process"),
         }
-    brought = frameworks.features(found, year, vendor, domain)
+    brought: dict[str, Any] = {**frameworks.features(found, year, vendor, domain)}
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
         brought["fused_kernels"] = 1.0
     said = f"{row.get('note')} {row.get('notes')}".lower()
@@ -304,12 +326,15 @@ def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, 
     elif re.search(r"(all-to-all|ep) overlap", said):
         brought["expert_overlap"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
+    brought["logs"] = logged(row, frameworks.frameworks()[found]["logs"])
+    brought["sequence_parallel"] *= "no sequence parallel" not in said
     brought["chunked_loss"] = float("liger" in stated.lower())
     if brought["fused_kernels"] == 1.0 or "fast-kernels" in stated.lower():
         brought["whole_logits"] = 0.0
     graphs = (row.get("cuda_graphs") or "").lower()
     if graphs:
         brought["cuda_graphs"] = float(graphs not in ("none", "no", "off", "0"))
+    brought["graph_pool_share"] = GRAPH_POOL * ("full" in graphs)
     return brought
 
 
@@ -591,7 +616,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         if "fp32 gradient accumulation" in text
         else chip["gradient_bytes"] or (2.0 if precision == "fp16" or layout["zero_stage"] >= 2 or halved else 4.0)
     )
-    update = chip["update_bytes"]
+    update = chip["update_bytes"] * (1.0 if state or halved else 2.0)
     if state:
         gradients, optimizer = 2.0, state - 4.0
     elif precision == "fp16":

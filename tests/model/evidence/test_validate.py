@@ -85,7 +85,20 @@ def test_one_set_of_constants_serves_both_megatron_tables():
 
 
 def test_memory_is_met(validated):
-    assert validated["memory_error"].abs().median() <= 0.065  # the goal is 0.03
+    missed = validated.with_columns(pl.col("memory_error").abs())
+    assert missed["memory_error"].median() <= 0.055  # the goal is 0.03
+    assert missed.filter(pl.col("experts") > 1)["memory_error"].median() <= 0.05
+    assert missed.filter(~pl.col("id").str.starts_with("nanotron"))["memory_error"].median() <= 0.05
+
+
+def test_a_printed_memory_is_compared_with_what_it_is_of():
+    """One run of Hugging Face Trainer on one A100: 67.5 GiB allocated and 75.9 GiB by nvidia-smi (fms-acceleration)."""
+    run = fk.table("training_runs").filter(pl.col("id").str.starts_with("fms-acceleration-mistral")).head(1).collect()
+    notes = ["memory is peak allocated", "memory is max_memory_reserved", "memory is that of nvidia-smi"]
+    said = [f"{run['note'][0].split(';')[0]}; {note}" for note in notes]
+    rows = pl.concat([run] * 3).with_columns(pl.Series("note", said))
+    allocated, reserved, process = (fk.validate(rows)["memory_error"] + 1.0).to_list()
+    assert allocated < reserved < process < 1.3 * allocated
 
 
 def test_layouts_that_did_not_run_fit_less_than_those_that_did(validated):
