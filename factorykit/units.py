@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import ScenarioError
-from factorykit.quantities import begins_with_digit, vocabulary
+from factorykit.quantities import begins_with_digit, quantity, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,6 +124,15 @@ def read(row: Quantity, text: str) -> float:
                 raise ScenarioError(f"{said} can be {both}; write the number, or '{number}Ki' for the latter")
             return _times(number, factor * Decimal(SCALES.get(scale, "1")))
     raise ScenarioError(f"{said}: {_refusal(row, number, rest, money)}")
+
+
+def duration(name: str) -> Quantity:
+    """Return a time in seconds that the vocabulary does not hold, to read texts and columns by.
+
+    >>> read(duration("repair_s"), "2 h")
+    7200.0
+    """
+    return replace(quantity("restart_s"), name=name)
 
 
 def column(values: pl.Series, row: Quantity) -> pl.Series:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import altair as alt
 import polars as pl
@@ -11,6 +12,8 @@ from factorykit.charts import encoding
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import INK, PALETTE
 from factorykit.quantities import quantity
+
+USEFUL: Final = "Whole lines: what ends up as progress. Dashed: utilization while the run goes on"
 
 
 def frontier(
@@ -46,25 +49,13 @@ def frontier(
 
 def scale(plans: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show how much of the peak ends up as progress, by accelerators: rows of ``fk.plan(…).plans``."""
-    rows = _named(plans).with_columns(useful=pl.col("predicted_mfu") * pl.col("goodput"))
-    started = encoding.chart(rows)
     across = encoding.x("accelerators", scale=alt.Scale(type="log", padding=8))
-    color = alt.Color("Chip:N", title=None, scale=alt.Scale(range=list(PALETTE)))
-    axis = alt.Axis(format="%")
-    useful = started.mark_line(point=True).encode(
-        x=across,
-        y=alt.Y("useful:Q", title="Share of the peak", axis=axis),
-        color=color,
-        tooltip=encoding.tooltip(["Chip", "accelerators", "goodput", "predicted_mfu"]),
-    )
-    busy = started.mark_line(strokeDash=[4, 3], opacity=0.7).encode(
-        x=across, y=alt.Y("predicted_mfu:Q", title="Share of the peak", axis=axis), color=color
-    )
+    busy, useful = _useful(_named(plans), across, "Chip", ["accelerators", "goodput", "predicted_mfu"])
     return finish(
         useful + busy,
         title,
         source=source,
-        subtitle="Whole lines: what ends up as progress. Dashed: utilization while the run goes on",
+        subtitle=USEFUL,
         description=f"Utilization with and without stops, by accelerators, of {plans.height} plans.",
     )
 
@@ -75,18 +66,9 @@ def limits(runs: pl.DataFrame, *, by: str, ends: Mapping[str, float | None], tit
     ``runs`` has one row per run: ``training_flop``, results of a plan, and ``by`` that tells the lines apart;
     ``ends`` are the sizes from which on a limit is passed, by what to call it; null where none of the sizes passes it.
     """
-    rows = runs.with_columns(useful=pl.col("predicted_mfu") * pl.col("goodput"))
-    started = encoding.chart(rows)
     across = encoding.x("training_flop", scale=alt.Scale(type="log", nice=False, padding=12))
-    color = alt.Color(f"{by}:N", title=None, scale=alt.Scale(range=list(PALETTE)))
-    axis = alt.Axis(format="%")
-    told = [by, "accelerators", "predicted_mfu", "goodput", "failures_per_day", "facility_power_w", "run_cost_usd"]
-    useful = started.mark_line(point=True).encode(
-        x=across, y=alt.Y("useful:Q", title="Share of the peak", axis=axis), color=color, tooltip=encoding.tooltip(told)
-    )
-    busy = started.mark_line(strokeDash=[4, 3], opacity=0.7).encode(
-        x=across, y=alt.Y("predicted_mfu:Q", title="Share of the peak", axis=axis), color=color
-    )
+    told = ["accelerators", "predicted_mfu", "goodput", "failures_per_day", "facility_power_w", "run_cost_usd"]
+    busy, useful = _useful(runs, across, by, told)
     named = pl.DataFrame({"end": list(ends), "training_flop": list(ends.values())}).drop_nulls()
     ended = encoding.chart(named)
     rule = ended.mark_rule(color=INK, strokeDash=[2, 3]).encode(x=across)
@@ -97,9 +79,23 @@ def limits(runs: pl.DataFrame, *, by: str, ends: Mapping[str, float | None], tit
         alt.layer(busy, useful, rule, words),
         title,
         source=source,
-        subtitle="Whole lines: what ends up as progress. Dashed: utilization while the run goes on",
+        subtitle=USEFUL,
         description=f"Utilization with and without stops of {runs.height} runs by their compute, and what ends them.",
     )
+
+
+def _useful(rows: pl.DataFrame, across: alt.X, by: str, told: list[str]) -> tuple[alt.Chart, alt.Chart]:
+    """Return lines of utilization, dashed, and of what is left of it with stops, one of each ``by``."""
+    started = encoding.chart(rows.with_columns(useful=pl.col("predicted_mfu") * pl.col("goodput")))
+    color = alt.Color(f"{by}:N", title=None, scale=alt.Scale(range=list(PALETTE)))
+    up = {"title": "Share of the peak", "axis": alt.Axis(format="%")}
+    useful = started.mark_line(point=True).encode(
+        x=across, y=alt.Y("useful:Q", **up), color=color, tooltip=encoding.tooltip([by, *told])
+    )
+    busy = started.mark_line(strokeDash=[4, 3], opacity=0.7).encode(
+        x=across, y=alt.Y("predicted_mfu:Q", **up), color=color
+    )
+    return busy, useful
 
 
 def _named(plans: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from factorykit.formulas import arguments
 from factorykit.formulas.terms import Lookup, Number, Symbol, Term, Word, as_javascript, steps, term
@@ -17,6 +17,9 @@ from factorykit.model.engine.rules import RULES
 from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.performance.search import parted
 from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, sure_room
+
+OWN: Final = "given_"
+"""Begins the names of given values that loops read: looking them up there again would take most of the time."""
 
 
 def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
@@ -80,21 +83,25 @@ def search_function(chain: Sequence[Step]) -> str:
         level.setdefault(step.quantity, max((level.get(name, 0) for name in step.arguments), default=0))
     at: list[list[str]] = [[] for _ in range(inmost + 1)]
     at[0] += [f"const {leaf} = g.{leaf};" for leaf in leaves(chain) if leaf not in level]
-    for step in chain:
-        if level[step.quantity] <= inmost:
-            at[level[step.quantity]] += _lines(step)
+    at[0] += [f"const {OWN}{step.quantity} = g.{step.quantity};" for step in chain if level[step.quantity]]
     computed = {*level, *leaves(chain)}
+    judged = [rule for rule in RULES if computed.issuperset(rule.arguments)]
+    first, then = parted(chain, {name for rule in judged for name in rule.arguments})
+    for step in first:
+        at[level[step.quantity]] += _lines(step, OWN if level[step.quantity] else "g.")
     for part, holds in TOGETHER.items():
         depth = max(level[name] for name in arguments(holds))
         at[depth].append(f"if (usual.{part} && !({_condition(holds)})) continue;")
-    for rule in RULES:
-        if computed.issuperset(rule.arguments):
-            depth = max(level.get(name, 0) for name in rule.arguments)
-            at[depth].append(f"if (!({_condition(rule.holds)})) {'continue' if depth else 'return null'};")
+    for rule in judged:
+        depth = max(level.get(name, 0) for name in rule.arguments)
+        at[depth].append(f"if (!({_condition(rule.holds)})) {'continue' if depth else 'return null'};")
+    for step in then:
+        if level[step.quantity] <= inmost:
+            at[level[step.quantity]] += _lines(step, OWN if level[step.quantity] else "g.")
     late = [step for step in chain if level[step.quantity] > inmost]
     memory, rest = parted(late, {"memory_peak_bytes", "fits"})
     peak = parted(memory, {"memory_peak_bytes"})[0]
-    within = "\n".join(line for step in peak for line in _lines(step))
+    within = "\n".join(line for step in peak for line in _lines(step, OWN))
     room = sure_room(*map(Symbol, arguments(sure_room)))
     share = least_share(Symbol("none"), Symbol("first"), Symbol("full"), room)
     line = as_javascript(share, {"none": "peak(0)", "first": f"peak({FIRST_LAYER})", "full": "peak(1)"})
@@ -103,10 +110,10 @@ def search_function(chain: Sequence[Step]) -> str:
         f"const peak = ({SHARE}) => {{\n{within}\nreturn memory_peak_bytes;\n}};",
         f"const settled = usual.recompute && recompute === 'none' ? {line} : Number(recompute === 'full');",
         f"const {SHARE} = g.{SHARE} ?? settled;",
-        *(line for step in memory for line in _lines(step)),
+        *(line for step in memory for line in _lines(step, OWN)),
         "if (!(fits >= 1)) continue;",
         "fitting += 1;",
-        *(line for step in rest for line in _lines(step)),
+        *(line for step in rest for line in _lines(step, OWN)),
         f"if (!best || step_s < best.step_s) best = {{{', '.join((*PARTS, SHARE, 'step_s'))}}};",
     ]
     loops = "".join(
@@ -130,12 +137,13 @@ def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Col
             moved.add(step.quantity)
     known = [name for name in leaves(chain) if name not in drawn]
     before = [f"const {name} = k.{name};" for name in known]
-    before += [line for step in chain if step.quantity not in moved for line in _lines(step, "k")]
+    before += [line for step in chain if step.quantity not in moved for line in _lines(step, "k.")]
     before += [f"const at_{name} = d.{name};" for name in drawn]
+    before += [f"const {OWN}{name} = k.{name};" for name in dict.fromkeys([*drawn, *(s.quantity for s in chain)])]
     before += [f"const of_{name} = new Float64Array(n);" for name in results]
-    within = [f"const {name} = at_{name} ? at_{name}[i] : k.{name};" for name in drawn]
+    within = [f"const {name} = at_{name} ? at_{name}[i] : {OWN}{name};" for name in drawn]
     within += [
-        line for step in chain if step.quantity in moved and step.quantity not in drawn for line in _lines(step, "k")
+        line for step in chain if step.quantity in moved and step.quantity not in drawn for line in _lines(step, OWN)
     ]
     within += [f"of_{name}[i] = {name};" for name in results]
     told = ", ".join(f"{name}: of_{name}" for name in results)
@@ -143,11 +151,14 @@ def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Col
     return f"function futures(k, d, n) {{\n{start}\nfor (let i = 0; i < n; i++) {{\n{loop}\n}}\nreturn {{{told}}};\n}}"
 
 
-def _lines(step: Step, given: str = "g") -> list[str]:
-    """Return a step as constants: what it uses more than once before it, and the quantity, given or computed."""
+def _lines(step: Step, given: str = "g.") -> list[str]:
+    """Return a step as constants: what it uses more than once before it, and the quantity, given or computed.
+
+    ``given`` and the name of the quantity are where a given value stands.
+    """
     *before, (name, last) = steps(step.term, step.quantity)
     lines = [f"const {part} = {as_javascript(value)};" for part, value in before]
-    return [*lines, f"const {name} = {given}.{name} ?? {_held(last)};"]
+    return [*lines, f"const {name} = {given}{name} ?? {_held(last)};"]
 
 
 def _held(value: Term) -> str:

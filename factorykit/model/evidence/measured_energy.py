@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.errors import ScenarioError, unknown
 from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
-from factorykit.model.supply.chips import chips
+from factorykit.model.supply.chips import chip_in
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -140,23 +140,16 @@ def _frame(rows: Any) -> pl.DataFrame:
     )
 
 
-def _chip(hardware: str | None) -> str | None:
-    try:
-        return datasets.accelerator_in(hardware or "")
-    except UnknownName:
-        return None
-
-
 def _chip_column(frame: pl.DataFrame, column: str, name: str) -> pl.Series:
     import polars as pl
 
-    found = [chips()[key][column] if (key := _chip(hardware)) else None for hardware in frame["hardware"]]
+    found = [chip_in(hardware).get(column) for hardware in frame["hardware"]]
     return pl.Series(name, found, pl.Float64)
 
 
 def _kin(hardware: str | None) -> str:
     """Return what chips of one kind share: the name without memory and form factor."""
-    key = _chip(hardware) or ""
+    key = chip_in(hardware).get("accelerator", "")
     return key if key.startswith("tpu") else key.split("_")[0]
 
 
@@ -170,7 +163,7 @@ def _usual(frame: pl.DataFrame, seen: pl.DataFrame, name: str) -> pl.Series:
     for key, hardware in frame.select("id", "hardware").iter_rows():
         others = known.filter(pl.col("id").ne_missing(pl.lit(key)))
         kin = others.filter(pl.col("kin") == _kin(hardware))
-        found.append((others if kin.is_empty() else kin)[name].median() if _chip(hardware) else None)
+        found.append((others if kin.is_empty() else kin)[name].median() if chip_in(hardware) else None)
     return pl.Series(f"usual_{name}", found, pl.Float64)
 
 

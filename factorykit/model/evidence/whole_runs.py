@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.errors import FactorykitError
 from factorykit.formulas.compute import training_flop
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.evidence.training_runs import (
@@ -19,7 +18,7 @@ from factorykit.model.evidence.training_runs import (
     zero_stage,
 )
 from factorykit.model.evidence.validate import tidied, validate
-from factorykit.model.supply.chips import chips
+from factorykit.model.supply.chips import chip_in
 from factorykit.model.supply.fitted import constants
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
         filled.append("global_batch_size")
         batch = USUAL_BATCH_TOKENS
     count, active = _number(row, "accelerator_count"), _number(row, "active_params") or total
-    peak = _chip(row).get("peak_16bit_flop_per_s")
+    peak = chip_in(row.get("hardware")).get("peak_16bit_flop_per_s")
     if not count and active and peak and _number(row, "tokens"):
         filled.append("accelerators")
         seconds = training_flop(active, float(row["tokens"])) / (NULL_UTILIZATION * peak)
@@ -201,16 +200,9 @@ def _of_size(total: float) -> dict[str, Any]:
     return {column: shape[name] for column, name in DENSE.items()}
 
 
-def _chip(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        return chips()[datasets.accelerator_in(str(row.get("hardware") or ""))]
-    except FactorykitError:
-        return {}
-
-
 def _site(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
     """Return goodput of a plan from sourced defaults, design power of its chip and peak in 16 bits."""
-    chip = _chip(row)
+    chip = chip_in(row.get("hardware"))
     peak = chip.get("peak_16bit_flop_per_s")
     total, count = row.get("total_params"), row.get("accelerator_count")
     if not (chip and total and count):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
@@ -148,6 +148,26 @@ def _listed(accelerator: str) -> pl.DataFrame:
     return offers.group_by("provider", "kind", maintain_order=True).agg(pl.col(PRICE).min())
 
 
+def offered(offers: Any, needed: Sequence[str]) -> pl.DataFrame:
+    """Return offers as they are, where they are a frame with rows and the needed columns.
+
+    Raises
+    ------
+    ScenarioError
+        If they are no frame, have no rows, or lack a column.
+    """
+    import polars as pl
+
+    if not isinstance(offers, pl.DataFrame):
+        raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
+    for name in needed:
+        if name not in offers.columns:
+            raise ScenarioError(f"offers have no column {name}; give {', '.join(needed)} and what else is known")
+    if offers.is_empty():
+        raise ScenarioError("offers have no rows; give at least one")
+    return offers
+
+
 def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
     """Return the offers with what they leave unsaid: never taken away, nothing to pay to move.
 
@@ -155,14 +175,7 @@ def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
     """
     import polars as pl
 
-    if not isinstance(offers, pl.DataFrame):
-        raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
-    for name in ("provider", PRICE):
-        if name not in offers.columns:
-            raise ScenarioError(f"offers have no column {name}; give provider, {PRICE} and what else is known")
-    if offers.is_empty():
-        raise ScenarioError("offers have no rows; give at least one")
-    offers = columns(offers)
+    offers = columns(offered(offers, ("provider", PRICE)))
     egress = "egress_usd_per_byte" if "egress_usd_per_byte" in offers.columns else "egress_cost_usd"
     unsaid = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}
     missing = [pl.lit(None, pl.Float64).alias(name) for name in unsaid if name not in offers.columns]

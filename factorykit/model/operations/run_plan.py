@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from factorykit.borders import whole
@@ -14,7 +14,7 @@ from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.uncertainty.distributions import Distribution, in_units_of
 from factorykit.quantities import is_number, quantity
-from factorykit.units import read
+from factorykit.units import duration, read
 
 Law = Distribution | float
 """How long something takes: a distribution of seconds with a quantile function, or a number of seconds."""
@@ -30,7 +30,7 @@ def _share(owner: str, name: str, value: float) -> None:
 
 
 def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> float:
-    seconds = read(replace(quantity("restart_s"), name=name), value) if isinstance(value, str) else value
+    seconds = read(duration(name), value) if isinstance(value, str) else value
     if not is_number(seconds) or not least <= seconds < math.inf:
         raise ScenarioError(f"{owner}: {name} = {value!r} is outside [{least:g}, inf); give seconds, or '30 min'")
     return seconds
@@ -39,7 +39,7 @@ def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> f
 def _law(owner: str, name: str, law: Any) -> Law:
     if not isinstance(law, Distribution):
         return _seconds(owner, name, law)
-    law = in_units_of(replace(quantity("restart_s"), name=name), law)
+    law = in_units_of(duration(name), law)
     low, middle = float(law.ppf(1e-6)), float(law.ppf(0.5))
     if not 0.0 <= low <= middle < math.inf:
         raise ScenarioError(f"{owner}: {name} reaches {low:g} s; times are 0 or more and finite")

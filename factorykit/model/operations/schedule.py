@@ -27,7 +27,7 @@ from factorykit.model.engine.shown import html_table
 from factorykit.model.operations.placement import Nodes
 from factorykit.model.supply.defaults import defaults
 from factorykit.quantities import quantity, rounded
-from factorykit.units import column
+from factorykit.units import column, duration
 
 if TYPE_CHECKING:
     import polars as pl
@@ -217,7 +217,7 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
         if name not in jobs.columns:
             raise ScenarioError(f"jobs have no column {name}; give {', '.join(needed)}")
         if jobs.schema[name] == pl.String and name != "priority":
-            of = quantity("accelerators") if name == "accelerators" else replace(quantity("restart_s"), name=name)
+            of = quantity("accelerators") if name == "accelerators" else duration(name)
             jobs = jobs.with_columns(column(jobs[name], of))
         elif not jobs.schema[name].is_numeric():
             raise ScenarioError(f"column {name} is {jobs.schema[name]}, not numeric")

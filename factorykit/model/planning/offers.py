@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.datasets import identify
-from factorykit.errors import ScenarioError
+from factorykit.model.market.rent import PRICE, offered
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
 
-PRICE: Final = "rental_usd_per_accelerator_h"
 HAS: Final = "offered_accelerators"
 COLUMNS: Final = ("provider", "accelerator", PRICE)
 
@@ -28,13 +27,7 @@ def read(offers: Any) -> pl.DataFrame:
 
     if isinstance(offers, list) and all(isinstance(row, dict) for row in offers):
         offers = pl.DataFrame(offers, infer_schema_length=None)
-    if not isinstance(offers, pl.DataFrame):
-        raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
-    for name in COLUMNS:
-        if name not in offers.columns:
-            raise ScenarioError(f"offers have no column {name}; give {', '.join(COLUMNS)} and {HAS} where it is said")
-    if offers.is_empty():
-        raise ScenarioError("offers have no rows; give at least one")
+    offers = offered(offers, COLUMNS)
     said = offers[HAS] if HAS in offers.columns else [None] * offers.height
     return pl.DataFrame(
         {

@@ -76,6 +76,18 @@ def chips() -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType(rows)
 
 
+def chip_in(hardware: str | None) -> Mapping[str, Any]:
+    """Return the chip that a text names, as `chips` has it; nothing where it names none that the tables know.
+
+    >>> chip_in("H100 SXM5 80GB")["accelerator"], dict(chip_in("abacus"))
+    ('h100_sxm', {})
+    """
+    try:
+        return chips()[datasets.accelerator_in(hardware or "")]
+    except UnknownName:
+        return {}
+
+
 @cache
 def evidence() -> Mapping[str, frozenset[str]]:
     """Return the families of measured training runs seen on each accelerator."""

@@ -51,8 +51,9 @@ export class Answer {
   }
 
   // Readouts and layout, at once.
-  show({ values, intervals, layouts, given }, way) {
+  show({ values, intervals, layouts, given, tier }, way) {
     this.way = way;
+    this.tier = tier;
     this.values = values;
     this.given = given;
     for (const [name, cell] of this.cells) {
@@ -89,7 +90,9 @@ export class Answer {
     const said = ways.filter(([, n]) => n > 1).map(([name, n]) => `${name} ${rounded(n)}`);
     const chosen = layouts === null ? "The layout given" : `Best of ${layouts.toLocaleString("en")} layouts that fit`;
     const share = values.recompute_share > 0 && values.recompute_share < 1 ? `, ${rounded(values.recompute_share * 100, 2)} % recomputed` : values.recompute === "none" ? "" : `, ${values.recompute} recomputation`;
-    const save = `saves every ${this.say("checkpoint_interval_s", values.checkpoint_interval_s)}, ${rounded(values.spare_nodes)} spare nodes`;
+    const often = this.say("checkpoint_interval_s", values.checkpoint_interval_s);
+    const saves = this.tier === "two" ? `saves near by every ${often}, each ${rounded(values.segments_per_pattern, 2)}th time on storage too` : `saves every ${often}`;
+    const save = `${saves}, ${rounded(values.spare_nodes)} spare nodes`;
     return `${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences; ${save}.`;
   }
 
@@ -125,7 +128,7 @@ export class Answer {
 
   link(name) {
     const { page, root, values, given } = this;
-    const [origin, formula, needs, href, who] = page.steps[name] ?? ["given"];
+    const [origin, formula, needs, href, who] = (this.tier === "two" && page.twoTiers[name]) || page.steps[name] || ["given"];
     const value = values[name];
     const own = given[name] !== undefined || !page.steps[name];
     const head = [make("span", {}, this.words(name)?.[0] ?? name), " ", make("b", {}, typeof value === "number" ? this.say(name, value) : String(value ?? "–"))];

@@ -28,22 +28,28 @@ from factorykit.model.supply.chips import BROUGHT, FEW_BITS, chips
 from factorykit.model.supply.defaults import defaults
 from factorykit.quantities import Quantity, quantity
 from factorykit.site.pages.markdown import dashed
-from factorykit.site.planner.model import DIGITS, architectures, chain
+from factorykit.site.planner.model import ALWAYS, DIGITS, architectures, chain, every_step, shape
 
-VERSION: Final = 1
-"""Of the page's address; an address keeps its meaning as long as its version is read."""
-PRESET: Final[Mapping[str, Any]] = {
-    "model": "llama3_405b",
-    "accelerator": "h100_sxm",
-    "accelerators": 16384.0,
-    "precision": "bf16",
-    "tokens": 15.6e12,
-    "sequence_length": 8192.0,
-    "way": "rent",
+PRESETS: Final[Mapping[int, Mapping[str, Any]]] = {
+    1: {
+        "model": "llama3_405b",
+        "accelerator": "h100_sxm",
+        "accelerators": 16384.0,
+        "precision": "bf16",
+        "tokens": 15.6e12,
+        "sequence_length": 8192.0,
+        "way": "rent",
+        "tiers": "one",
+    },
 }
-"""What the page starts from: the run that published the most about itself."""
+"""What the page starts from, by the version in its address: the run that published the most about itself.
+
+An address holds what differs from the preset of its version; a changed preset is a new version, and old ones stay.
+"""
 MISSING: Final = tuple(name for name in BROUGHT if name not in ("evidence_families", "gemm_ceiling_16bit"))
 """What a chip brings: asked for where the tables do not say it."""
+NEAR: Final = ("level_one_write_s", "level_one_share", "level_one_restart_s")
+"""What a near tier of checkpoints asks for."""
 GROUPS: Final = (
     ("The run", ("model", "tokens", "sequence_length", "global_batch_size")),
     ("The machines", ("accelerator", "accelerators", "precision", *MISSING)),
@@ -54,6 +60,8 @@ GROUPS: Final = (
             "failures",
             "accelerator_mtbf_s",
             "restart_s",
+            "tiers",
+            *NEAR,
             "checkpoint_interval_s",
             "storage_write_bytes_per_s",
             "spare_nodes",
@@ -76,6 +84,8 @@ GROUPS: Final = (
 )
 """Controls by group, in the order of the page."""
 OWNED: Final = ("server_usd", "utilization", "electricity_usd_per_kwh", "hardware_life_years", "discount_rate")
+SAID: Final = ("tokens", "sequence_length", "accelerators", "precision")
+"""What of the preset the run that it starts from says of itself."""
 RENTED: Final = ("offer", "rental_usd_per_accelerator_h")
 BEST: Final = ("global_batch_size", "checkpoint_interval_s", "spare_nodes", *PARTS)
 """What the page chooses where nobody says otherwise."""
@@ -117,22 +127,26 @@ SPELLED: Final = {
 
 def page_data() -> dict[str, Any]:
     """Return everything that the page's modules take, as plain values."""
-    steps = chain().steps
+    steps = every_step().values()
     shown = dict.fromkeys([*(step.quantity for step in steps), *(n for step in steps for n in step.arguments)])
     named = dict.fromkeys([*(name for _, names in GROUPS for name in names), *MISSING])
+    shaped = {name: quantity(name) for name in shape()}
     menus = {"model": _models(), "accelerator": _chips(), "site": _sites(), "failures": _failures()}
     return {
-        "version": VERSION,
-        "preset": dict(PRESET),
+        "version": max(PRESETS),
+        "presets": PRESETS,
+        "preset": PRESETS[max(PRESETS)],
         "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
         "controls": {name: _control(name) for name in named if name not in MENUS},
         "words": {part: [*HABITS[part].values] for part in PARTS if quantity(part).is_text},
         "ways": {"own": list(OWNED), "rent": list(RENTED)},
+        "tiers": {"one": [], "two": list(NEAR), "best": list(NEAR)},
+        "shape": {name: {"bounds": row.bounds, "always": name in ALWAYS} for name, row in shaped.items()},
         "best": list(BEST),
         "parts": list(PARTS),
         "also": ["training_carbon_kg", "data_parallel", "recompute_share", "checkpoint_interval_s", "spare_nodes"],
         "ofChip": [step.quantity for step in steps if step.quantity in MISSING or step.arguments == ("accelerator",)],
-        "said": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in ("tokens", "accelerators")},
+        "said": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in SAID},
         "cells": list(MISSING),
         "release": version("factorykit"),
         "config": _config(),
@@ -141,14 +155,19 @@ def page_data() -> dict[str, Any]:
         "readouts": list(READOUTS),
         "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
         "costs": {way: list(names) for way, names in COSTS.items()},
-        "quantities": {name: _words(quantity(name)) for name in dict.fromkeys([*shown, *READOUTS])},
+        "quantities": {name: _words(quantity(name)) for name in dict.fromkeys([*shown, *shaped, *READOUTS])},
         "steps": {step.quantity: _step(step) for step in steps},
+        "twoTiers": {
+            step.quantity: _step(step)
+            for step in chain("two").steps
+            if _step(step) != _step(every_step()[step.quantity])
+        },
     }
 
 
 COUNTS: Final = tuple(step * 2.0**power for power in range(1, 18) for step in STEPS)
 """Numbers of accelerators at which the slider stops: they divide well."""
-MENUS: Final = ("model", "failures", "site", "way", "offer", "accelerator", "precision")
+MENUS: Final = ("model", "failures", "tiers", "site", "way", "offer", "accelerator", "precision")
 """Controls that are no quantity of one number."""
 
 

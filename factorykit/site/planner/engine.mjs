@@ -32,7 +32,7 @@ export class Engine {
     this.shapes = new Map();
   }
 
-  // What is given of a question {model, shape, given, way}: the shape of the model under what somebody says.
+  // What is given of a question {model, shape, given, way, tiers}: the shape of the model under what somebody says.
   given(question) {
     const key = JSON.stringify([question.model, question.shape]);
     if (!this.shapes.has(key)) this.shapes.set(key, question.shape ? this.filled(question.shape) : shapeOf(this.model, question.model));
@@ -67,6 +67,16 @@ export class Engine {
     return found;
   }
 
+  // What follows of a whole layout; where the tiers of checkpoints are to choose from, with those that end the run sooner.
+  complete({ way, tiers = "one" }, given) {
+    const { model } = this;
+    const tried = tiers === "best" ? Object.keys(model.tiers) : [tiers];
+    const ways = tried.map((tier) => ({ tier, values: model.tiers[tier].chain(given) }));
+    const found = ways.reduce((one, other) => (other.values.wall_days < one.values.wall_days ? other : one));
+    if (way === "own") found.values.run_cost_usd = found.values.run_cost_owned_usd;
+    return found;
+  }
+
   // The nominal answer: what follows of the best layout, what is missing of the chip, which rule the layout breaks.
   nominal(question) {
     const { model } = this;
@@ -75,8 +85,7 @@ export class Engine {
     if (chosen) given.global_batch_size = this.batch(given);
     const whole = model.parts.every((part) => given[part] !== undefined);
     const found = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given, chosen);
-    const values = model.chain({ ...given, ...found.best });
-    if (question.way === "own") values.run_cost_usd = values.run_cost_owned_usd;
+    const { tier, values } = this.complete(question, { ...given, ...found.best });
     const missing = this.missing(values, given, question.way);
     const broken = found.best && !whole ? null : model.rules.find((rule) => !rule.holds(values));
     let refused = null;
@@ -84,7 +93,7 @@ export class Engine {
     else if (broken && (whole || !found.working)) refused = whole ? { rule: broken.name, remedy: broken.remedy } : { works: false };
     else if (!found.best) refused = found.working ? { fits: false } : { works: false };
     else if (!Number.isFinite(values.wall_days)) refused = { ends: false };
-    return { given, values, layouts: whole ? null : found.fitting, refused };
+    return { given, values, tier, layouts: whole ? null : found.fitting, refused };
   }
 
   // Quantities that the answer needs, nobody gave and the tables do not say of the chip.
@@ -117,8 +126,8 @@ export class Engine {
     return { known, differs };
   }
 
-  futures(question, known, differs, n) {
-    const found = this.model.futures(known, differs, n);
+  futures(question, tier, known, differs, n) {
+    const found = this.model.tiers[tier].futures(known, differs, n);
     if (question.way === "own") found.run_cost_usd = found.run_cost_owned_usd;
     return found;
   }
@@ -126,7 +135,7 @@ export class Engine {
   // The 90 % interval of each result, over the same futures as in Python.
   intervals(question, nominal) {
     const { known, differs } = this.drawn(question, nominal);
-    const found = this.futures(question, known, differs, differs.step_s.length);
+    const found = this.futures(question, nominal.tier, known, differs, differs.step_s.length);
     const [low, high] = this.model.probable;
     return Object.fromEntries(
       this.model.results.map((name) => {
@@ -139,8 +148,7 @@ export class Engine {
   // The answer to a question, whole: values, intervals, layout.
   answer(question) {
     const nominal = this.nominal(question);
-    const { given, values, layouts, refused } = nominal;
-    return { given, values, layouts, refused, intervals: refused ? null : this.intervals(question, nominal) };
+    return { ...nominal, intervals: nominal.refused ? null : this.intervals(question, nominal) };
   }
 
   // What each doubt alone does to days and dollars: ends of its 90 % interval, the widest first.
@@ -152,7 +160,7 @@ export class Engine {
     const rows = Object.entries(differs).map(([name, column]) => {
       const sorted = Float64Array.from(column).sort();
       const ends = [quantile(sorted, low), quantile(sorted, high)];
-      const found = this.futures(question, middle, { [name]: ends }, 2);
+      const found = this.futures(question, nominal.tier, middle, { [name]: ends }, 2);
       return { name, ends, wall_days: [...found.wall_days], run_cost_usd: [...found.run_cost_usd] };
     });
     const width = ({ run_cost_usd: [a, b] }) => Math.abs(b - a);
@@ -162,12 +170,13 @@ export class Engine {
   // Goodput over the time between checkpoints.
   saving(nominal, points = 61) {
     const { given, values } = nominal;
-    const best = values.checkpoint_interval_optimal_s;
+    const { chain, interval } = this.model.tiers[nominal.tier];
+    const best = values[interval];
     const [low, high] = [Math.min(best, values.checkpoint_interval_s) / 8, Math.max(best, values.checkpoint_interval_s) * 8];
     const fixed = { ...given, cluster_mtbf_s: values.cluster_mtbf_s, checkpoint_write_s: values.checkpoint_write_s };
     return Array.from({ length: points }, (_, i) => {
       const checkpoint_interval_s = low * (high / low) ** (i / (points - 1));
-      return { checkpoint_interval_s, goodput: this.model.chain({ ...fixed, checkpoint_interval_s }).goodput };
+      return { checkpoint_interval_s, goodput: chain({ ...fixed, checkpoint_interval_s }).goodput };
     });
   }
 

@@ -7,10 +7,23 @@ import { isSize } from "./shapes.mjs";
 const STEPS = 200;
 const GIVEN_DIGITS = 9;
 const CHOSEN_DIGITS = 4;
-const LABELS = { model: "Model", accelerator: "Accelerator", failures: "Failure rate", site: "Country", way: "Rent or own", offer: "Offer", precision: "Precision" };
-const WAYS = { rent: "Rent by the hour", own: "Own for its life" };
+const LABELS = { model: "Model", shape: "Model", accelerator: "Accelerator", failures: "Failure rate", tiers: "Checkpoints", site: "Country", way: "Rent or own", offer: "Offer", precision: "Precision" };
+const SAID = {
+  way: { rent: "Rent by the hour", own: "Own for its life" },
+  tiers: { one: "On storage alone", two: "Near by first, then on storage", best: "Whichever ends sooner" },
+};
 const A_SIZE = "a size";
 const PASTED = "pasted";
+
+export function labelOf(page, name) {
+  return LABELS[name] ?? page.quantities[name][0];
+}
+
+// What a menu or a pasted shape says of itself; undefined where a quantity says it.
+export function saidOf(page, name, value) {
+  if (name === "shape") return `${value.layers} layers of ${value.hidden_size}`;
+  return SAID[name]?.[value] ?? page.menus[name]?.find(([key]) => key === value)?.[1];
+}
 
 let serial = 0;
 
@@ -39,19 +52,15 @@ export class Form {
     return make("p", { class: "fkp-note" }, "The best of some thousand layouts. Move one part and it stays, the others follow. ", make("button", { type: "button", class: "fkp-link", onclick: back }, "All best"));
   }
 
-  label(name) {
-    return LABELS[name] ?? this.page.quantities[name][0];
-  }
-
   frame(name, field, ...rest) {
     serial += 1;
     field.id = `fkp-${serial}`;
     const said = make("span", { class: "fkp-who", id: `fkp-${serial}-who` });
     const wrong = make("span", { class: "fkp-wrong", id: `fkp-${serial}-wrong`, role: "alert" });
     field.setAttribute("aria-describedby", `${said.id} ${wrong.id}`);
-    const back = make("button", { type: "button", class: "fkp-back", title: `${this.label(name)}: as it was`, "aria-label": `${this.label(name)}: as it was`, hidden: true, onclick: () => this.change(name, this.page.preset[name], true) }, "↺");
+    const back = make("button", { type: "button", class: "fkp-back", title: `${labelOf(this.page, name)}: as it was`, "aria-label": `${labelOf(this.page, name)}: as it was`, hidden: true, onclick: () => this.change(name, this.page.preset[name], true) }, "↺");
     const words = this.page.quantities[name];
-    const label = make("label", { for: field.id, title: words?.[4] }, this.label(name));
+    const label = make("label", { for: field.id, title: words?.[4] }, labelOf(this.page, name));
     const element = make("div", { class: "fkp-control", "data-name": name }, label, field, back, ...rest, said, wrong);
     return { element, field, said, wrong, back };
   }
@@ -131,7 +140,7 @@ export class Form {
     const { page } = this;
     const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "nowhere in particular" : "best"];
     if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T mixture"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model]];
-    if (name === "way") return [["", Object.entries(WAYS)]];
+    if (SAID[name]) return [["", Object.entries(SAID[name])]];
     if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
     if (name === "accelerator") {
       const rented = page.menus.accelerator.filter(([key]) => page.offers[key]);
@@ -194,9 +203,9 @@ export class Form {
       this.say(name, made, state, values);
       made.element.classList.toggle("fkp-missing", missing.includes(name));
       if (missing.includes(name)) made.element.closest("details")?.setAttribute("open", "");
-      const kept = Object.entries(page.ways).find(([, names]) => names.includes(name));
       const asked = !page.ofChip.includes(name) || !page.cells.includes(name) || missing.includes(name) || given !== undefined;
-      made.element.hidden = !asked || Boolean(kept) && kept[0] !== state.way && !(kept[0] === "own" && name === "electricity_usd_per_kwh");
+      const elsewhere = [[page.ways, state.way], [page.tiers, state.tiers]].some(([words, word]) => !words[word].includes(name) && Object.values(words).flat().includes(name));
+      made.element.hidden = !asked || elsewhere;
     }
   }
 
@@ -207,7 +216,8 @@ export class Form {
     let said = "";
     let href = "";
     if (state[name] !== undefined) {
-      if (name === "model" && !state.shape && this.known(state.model)) [said, href] = ["its shape", `${root}tables/architectures.html?q=${state.model}`];
+      if (name === "model" && state.shape) said = saidOf(page, "shape", state.shape);
+      else if (name === "model" && this.known(state.model)) [said, href] = ["its shape", `${root}tables/architectures.html?q=${state.model}`];
       else if (name === "accelerator") [said, href] = ["its row", `${root}things/accelerators/${state.accelerator}.html`];
       else if (name === "offer") [said, href] = ["the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
       else if (name === "site") [said, href] = ["its grid", `${root}tables/country_grids.html?q=${state.site}`];

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from factorykit.model.engine.chain import CELL, Chain, Step, ask
 from factorykit.model.planning import doubts, sizes
 from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
 from factorykit.model.planning.plan import DRAWS
-from factorykit.model.planning.whole import RESULTS, outputs, rivals_of
+from factorykit.model.planning.whole import OPTIMA, RESULTS, TIERS, outputs, rivals_of
 from factorykit.model.planning.wishes import WAYS
 from factorykit.model.scenario.models import architecture
 from factorykit.model.supply.chips import chips
@@ -70,11 +70,21 @@ def architectures() -> Mapping[str, tuple[float, ...]]:
 
 
 @cache
-def chain() -> Chain:
+def chain(tiers: str = "one") -> Chain:
     """Return the chain from what a question gives to all that the page shows, of rented and of owned machines."""
     given = {*shape(), *RUN, *PARTS}
     wanted = tuple(dict.fromkeys([name for way in WAYS for name in outputs(way)] + [*PICTURED]))
-    return ask(given, wanted, rivals_of("rent", dict.fromkeys(given), {}), assume=True)
+    return ask(given, wanted, _rivals(given, tiers), assume=True)
+
+
+@cache
+def every_step() -> Mapping[str, Step]:
+    """Return the steps of all chains by their quantity; where the tiers differ, those of one tier."""
+    return {step.quantity: step for tiers in ("two", "one") for step in chain(tiers).steps}
+
+
+def _rivals(given: Collection[str], tiers: str = "one") -> dict[str, str]:
+    return rivals_of("rent", dict.fromkeys(given), TIERS[tiers])
 
 
 def _filled() -> tuple[Step, ...]:
@@ -85,15 +95,15 @@ def _filled() -> tuple[Step, ...]:
 
 def _searched() -> Chain:
     given = {*shape(), *RUN, *PARTS, SHARE}
-    return ask(given, CHOSEN, rivals_of("rent", dict.fromkeys(given), {}), assume=True)
+    return ask(given, CHOSEN, _rivals(given), assume=True)
 
 
-def _futures(drawn: Iterable[str]) -> tuple[Step, ...]:
+def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
     """Return the steps to what a future decides, where the layout and what follows from it are settled."""
     settled = {name for way in WAYS for name in _settled(way)}
     given = {*shape(), *RUN, *PARTS, *settled, *drawn, doubts.STEP}
     wanted = [name for name in RESULTS if name != doubts.STEP] + ["run_cost_owned_usd"]
-    return ask(given, wanted, rivals_of("rent", dict.fromkeys(given), {}), assume=True).steps
+    return ask(given, wanted, _rivals(given, tiers), assume=True).steps
 
 
 def _settled(way: str) -> tuple[str, ...]:
@@ -113,13 +123,19 @@ def draws() -> Mapping[str, tuple[float, ...]]:
 @cache
 def model_script() -> str:
     """Return JavaScript that defines ``MODEL``: functions and tables that the planner's engine takes."""
-    steps, drawn = chain().steps, tuple(doubts.distributions({}))
-    futures = _futures(drawn)
+    drawn = tuple(doubts.distributions({}))
     moved = (*drawn, doubts.STEP, doubts.PRICE)
     searched = _searched().steps
-    found = tables(steps) | tables(futures)
-    names = {*shape(), *RUN, *PARTS, *(step.quantity for step in steps)}
+    steps = every_step().values()
+    found = tables(steps)
+    names = {*shape(), *RUN, *PARTS, *(step.quantity for step in chain().steps)}
     results = [*RESULTS, "run_cost_owned_usd"]
+    tiered = [
+        f"{tiers}: {{chain: {chain_function(chain(tiers).steps, tiers)}, "
+        f"futures: {futures_function(_futures(drawn, tiers), moved, results)}, "
+        f"interval: {json.dumps(_interval(tiers))}}}"
+        for tiers in TIERS
+    ]
     data = {
         "parts": PARTS,
         "shape": shape(),
@@ -148,15 +164,20 @@ def model_script() -> str:
         [
             "const MODEL = (() => {",
             f"const TABLES = {_json({name: dict(values) for name, values in found.items()})};",
-            chain_function(steps),
+            f"const TIERS = {{{', '.join(tiered)}}};",
             chain_function(_filled(), "fill"),
             habits_function(),
             search_function(searched),
-            futures_function(futures, moved, results),
-            f"return {{chain, fill, habits, search, futures, rules: {rules_list(names)}, ...{_json(data)}}};",
+            "const {chain} = TIERS.one;",
+            f"return {{chain, tiers: TIERS, fill, habits, search, rules: {rules_list(names)}, ...{_json(data)}}};",
             "})();",
         ]
     )
+
+
+def _interval(tiers: str) -> str:
+    """Return what a plan with so many tiers saves by where nobody gives an interval."""
+    return {**OPTIMA, **TIERS[tiers]}["checkpoint_interval_s"]
 
 
 def _rounded(value: float) -> float:

@@ -8,6 +8,16 @@ import { Pins } from "./pins.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
 const SAID_AFTER_MS = 700;
+// What a choice leaves no sense to: it stood for the same, or counted otherwise.
+const DISPLACES = {
+  model: ["shape"],
+  failures: ["accelerator_mtbf_s"],
+  accelerator_mtbf_s: ["failures"],
+  offer: ["rental_usd_per_accelerator_h"],
+  rental_usd_per_accelerator_h: ["offer"],
+  site: ["carbon_kg_per_kwh", "electricity_usd_per_kwh"],
+  tiers: ["checkpoint_interval_s"],
+};
 
 // The engine in a worker made of its own text, so that it also starts where pages are opened as files.
 function worker(source) {
@@ -64,13 +74,8 @@ class Planner {
     this.note("");
     this.state = { ...this.state, [name]: value };
     if (value === undefined) delete this.state[name];
-    if (name === "model") delete this.state.shape;
+    for (const each of DISPLACES[name] ?? []) delete this.state[each];
     if (name === "accelerator") this.refit();
-    if (name === "accelerator_mtbf_s" && value !== undefined) delete this.state.failures;
-    if (name === "failures") delete this.state.accelerator_mtbf_s;
-    if (name === "offer") delete this.state.rental_usd_per_accelerator_h;
-    if (name === "rental_usd_per_accelerator_h" && value !== undefined) delete this.state.offer;
-    if (name === "site") for (const each of ["carbon_kg_per_kwh", "electricity_usd_per_kwh"]) delete this.state[each];
     if (settled) this.remember();
     this.ask();
   }
@@ -95,7 +100,7 @@ class Planner {
 
   remember() {
     if (this.brief) return;
-    const query = written(this.page, { ...this.state, shape: undefined });
+    const query = written(this.page, this.state);
     if (query === location.search) return;
     try {
       history.pushState(null, "", `${location.pathname}${query}`);

@@ -1,5 +1,6 @@
 // The right side: up to three plans kept beside the present one with what differs, and what may be taken along.
 import { make } from "../../charts/runtime/dom.mjs";
+import { labelOf, saidOf } from "./form.mjs";
 import { bibtex, command, csv, python } from "./share.mjs";
 import { text } from "./values.mjs";
 
@@ -18,7 +19,7 @@ export class Pins {
     this.table = make("div", { class: "fkp-compare", tabindex: 0, role: "region", "aria-label": "Plans side by side" });
     this.said = make("p", { class: "fkp-note", role: "status" });
     this.text = make("textarea", { class: "fkp-text", readonly: true, rows: 8, "aria-label": "Copied", hidden: true, spellcheck: "false" });
-    const copies = [["Link", () => location.href], ["Python", ({ state, question }) => python(page, state, question)], ["Command line", ({ state, question }) => command(page, state, question)], ["CSV", ({ state, answer }) => csv(page, state, answer)], ["BibTeX", () => bibtex(page, location.href)]];
+    const copies = [["Link", () => location.href], ["Python", ({ state, question }) => python(page, state, question)], ["Command line", ({ state, question, answer }) => command(page, state, question, answer)], ["CSV", ({ state, answer }) => csv(page, state, answer)], ["BibTeX", () => bibtex(page, location.href)]];
     const takes = copies.map(([name, make_]) => make("button", { type: "button", onclick: () => this.copy(name, make_) }, name));
     this.element = make("aside", { class: "fkp-pins", "aria-label": "Compare and take along" }, make("h2", {}, "Compare"), make("div", { class: "fkp-buttons" }, ...this.buttons), this.table, make("h2", {}, "Copy as"), make("div", { class: "fkp-buttons" }, ...takes), this.said, this.text);
   }
@@ -68,12 +69,14 @@ export class Pins {
       return;
     }
     const plans = [{ letter: "now", state, values: { ...answer.given, ...answer.values } }, ...kept];
-    const named = (name, value) => page.menus[name]?.find(([key]) => key === value)?.[1];
-    const shown = (name, value) => named(name, value) ?? (value === undefined ? "–" : page.quantities[name] ? text(page.quantities[name], value) : String(value));
-    const inputs = [...new Set(plans.flatMap((plan) => Object.keys(plan.state)))].filter((name) => new Set(plans.map((plan) => String(plan.state[name]))).size > 1);
+    const shown = (name, value) => {
+      if (value === undefined) return "–";
+      return saidOf(page, name, value) ?? (page.quantities[name] ? text(page.quantities[name], value) : String(value));
+    };
+    const inputs = [...new Set(plans.flatMap((plan) => Object.keys(plan.state)))].filter((name) => new Set(plans.map((plan) => JSON.stringify(plan.state[name]))).size > 1);
     const row = (title, cells, kind) => make("tr", { class: kind }, make("th", { scope: "row" }, title), ...cells.map((cell) => make("td", {}, cell)));
     const heads = plans.map((plan) => make("th", { scope: "col" }, plan.letter, plan.i === undefined ? null : make("span", { class: "fkp-small" }, make("button", { type: "button", class: "fkp-link", "aria-label": `Open ${plan.letter}`, onclick: () => this.recall(plan.state) }, "open"), make("button", { type: "button", class: "fkp-link", "aria-label": `Drop ${plan.letter}`, onclick: () => this.drop(plan.i) }, "×"))));
-    const first = inputs.map((name) => row(page.quantities[name]?.[0] ?? name[0].toUpperCase() + name.slice(1), plans.map((plan) => (plan.state[name] === undefined ? "best" : shown(name, plan.state[name]))), "fkp-input"));
+    const first = inputs.map((name) => row(labelOf(page, name), plans.map((plan) => (plan.state[name] === undefined ? "best" : shown(name, plan.state[name]))), "fkp-input"));
     const results = page.readouts.map((name) => row(page.quantities[name][0], plans.map((plan) => shown(name, plan.values[name]))));
     this.table.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, make("td", {}), ...heads)), make("tbody", {}, ...first, ...results)));
   }

@@ -1,6 +1,6 @@
 // A plan to take along: Python, a command line, rows for a spreadsheet, a citation.
 
-const MENUS = new Set(["model", "shape", "way", "failures", "offer", "accelerator", "accelerators", "tokens", "site"]);
+const MENUS = new Set(["model", "shape", "way", "tiers", "failures", "offer", "accelerator", "accelerators", "tokens", "site"]);
 
 function parts(page, state, { given }) {
   const rest = Object.entries(given).filter(([name]) => !MENUS.has(name));
@@ -14,17 +14,20 @@ export function python(page, state, question) {
     `chips=${quoted(state.accelerator)},`,
     `counts=[${state.accelerators}],`,
     ...(state.way === "own" ? ['acquire="own",'] : []),
+    ...(state.tiers === "one" ? [] : [`tiers=${state.tiers === "best" ? '["one", "two"]' : '"two"'},`]),
     ...parts(page, state, question).map(([name, value]) => `${name}=${quoted(value)},`),
   ];
   const model = state.shape ? JSON.stringify(state.shape) : quoted(state.model);
   return `import factorykit as fk\n\np = fk.plan(\n    ${[`${model},`, ...lines].join("\n    ")}\n)\nprint(p)\n`;
 }
 
-export function command(page, state, question) {
+export function command(page, state, question, answer) {
   const word = (value) => (/^[\w.+-]+$/.test(String(value)) ? String(value) : `'${value}'`);
   const options = [`--tokens ${state.tokens}`, `--chips ${word(state.accelerator)}`, `--counts ${state.accelerators}`];
   if (state.way === "own") options.push("--acquire own");
-  const rest = parts(page, state, question).map(([name, value]) => `${name}=${word(value)}`);
+  if (state.tiers !== "one") options.push(`--tiers ${state.tiers === "best" ? "one,two" : "two"}`);
+  const shape = state.shape ? Object.keys(page.shape).map((name) => [name, answer.given[name]]) : [];
+  const rest = [...shape, ...parts(page, state, question)].map(([name, value]) => `${name}=${word(value)}`);
   return ["factorykit plan", word(state.model), ...rest, ...options].join(" ");
 }
 

@@ -19,7 +19,7 @@ const tried = (act) => {
 const verbs = {
   config: (text) => tried(() => engine.filled(readConfig(PAGE, text))),
   read: ([name, text]) => tried(() => read(name, PAGE.quantities[name], PAGE.controls[name], text)),
-  chain: (question) => MODEL.chain(question.given),
+  chain: ({ given, tiers }) => MODEL.tiers[tiers].chain(given),
   answer: (question) => engine.answer(question),
   shape: (text) => shapeOf(MODEL, text),
   doubts: (question) => engine.doubts(question, engine.nominal(question)),

@@ -4,10 +4,13 @@ import { about, near, quantile, stages } from "../../../factorykit/site/planner/
 import { asked, recalled, written } from "../../../factorykit/site/planner/link.mjs";
 
 const page = {
-  version: 1,
-  preset: { model: "a", accelerator: "x", accelerators: 1024, way: "rent" },
+  version: 2,
+  presets: { 1: { model: "a", accelerator: "x", accelerators: 64, way: "rent", tiers: "one" }, 2: { model: "a", accelerator: "x", accelerators: 1024, way: "rent", tiers: "one" } },
+  preset: { model: "a", accelerator: "x", accelerators: 1024, way: "rent", tiers: "one" },
   controls: { accelerators: { bounds: "[1, inf)", min: 8 }, pue: { bounds: "[1, inf)", min: 1 }, recompute: { bounds: "none | full" } },
-  quantities: { accelerators: ["Accelerators"], pue: ["PUE"], recompute: ["Recomputation"] },
+  quantities: { accelerators: ["Accelerators"], pue: ["PUE"], recompute: ["Recomputation"], layers: ["Layers"], hidden_size: ["Hidden size"], kv_heads: ["Key-value heads"] },
+  shape: { layers: { bounds: "[1, inf)", always: true }, hidden_size: { bounds: "[1, inf)", always: true }, kv_heads: { bounds: "[1, inf)", always: false } },
+  tiers: { one: [], two: [] },
   words: { recompute: ["none", "full"] },
   ways: { rent: [], own: [] },
   menus: { model: [["a", "A"]], accelerator: [["x", "X", ["bf16"]]], site: [["fra", "France", 0.06, 0.1]], failures: [["f", "F", 1e8, "s"]] },
@@ -16,15 +19,29 @@ const page = {
 
 test("an address holds what differs from the preset, and comes back as it went", () => {
   const state = { ...page.preset, accelerators: 2e13, model: "1T mixture", pue: undefined };
-  assert.equal(written(page, state), "?v=1&model=1T+mixture&accelerators=2e13");
+  assert.equal(written(page, state), "?v=2&model=1T+mixture&accelerators=2e13");
   assert.equal(written(page, page.preset), "");
   assert.deepEqual(recalled(page, written(page, state)).state, { ...page.preset, accelerators: 2e13, model: "1T mixture" });
 });
 
+test("a model of its own stands in the address, whole or not at all", () => {
+  const state = { ...page.preset, shape: { layers: 32, hidden_size: 4096, kv_heads: 8 } };
+  assert.equal(written(page, state), "?v=2&layers=32&hidden_size=4096&kv_heads=8");
+  assert.deepEqual(recalled(page, written(page, state)).state, state);
+  const { state: without, refused } = recalled(page, "?v=2&layers=32&kv_heads=0");
+  assert.deepEqual(without, page.preset);
+  assert.deepEqual(refused, ["Key-value heads = 0 is outside [1, inf)", "a model of its own lacks Hidden size"]);
+});
+
+test("an old address means what it meant, whatever the page starts from today", () => {
+  assert.equal(recalled(page, "?v=1&pue=1.2").state.accelerators, 64);
+  assert.equal(recalled(page, "?pue=1.2").state.accelerators, 1024);
+});
+
 test("what an address may not say is refused by name and the rest is taken", () => {
-  const { state, refused } = recalled(page, "?v=3&accelerators=-5&pue=1.2&mfu=1&model=b&recompute=some&__proto__=1&way=steal");
+  const { state, refused } = recalled(page, "?v=3&accelerators=-5&pue=1.2&mfu=1&model=b&recompute=some&__proto__=1&way=steal&tiers=three");
   assert.deepEqual(state, { ...page.preset, pue: 1.2 });
-  assert.equal(refused.length, 7);
+  assert.equal(refused.length, 8);
   assert.ok(refused.includes("Accelerators = -5 is outside [1, inf)"));
 });
 

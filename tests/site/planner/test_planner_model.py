@@ -19,10 +19,10 @@ from factorykit.model.engine.chain import ask
 from factorykit.model.engine.run import compute
 from factorykit.model.planning.layouts import PARTS, SHARE
 from factorykit.model.planning.sizes import model_of
-from factorykit.model.planning.whole import outputs, rivals_of
+from factorykit.model.planning.whole import TIERS, outputs, rivals_of
 from factorykit.quantities import quantity
 from factorykit.site.planner import script
-from factorykit.site.planner.controls import page_data
+from factorykit.site.planner.controls import PRESETS, page_data
 from factorykit.site.planner.model import architectures, model_script, shape
 
 ASK = Path(__file__).with_name("ask.mjs")
@@ -94,11 +94,12 @@ def _random_scenario(chance: random.Random) -> dict[str, Any]:
 def test_a_thousand_scenarios_are_what_python_says(page: Callable[..., list[Any]]) -> None:
     chance = random.Random(12)
     asked = [_random_scenario(chance) for _ in range(1000)]
-    for n, (given, found) in enumerate(zip(asked, page("chain", [{"given": each} for each in asked]), strict=True)):
-        way = ("rent", "own")[n % 2]
+    kinds = [(("rent", "one"), ("own", "two"), ("rent", "two"))[n % 3] for n in range(1000)]
+    said = [{"given": each, "tiers": tiers} for each, (_, tiers) in zip(asked, kinds, strict=True)]
+    for given, (way, tiers), found in zip(asked, kinds, page("chain", said), strict=True):
         wanted = [*outputs(way), "step_spread"]
         words = {name: given[name] for name in ("accelerator", "precision")}
-        steps = ask(given, wanted, rivals_of(way, given, {}), words, assume=True).steps
+        steps = ask(given, wanted, rivals_of(way, given, TIERS[tiers]), words, assume=True).steps
         values = compute(steps, given)
         if way == "own":
             found["run_cost_usd"] = found["run_cost_owned_usd"]
@@ -106,28 +107,32 @@ def test_a_thousand_scenarios_are_what_python_says(page: Callable[..., list[Any]
             assert found[name] == pytest.approx(values[name], rel=1e-9), (name, given)
 
 
-QUESTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
-    ("llama3_405b", {"tokens": 15.6e12, "accelerators": 16384.0, "accelerator": "h100_sxm"}, "rent"),
+QUESTIONS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
+    ("llama3_405b", {"tokens": 15.6e12, "accelerators": 16384.0, "accelerator": "h100_sxm"}, "rent", "best"),
     (
         "llama3_70b",
-        {"tokens": 15e12, "accelerators": 1536.0, "accelerator": "b200", "precision": "fp8", "server_usd": 4e5},
+        {"tokens": 15e12, "accelerators": 1536.0, "accelerator": "b200", "precision": "fp8", "level_one_share": 0.6},
         "own",
+        "two",
     ),
-    ("deepseek_v3", {"tokens": 14.8e12, "accelerators": 2048.0, "accelerator": "h200_sxm"}, "rent"),
+    ("deepseek_v3", {"tokens": 14.8e12, "accelerators": 2048.0, "accelerator": "h200_sxm"}, "rent", "two"),
     (
         "1T mixture",
         {"tokens": 20e12, "accelerators": 16384.0, "accelerator": "b200", "accelerator_mtbf_s": 1e8},
         "rent",
+        "one",
     ),
     (
         "llama3_8b",
         {"tokens": 1e12, "accelerators": 96.0, "accelerator": "a100_sxm_40gb", "global_batch_size": 480.0},
         "rent",
+        "one",
     ),
     (
         "30B dense",
         {"tokens": 6e11, "accelerators": 512.0, "accelerator": "mi300x", "tensor_parallel": 4.0, "pue": 1.3},
         "rent",
+        "one",
     ),
 )
 
@@ -136,14 +141,16 @@ QUESTIONS: tuple[tuple[str, dict[str, Any], str], ...] = (
 def answers(page: Callable[..., list[Any]]) -> list[Any]:
     """What the page answers to the questions."""
     usual = {"precision": "bf16", "sequence_length": 8192.0}
-    return page("answer", [{"model": model, "given": usual | given, "way": way} for model, given, way in QUESTIONS])
+    said = [{"model": m, "given": usual | given, "way": way, "tiers": tiers} for m, given, way, tiers in QUESTIONS]
+    return page("answer", said)
 
 
 @pytest.mark.parametrize("n", range(len(QUESTIONS)), ids=[model for model, *_ in QUESTIONS])
 def test_the_pages_best_plan_is_that_of_python(answers: list[Any], n: int) -> None:
-    (model, given, way), found = QUESTIONS[n], answers[n]
+    (model, given, way, tiers), found = QUESTIONS[n], answers[n]
     given = dict(given)
     asked = {"chips": given.pop("accelerator"), "counts": [given.pop("accelerators")], "acquire": way}
+    asked["tiers"] = ("one", "two") if tiers == "best" else tiers
     best = fk.plan(model, **asked, **given).best.row(0, named=True)
     for name in (*PARTS, SHARE, "global_batch_size", *outputs(way)):
         if name in best:
@@ -152,7 +159,13 @@ def test_the_pages_best_plan_is_that_of_python(answers: list[Any], n: int) -> No
             assert found["values"][name] == wanted, name
     for name, (low, high) in found["intervals"].items():
         assert (low, high) == pytest.approx((best[f"{name}_low"], best[f"{name}_high"]), rel=1e-7), name
-    assert found["layouts"] == best["layouts"]
+    assert (found["layouts"], found["tier"]) == (best["layouts"], best["tiers"])
+
+
+def test_an_address_that_somebody_keeps_starts_from_the_same_run() -> None:
+    llama = {"model": "llama3_405b", "accelerator": "h100_sxm", "accelerators": 16384.0, "precision": "bf16"}
+    llama |= {"tokens": 15.6e12, "sequence_length": 8192.0, "way": "rent", "tiers": "one"}
+    assert PRESETS[1] == llama
 
 
 def test_a_size_has_the_shape_that_python_gives_it(page: Callable[..., list[Any]]) -> None:
@@ -212,7 +225,7 @@ def test_the_modules_do_what_their_tests_say(node: str) -> None:
         [node, "--test", "--test-reporter=tap", str(file)], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stdout
-    assert "# pass 4" in ran.stdout
+    assert "# pass 6" in ran.stdout
 
 
 def test_the_page_of_its_own_weighs_less_than_250_kilobytes() -> None:

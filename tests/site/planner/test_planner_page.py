@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,12 +130,38 @@ def test_pinned_plans_differ_in_what_was_changed(plan: Callable[..., Any]) -> No
 
 
 def test_a_chip_that_lacks_a_cell_asks_for_it_and_takes_it(plan: Callable[..., Any]) -> None:
-    page = plan("?v=1&accelerator=b200&way=own")
+    page = plan("?v=1&accelerator=gb200&way=own")
     assert "do not say Price per node" in page.text_content(".fkp-refused")
     typed(page, "server_usd", "400 kUSD")
     assert page.text_content(".fkp-refused") == ""
     page.click('.fkp-readout:has([data-quantity="run_cost_usd"]) > summary')
     assert "run_cost_owned_usd = ownership_cost_usd" in page.inner_text(".fkp-readout[open] .fkp-formula")
+
+
+def test_a_pasted_configuration_is_in_the_link_and_in_the_command(plan: Callable[..., Any]) -> None:
+    page = plan("?v=1&tokens=1e12&accelerators=256&tiers=best")
+    page.select_option('select[name="model"]', label="Paste a config.json")
+    sizes = {"num_hidden_layers": 24, "hidden_size": 3072, "intermediate_size": 9216, "vocab_size": 64000}
+    heads = {"num_attention_heads": 24, "num_key_value_heads": 8, "hidden_act": "silu", "tie_word_embeddings": True}
+    page.fill('[aria-label="A config.json of a model"]', json.dumps({"model_type": "llama", **sizes, **heads}))
+    page.press('[aria-label="A config.json of a model"]', "Tab")
+    answered(page)
+    days = value(page, "wall_days")
+    page.goto(page.url)
+    answered(page)
+    assert value(page, "wall_days") == days
+    page.click("text=Command line")
+    _, verb, model, *words = shlex.split(page.input_value(".fkp-text"))
+    options = dict(zip(words[-8::2], words[-7::2], strict=True))
+    assert (verb, options.pop("--tiers")) == ("plan", "one,two")
+    given = dict(word.split("=") for word in words[:-8])
+    options = {name.removeprefix("--"): value for name, value in options.items()}
+    best = fk.plan(model, tiers=("one", "two"), **{n: _number(v) for n, v in (options | given).items()}).best
+    assert quantity("wall_days").text(best["wall_days"].item()) == days
+
+
+def _number(word: str) -> Any:
+    return float(word) if word[0].isdigit() else word
 
 
 def test_a_layout_by_hand_that_breaks_a_rule_says_which(plan: Callable[..., Any]) -> None:
