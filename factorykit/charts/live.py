@@ -36,6 +36,7 @@ from factorykit.quantities import Quantity, quantity, vocabulary
 
 LETTER_PX = 7.5  # widest mean width of a letter of the label
 GRID_POINTS = 121
+OFF = "off the axis"
 
 
 @dataclass(frozen=True)
@@ -367,7 +368,8 @@ class Live:
         now = self._printed(program, present, self.curves[0], (self.x, *self.shown, *asked))
         y = self._drawn(now, _scaled(row, now[output]))
         text = program.emit("label", encoding.text_expression(row, now[output]))
-        marks.append({"label": "now", "x": _scaled(x_row, now[self.x]), "y": y, "text": text})
+        at = encoding.text_expression(x_row, now[self.x])
+        marks.append(self._place(output, now[self.x], y) | {"text": text, "at": at})
         texts = self._texts(now) if output == self.outputs[0] else []
         grid = {"name": "grid", "values": [{self.x: value} for value in self.grid]}
         return {
@@ -451,8 +453,20 @@ class Live:
 
     def _mark(self, program: Program, case: Case, output: str) -> dict[str, str]:
         have = self._printed(program, {name: name for name in self.parameters}, case, (self.x, output))
-        row = quantity(output)
-        return {"label": case.label, "x": _scaled(quantity(self.x), have[self.x]), "y": _scaled(row, have[output])}
+        return self._place(output, have[self.x], _scaled(quantity(output), have[output])) | {
+            "text": vega_literal(case.label)
+        }
+
+    def _place(self, output: str, x: str, y: str) -> dict[str, str]:
+        """Return where a mark stands, at the edge of an axis that ends before it, and whether one does."""
+        axes, x = self._axes(output), _scaled(quantity(self.x), x)
+        ends = {"x": (x, axes["x"]["scale"]["domain"])}
+        if "domain" in axes["y"]["scale"]:
+            ends["y"] = (y, axes["y"]["scale"]["domain"])
+        within = {name: f"clamp({value}, {low!r}, {high!r})" for name, (value, (low, high)) in ends.items()}
+        drawn = {name: f"(isValid({ends[name][0]}) ? {kept} : null)" for name, kept in within.items()}
+        off = " || ".join(f"{value} != {within[name]}" for name, (value, _) in ends.items())
+        return {"y": y} | drawn | {"off": f"({off})"}
 
     def _axes(self, output: str) -> dict[str, Any]:
         x_row, row = quantity(self.x), quantity(output)
@@ -531,45 +545,39 @@ class Live:
         layers: list[dict[str, Any]] = []
         for n, (case, mark) in enumerate(zip(self.points, rivals, strict=True)):
             transform, color = self._named(case)
+            named = {"calculate": f"{mark['off']} ? {mark['text']} + ', {OFF}' : ''", "as": "text"}
+            drawn = {"type": "point", "shape": shapes[n % 4], "clip": True, "size": 240 - 80 * n, "opacity": 1}
             layers.append(
                 {
-                    "transform": [*transform, {"calculate": mark["x"], "as": "x"}, {"calculate": mark["y"], "as": "y"}],
-                    "mark": {"type": "point", "shape": shapes[n % 4], "clip": True, "size": 240 - 80 * n, "opacity": 1},
-                    "encoding": axes | color,
+                    "transform": [*transform, *_calculated(mark), named],
+                    "layer": [{"mark": drawn, "encoding": axes | color}, _beside(axes, dy=14 * (n + 1))],
                 }
             )
-        late = f"scale('x', {now['x']}) + 8 + {LETTER_PX} * length({now['text']}) > width"
-        place = [
-            {"calculate": now["x"], "as": "x"},
-            {"calculate": now["y"], "as": "y"},
-            {"calculate": now["text"], "as": "text"},
-        ]
+        text = f"{now['text']} + ({now['off']} ? ', {OFF} at ' + {now['at']} : '')"
+        rule = {"type": "rule", "strokeDash": [3, 3], "opacity": 0.6, "clip": True}
+        point = {"type": "point", "filled": True, "size": 90, "color": INK, "clip": True}
         layers.append(
             {
-                "transform": place,
+                "transform": [*_calculated(now), {"calculate": text, "as": "text"}],
                 "layer": [
-                    {
-                        "mark": {"type": "rule", "strokeDash": [3, 3], "opacity": 0.6, "clip": True},
-                        "encoding": {"x": axes["x"]},
-                    },
-                    {
-                        "mark": {"type": "point", "filled": True, "size": 90, "color": INK, "clip": True},
-                        "encoding": axes,
-                    },
-                    {
-                        "mark": {
-                            "type": "text",
-                            "dx": {"expr": f"{late} ? -8 : 8"},
-                            "dy": -10,
-                            "align": {"expr": f"{late} ? 'right' : 'left'"},
-                            "fontWeight": 600,
-                        },
-                        "encoding": axes | {"text": {"field": "text"}},
-                    },
+                    {"mark": rule, "encoding": {"x": axes["x"]}},
+                    {"mark": point, "encoding": axes},
+                    _beside(axes, dy=-10, fontWeight=600),
                 ],
             }
         )
         return layers
+
+
+def _calculated(mark: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"calculate": mark[name], "as": name} for name in ("x", "y")]
+
+
+def _beside(axes: Mapping[str, Any], **look: float) -> dict[str, Any]:
+    """Return the text beside a mark, on its left where there is no room on its right."""
+    late = f"scale('x', datum.x) + 8 + {LETTER_PX} * length(datum.text) > width"
+    sides = {"dx": {"expr": f"{late} ? -8 : 8"}, "align": {"expr": f"{late} ? 'right' : 'left'"}}
+    return {"mark": {"type": "text"} | sides | look, "encoding": {**axes, "text": {"field": "text"}}}
 
 
 def word_label(name: str, word: str) -> str:

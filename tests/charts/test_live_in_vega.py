@@ -53,6 +53,16 @@ def test_every_mark_stands_where_its_case_does(live: Live) -> None:
         assert [said for said, *_ in points] == [case.label for case in live.points]
 
 
+def test_a_mark_beyond_its_axis_stands_at_the_edge_and_says_so() -> None:
+    half = Case("half", given={"mfu": 0.6})
+    (_, x, _), (label, *_) = marked(line(points=(half,)))
+    assert (x, label.count("off")) == (50, 0)
+    chart = line(y_domain={"training_s": (0, 1e4)})
+    label, *place = marked(chart, {"mfu": 0.05})[0]
+    said = quantity("training_s").text(chart.now({"mfu": 0.05})["training_s"])
+    assert (label, place) == (f"{said}, off the axis at 5 %", [10, 1e4 / quantity("training_s").display_scale])
+
+
 def test_every_printed_number_is_the_present_one(live: Live) -> None:
     for changes in settings(live):
         values = live.values(changes) | live.now(changes)
@@ -129,7 +139,7 @@ def test_curves_and_cases_have_colours_and_dashes_of_their_own() -> None:
     assert scale["domain"] == ["now", "half"]
     assert len(set(scale["range"])) == 2
     alone = line().specs[0]["layer"][0]["layer"][0]["encoding"]["color"]
-    pointed = line(points=(cases[1],)).specs[0]["layer"][2]["layer"][0]["encoding"]["color"]["scale"]
+    pointed = line(points=(cases[1],)).specs[0]["layer"][2]["layer"][0]["layer"][0]["encoding"]["color"]["scale"]
     assert pointed["domain"] == ["half"]
     assert alone["value"] not in pointed["range"]
 
