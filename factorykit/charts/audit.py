@@ -59,7 +59,10 @@ def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
         x=alt.X("ratio:Q", title="Recomputed over stated", scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
         y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
         color=_colour(),
-        tooltip=[*encoding.tooltip(["label", "printed", "verdict", "why"]), alt.Tooltip("ratio:Q", format=".4~g")],
+        tooltip=[
+            *encoding.tooltip(["label", "printed", "verdict", "why"]),
+            alt.Tooltip("ratio:Q", title="Recomputed over stated", format=".4~g"),
+        ],
     )
     one = started.mark_rule(color="gray", strokeDash=[4, 3]).encode(x=alt.datum(1.0))
     return finish(

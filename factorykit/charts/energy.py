@@ -153,7 +153,7 @@ def stated_and_computed(frame: pl.DataFrame, *, title: str, source: str) -> alt.
             ),
             color=alt.Color("evidence:N", title=None, scale=alt.Scale(range=list(PALETTE))),
             shape=alt.Shape("evidence:N", title=None),
-            tooltip=[*encoding.tooltip(["name", "verdict"]), alt.Tooltip("error:Q", format="+.1%")],
+            tooltip=[*encoding.tooltip(["name", "verdict"]), alt.Tooltip("error:Q", title="Error", format="+.1%")],
         )
     )
     same = line.transform_calculate(v="datum.x / 1e6").encode(

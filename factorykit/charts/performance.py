@@ -99,7 +99,7 @@ def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
             y=alt.Y(f"{by}:N", title=encoding.title(by), sort=None),
             color=alt.Color("part:N", title=None, sort=list(PARTS)),
             order=alt.Order("order:Q"),
-            tooltip=[alt.Tooltip(f"{by}:N"), alt.Tooltip("part:N"), alt.Tooltip("seconds:Q", format=".3~r")],
+            tooltip=[*encoding.tooltip([by, "part"]), alt.Tooltip("seconds:Q", title="Time [s]", format=".3~r")],
         )
         .properties(height=alt.Step(34))
     )
@@ -124,7 +124,7 @@ def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
             y=rows,
             color=alt.Color("part:N", title=None, sort=[quantity(name).label for name in MEMORY]),
             order=alt.Order("order:Q"),
-            tooltip=[alt.Tooltip(f"{by}:N"), alt.Tooltip("part:N"), *encoding.tooltip(["memory_peak_bytes"])],
+            tooltip=encoding.tooltip([by, "part", "memory_peak_bytes"]),
         )
     )
     limit = (
@@ -219,7 +219,8 @@ def error_by_family(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     kept = frame.select("id", "family", "error").with_columns(percent=pl.col("error") * 100.0)
     rows = alt.Y("family:N", title=None, sort=alt.EncodingSortField("percent", op="count", order="descending"))
     span = alt.X("percent:Q", title="Predicted over measured, less one [%]", scale=alt.Scale(clamp=True))
-    ticks = alt.Chart(kept).mark_tick(opacity=0.55, color=PALETTE[0]).encode(x=span, y=rows, tooltip=["id", "percent"])
+    tips = [alt.Tooltip("id:N", title="Run"), alt.Tooltip("percent:Q", title="Error [%]", format="+.1f")]
+    ticks = alt.Chart(kept).mark_tick(opacity=0.55, color=PALETTE[0]).encode(x=span, y=rows, tooltip=tips)
     middle = (
         alt.Chart(kept)
         .mark_point(filled=True, size=60, color=PALETTE[1], opacity=1)

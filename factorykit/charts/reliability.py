@@ -224,7 +224,7 @@ def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
             color=alt.Color(
                 "state:N", title=None, scale=alt.Scale(domain=states, range=[STATES[state] for state in states])
             ),
-            tooltip=[alt.Tooltip("state:N"), alt.Tooltip("cause:N", title="Cause")],
+            tooltip=encoding.tooltip(["state", "cause"]),
         )
         .properties(height=alt.Step(14))
     )
@@ -255,7 +255,7 @@ def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
         y=y,
         color=alt.Color("law:N", title=None, scale=alt.Scale(domain=list(LAWS_FITTED), range=[INK, *PALETTE[:3]])),
         strokeWidth=alt.condition(alt.datum.law == "record", alt.value(2.5), alt.value(1.5)),
-        tooltip=["law:N", *encoding.tooltip(["span_s"]), alt.Tooltip("survival:Q", title=words, format=".1%")],
+        tooltip=[*encoding.tooltip(["law", "span_s"]), alt.Tooltip("survival:Q", title=words, format=".1%")],
     )
     return finish(
         band + lines,

@@ -36,7 +36,11 @@ def tornado(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt
     ends = ["output_low", "output_median", "output_high"]
     started = _scaled(rows, output, ends)
     y = alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, ticks=False, domain=False))
-    tips = ["label:N", alt.Tooltip("first_order:Q", format=".2f"), alt.Tooltip("total:Q", format=".2f")]
+    tips = [
+        alt.Tooltip("label:N", title="Input"),
+        alt.Tooltip("first_order:Q", title="Share of the variance, alone", format=".2f"),
+        alt.Tooltip("total:Q", title="Share of the variance, with others", format=".2f"),
+    ]
     scale = alt.Scale(zero=False, padding=12)
     below = started.mark_bar(color=PALETTE[0], height={"band": 0.6}).encode(
         x=alt.X("output_low:Q", scale=scale, **_axis(output, "x")), x2="output_median", y=y, tooltip=tips
@@ -116,7 +120,11 @@ def waterfall(frame: pl.DataFrame, output: str, *, title: str, source: str) -> a
         y=alt.Y("before:Q", **_axis(output, "y")),
         y2="after",
         color=color,
-        tooltip=["label:N", alt.Tooltip("before:Q", format=",.4~r"), alt.Tooltip("after:Q", format=",.4~r")],
+        tooltip=[
+            alt.Tooltip("label:N", title="Input"),
+            alt.Tooltip("before:Q", title="Before", format=",.4~r"),
+            alt.Tooltip("after:Q", title="After", format=",.4~r"),
+        ],
     )
     return finish(
         bars,

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import defaultdict
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.charts.embed import script_json
 from factorykit.site.frame import template
 from factorykit.site.shelf import PAGES, Shelf, Table, label
 
+if TYPE_CHECKING:
+    import polars as pl
+
+PART: Final = 80_000
+"""Bytes, compressed, of the rows that a page reads at once."""
 NAMED_WITHIN: Final = 64
 """Letters of a name in a row of a browser."""
 
@@ -31,11 +37,16 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
             "table": name,
             "own": own,
             "fields": fields,
-            "rows": [_plain(row) for row in table.frame.iter_rows()],
+            "rows": table.frame.height,
+            "pages": [*PAGES],
         }
         content["names"] = _names_used(shelf, table)
         content["credit"] = f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0"
+        first, *others = _parts(table.frame)
+        content |= {"columns": first, "parts": len(others)}
         (out / f"{name}.js").write_text(f"window.fkTable={script_json(content)};\n", "utf-8")
+        for number, part in enumerate(others, 1):
+            (out / f"{name}.{number}.js").write_text(f"window.fkTable.take({script_json(part)});\n", "utf-8")
         page = {
             "name": name,
             "title": table.resource["title"],
@@ -61,9 +72,28 @@ def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
     return used
 
 
-def _plain(row: tuple[Any, ...]) -> list[Any]:
-    """Return a row for a script: numbers with the digits they need."""
-    return [int(cell) if isinstance(cell, float) and cell == int(cell) and abs(cell) < 1e15 else cell for cell in row]
+def _parts(frame: pl.DataFrame) -> list[list[Any]]:
+    """Return the columns of a table in parts: the first is read with the page, others when they are asked for."""
+    whole = _columns(frame)
+    count = len(gzip.compress(script_json(whole).encode(), 6)) // PART + 1
+    size = -(-frame.height // count)
+    return [whole] if count == 1 else [_columns(frame.slice(at, size)) for at in range(0, frame.height, size)]
+
+
+def _columns(frame: pl.DataFrame) -> list[Any]:
+    """Return columns for a script: numbers with the digits they need; words that come again as places of a list."""
+    return [_column([_plain(cell) for cell in column]) for column in frame.iter_columns()]
+
+
+def _column(cells: list[Any]) -> list[Any] | dict[str, list[Any]]:
+    places = {cell: place for place, cell in enumerate(dict.fromkeys(cells))}
+    if 2 * len(places) > len(cells) or not any(isinstance(cell, str) for cell in places):
+        return cells
+    return {"words": [*places], "at": [places[cell] for cell in cells]}
+
+
+def _plain(cell: Any) -> Any:
+    return int(cell) if isinstance(cell, float) and cell == int(cell) and abs(cell) < 1e15 else cell
 
 
 def _dataset(shelf: Shelf, table: Table) -> str:

@@ -19,7 +19,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from factorykit.charts.embed import address, script_json
 from factorykit.site.frame import THEME, Around, assets, found_by, template
+from factorykit.site.leads import Known
 from factorykit.site.markup import above, fill, following, made, without
+from factorykit.site.shelf import load
 from factorykit.site.sources import Page, Project
 
 FOLDER: Final = "charts"
@@ -59,11 +61,13 @@ def add(
 
     What was drawn for a chart is kept in the folder ``cache``, if given, and taken again while the chart is the same.
     """
+    shelf = load(project.root / "data")
+    known = Known(shelf, pages) if shelf else None
     figures = [
         figure
         for page in project.pages
         if page.is_notebook and page.href in pages
-        for figure in _figures(page, pages[page.href])
+        for figure in _figures(page, pages[page.href], known)
     ]
     if not figures:
         return
@@ -103,7 +107,7 @@ def _illustrate(page: LexborHTMLParser, groups: list[tuple[str, list[Figure]]]) 
             card.insert_child(made(shown))
 
 
-def _figures(source: Page, page: LexborHTMLParser) -> Iterator[Figure]:
+def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Iterator[Figure]:
     """Yield the charts of a rendered notebook, and let each figure lead to the page of its chart."""
     without(page, ".fk-own")
     code = {str(cell.options.get("label")): cell.source for cell in source.cells}
@@ -114,6 +118,8 @@ def _figures(source: Page, page: LexborHTMLParser) -> Iterator[Figure]:
         if around is None or script is None or script.attributes.get("type") != "application/json":
             continue
         payload = json.loads(script.text())
+        if known:
+            payload |= known.by_chart(payload, "../" * (len(source.source.parts) - 1))
         fill(script, _written(payload))
         label = str(around.attributes["id"])
         caption = around.css_first("figcaption")

@@ -29,6 +29,9 @@ PAGES: Final = {
 """Tables whose rows have a page, and what one of them is called."""
 TITLES: Final = NAMED | {"sources": "title"}
 """The column that names a thing, where it is not ``name``."""
+PRICED: Final = "electricity"
+PRICE: Final = ("name", "kind", "year", "electricity_usd_per_kwh")
+"""The table that others name for a price, and what of its rows is said there."""
 SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP", "USD", "1", "h", "kWh"}
 
 
@@ -62,11 +65,9 @@ class Table:
 
     @cached_property
     def references(self) -> dict[str, str]:
-        """Columns that name things with pages, and the table of those."""
-        found = {
-            column: str(each["references"]).split(".") for column, each in self.fields.items() if "references" in each
-        }
-        return {column: of for column, (of, _) in found.items() if of in PAGES}
+        """Columns that name rows of other tables, and the table of those."""
+        named = {column: str(each["references"]) for column, each in self.fields.items() if "references" in each}
+        return {column: of.partition(".")[0] for column, of in named.items()}
 
 
 @dataclass
@@ -79,14 +80,17 @@ class Shelf:
 
     @cached_property
     def names(self) -> dict[str, dict[str, str]]:
-        """Names of the things with pages, by table and key."""
-        things = {kind: table for kind, table in self.tables.items() if kind in PAGES}
+        """Names of the rows that other rows refer to, by table and key."""
+        referred = {of for table in self.tables.values() for of in table.references.values()} | PAGES.keys()
         return {
-            kind: {
-                key: " ".join(str(name or key).split())
-                for key, name in zip(table.frame[table.key], table.frame[table.title], strict=True)
+            of: {
+                row[table.key]: " ".join(
+                    str(_priced(row) if of == PRICED else row[table.title] or row[table.key]).split()
+                )
+                for row in table.frame.select({table.key, table.title, *(PRICE if of == PRICED else ())}).to_dicts()
             }
-            for kind, table in things.items()
+            for of, table in self.tables.items()
+            if of in referred
         }
 
     @cached_property
@@ -122,6 +126,8 @@ class Shelf:
             if name == "statements":
                 continue
             for column, of in table.references.items():
+                if of not in PAGES:
+                    continue
                 separator = "; " if "separator" in table.fields[column] or column == "confirmed_by" else None
                 for row in table.frame.filter(table.frame[column].is_not_null()).iter_rows(named=True):
                     for key in row[column].split(separator) if separator else (row[column],):
@@ -133,8 +139,9 @@ class Shelf:
         if not isinstance(value, str):
             return {"text": number(table.fields[column], value), "href": ""}
         of = table.references.get(column)
-        if of and value in self.names[of]:
-            return {"text": self.names[of][value], "href": f"../{of}/{value}.html"}
+        if of and value in self.names.get(of, {}):
+            href = f"../{of}/{value}.html" if of in PAGES else f"../../tables/{of}.html?q={value}"
+            return {"text": self.names[of][value], "href": href}
         return {"text": value, "href": value if re.match(r"https?://", value) else ""}
 
     def source(self, key: str | None, address: str | None = None) -> dict[str, str]:
@@ -191,6 +198,12 @@ def label(told: Mapping[str, Any]) -> str:
     words = re.sub(r"_(w|usd|bytes|bytes_per_s|flop_per_s|kwh|m3_per_day|s|h|key)$", "", name).replace("_", " ")
     words = re.sub(r"\b(tdp|pue|it|mfu|fp8|fp4|cpu|usd|h100)\b", lambda found: found[0].upper(), words)
     return words[:1].upper() + words[1:]
+
+
+def _priced(row: Mapping[str, Any]) -> str:
+    price = row["electricity_usd_per_kwh"]
+    said = "" if price is None else f"{price:.3g} USD/kWh: "
+    return f"{said}{row['name']}, {row['kind']}, {row['year']:.0f}"
 
 
 def load(data: Path) -> Shelf | None:

@@ -4,6 +4,7 @@ import { admitted } from "./bounds.mjs";
 import { assumptions, bar, menus, readouts, sliders } from "./controls.mjs";
 import { LAB, make, style } from "./dom.mjs";
 import { fewerColumns, fitted, width } from "./fit.mjs";
+import { led } from "./leads.mjs";
 import { MOST, pinRows, pinTable, withPins } from "./pinned.mjs";
 import { csv, joined, shown, table } from "./table.mjs";
 import { actions, picture } from "./take.mjs";
@@ -15,7 +16,7 @@ export class Chart {
     this.start = { ...this.values };
     this.live = Boolean(payload.parameters);
     this.linked = this.live && !LAB && options.link !== false;
-    this.tip = tooltip(root);
+    this.tip = tooltip(root, payload);
   }
 
   async draw() {
@@ -25,7 +26,7 @@ export class Chart {
     if (this.live) body.append(...this.head());
     const places = payload.specs.map((spec) => make("div", { class: "fk-view", style: `min-height:${(spec.height > 0 ? spec.height : 180) + 60}px` }));
     body.append(make("div", { class: "fk-views" }, ...places));
-    if (payload.source) body.append(make("p", { class: "fk-source" }, payload.source));
+    if (payload.source) body.append(make("p", { class: "fk-source" }, ...led(payload.source, payload.leads)));
     body.append(...this.foot());
     root.classList.add("factorykit-chart");
     const stills = [...root.querySelectorAll(":scope > .fk-still")];
@@ -52,14 +53,14 @@ export class Chart {
     this.refused = make("p", { class: "fk-refused", role: "alert" });
     parts.push(this.refused);
     if (options.controls !== false) {
-      const presets = bar(payload.presets, (values) => this.set(values), () => this.reset());
+      const presets = bar(payload.presets, payload.leads, (values) => this.set(values), () => this.reset());
       const moving = sliders(payload.controls, this.values, (name, value) => this.set({ [name]: value }, name));
       const chosen = menus(payload.menus || [], this.values, (name, word) => this.set({ [name]: word }, name));
       presets.element.append(...Object.values(chosen).map(({ element }) => element));
       Object.assign(this, { choice: presets.choice, sliders: { ...moving.made, ...chosen } });
       parts.push(presets.element, moving.element);
     }
-    const said = readouts(payload.readouts);
+    const said = readouts(payload.readouts, payload.leads);
     this.broken = said.broken;
     this.texts.push(...said.texts);
     this.spoken = make("p", { class: "fk-spoken", role: "status" });
@@ -73,7 +74,7 @@ export class Chart {
     const take = { pin: this.live && options.controls !== false && (() => this.pin()), csv: payload.columns && (() => this.csv()), svg: () => this.picture(), link: this.linked && (() => this.link()) };
     const parts = [this.pinned, actions(payload.key || "chart", take)].filter(Boolean);
     if (this.live && payload.assumptions.length) {
-      const fixed = assumptions(payload.assumptions);
+      const fixed = assumptions(payload.assumptions, payload.leads);
       this.texts.push(...fixed.texts);
       parts.push(fixed.element);
     }

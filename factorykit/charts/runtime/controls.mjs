@@ -1,5 +1,6 @@
 // What moves a chart and what it prints: sliders, presets, readouts. In the widget, ipywidgets take the sliders' place.
 import { make, style } from "./dom.mjs";
+import { link } from "./leads.mjs";
 import { position, valueAt } from "./numbers.mjs";
 
 let serial = 0;
@@ -24,15 +25,23 @@ export function slider(control, value, moved) {
   return { element: make("div", { class: "fk-control" }, make("label", { for: id }, control.label), output, input), input, set, say };
 }
 
-// The drop-down of presets, null where there is none, and the button that takes everything back.
-export function bar(presets, chosen, reset) {
+// The drop-down of presets, null where there is none, what says where their values come from, and the button that takes
+// everything back.
+export function bar(presets, leads, chosen, reset) {
   const element = make("div", { class: "fk-bar" });
   let choice = null;
   if (presets.length) {
     const options = presets.map((preset, i) => make("option", { value: i }, preset.label));
-    choice = make("select", { onchange: () => choice.value && chosen(presets[choice.value].values) }, make("option", { value: "" }, "own values"), ...options);
+    const said = make("span", { class: "fk-said" });
+    const say = ({ label }) => said.replaceChildren(...(leads?.[label] ? [link(["Its sources", leads[label][1]])] : []));
+    const choose = (preset) => {
+      say(preset);
+      chosen(preset.values);
+    };
+    choice = make("select", { onchange: () => choice.value && choose(presets[choice.value]) }, make("option", { value: "" }, "own values"), ...options);
     choice.value = "0";
-    element.append(make("label", {}, "Preset", choice));
+    say(presets[0]);
+    element.append(make("label", {}, "Preset", choice), said);
   }
   element.append(make("button", { type: "button", onclick: reset }, "Reset"));
   return { element, choice };
@@ -57,16 +66,19 @@ export function menus(named, values, moved) {
   );
 }
 
+// A quantity's label; on the site it leads to what it means and how it is computed.
+const told = ({ name, label }, leads) => (leads?.[name] ? link(leads[name]) : label);
+
 // Printed quantities, and above them the rule that the present layout breaks. The places for text, by name.
-export function readouts(named) {
+export function readouts(named, leads) {
   const broken = make("div", { class: "fk-broken", role: "status" });
   const texts = named.map(({ name }) => [name, make("div", { class: "fk-value", "data-quantity": name })]);
-  const cells = named.map(({ label }, i) => make("div", {}, make("div", { class: "fk-name" }, label), texts[i][1]));
+  const cells = named.map((each, i) => make("div", {}, make("div", { class: "fk-name" }, told(each, leads)), texts[i][1]));
   return { element: make("div", { class: "fk-readouts" }, broken, ...cells), broken, texts };
 }
 
-export function assumptions(named) {
+export function assumptions(named, leads) {
   const texts = named.map(({ name }) => [name, make("td", {})]);
-  const rows = named.map(({ label }, i) => make("tr", {}, make("td", {}, label), texts[i][1]));
+  const rows = named.map((each, i) => make("tr", {}, make("td", {}, told(each, leads)), texts[i][1]));
   return { element: make("details", {}, make("summary", {}, "Held fixed"), make("table", {}, make("tbody", {}, ...rows))), texts };
 }

@@ -1,23 +1,53 @@
 /* The rows of one table: filter, sort, choose columns, take away what is shown. Works from files. */
 (function () {
   "use strict";
-  var table = window.fkTable, fields = table.fields;
+  var table = window.fkTable, fields = table.fields, data = [], low = [];
   var one = function (id) { return document.getElementById(id); };
   var led = fields.map(function (field, place) { return field.to ? place : -1; }).filter(function (place) { return place >= 0; });
-  var low = table.rows.map(function (row) {
-    var names = led.map(function (place) { return (table.names[fields[place].to] || {})[row[place]] || ""; });
-    return row.concat(names).join("\u0001").toLowerCase();
-  });
+  /* Columns become rows; a column of words that come again holds each once. */
+  function add(columns) {
+    var whole = columns.map(function (column) { return column.at ? column.at.map(function (at) { return column.words[at]; }) : column; });
+    whole[0].forEach(function (_, n) {
+      var row = whole.map(function (column) { return column[n]; });
+      var names = led.map(function (place) { return (table.names[fields[place].to] || {})[row[place]] || ""; });
+      data.push(row);
+      low.push(row.concat(names).join("\u0001").toLowerCase());
+    });
+  }
+  add(table.columns);
+  /* The other parts of a large table are read, in order, once more is asked for than the first holds. */
+  var read = 0, reading = false, asked = [];
+  table.take = function (columns) {
+    add(columns);
+    read += 1;
+    if (read < table.parts) return;
+    draw();
+    asked.splice(0).forEach(function (then) { then(); });
+  };
+  function whole(then) {
+    if (then && read === table.parts) then();
+    else if (then) asked.push(then);
+    if (reading || !table.parts) return;
+    reading = true;
+    for (var part = 1; part <= table.parts; part += 1) {
+      var script = document.createElement("script");
+      script.async = false;
+      script.src = table.table + "." + part + ".js";
+      document.head.appendChild(script);
+    }
+  }
   var PAGE = 100;
   var state = { q: "", sort: -1, down: false, shown: PAGE, hidden: {} };
   var beside = { source: 1, locator: 1, as_of: 1, note: 1, statement: 1, preferred: 1, address: 1 };
   var full = fields.map(function (field, place) {
-    return [table.rows.filter(function (row) { return row[place] !== null; }).length / Math.max(1, table.rows.length), place];
+    var cells = data.map(function (row) { return row[place]; }).filter(function (cell) { return cell !== null; });
+    var letters = cells.reduce(function (sum, cell) { return sum + String(cell).length; }, 0);
+    return { share: cells.length / Math.max(1, data.length), wordy: !field.number && !field.to && letters > 28 * cells.length, place: place };
   });
-  var wanted = full.filter(function (pair) { return pair[0] > 0 && !beside[fields[pair[1]].name]; })
-    .sort(function (a, b) { return (b[0] > 0.2) - (a[0] > 0.2) || a[1] - b[1]; }).slice(0, 11).map(function (pair) { return pair[1]; });
+  var wanted = full.filter(function (each) { return each.share > 0 && !beside[fields[each.place].name] && !/_stated$/.test(fields[each.place].name); })
+    .sort(function (a, b) { return a.wordy - b.wordy || (b.share > 0.2) - (a.share > 0.2) || a.place - b.place; }).slice(0, 11).map(function (each) { return each.place; });
   fields.forEach(function (field, place) {
-    state.hidden[place] = wanted.indexOf(place) < 0 && !((field.name === "source" || field.name === "as_of") && full[place][0] > 0);
+    state.hidden[place] = wanted.indexOf(place) < 0 && !((field.name === "source" || field.name === "as_of") && full[place].share > 0);
   });
 
   /* A thing is named by its name, which leads to its page; its key can be shown. */
@@ -25,7 +55,7 @@
   var named = key < 0 ? -1 : fields.findIndex(function (field) { return field.name === "name" || field.name === "title"; });
   if (named >= 0) { state.hidden[key] = true; state.hidden[named] = false; }
 
-  function read() {
+  function recall() {
     new URLSearchParams(location.hash.slice(1) || location.search.slice(1)).forEach(function (value, name) {
       if (name === "q") state.q = value.toLowerCase();
       if (name === "sort") {
@@ -45,7 +75,7 @@
     var words = state.q.split(/\s+/).filter(Boolean);
     var found = [];
     low.forEach(function (text, place) {
-      if (words.every(function (word) { return text.indexOf(word) >= 0; })) found.push(table.rows[place]);
+      if (words.every(function (word) { return text.indexOf(word) >= 0; })) found.push(data[place]);
     });
     if (state.sort >= 0) {
       var at = state.sort, sign = state.down ? -1 : 1;
@@ -71,7 +101,7 @@
     if (field.number) td.className = "right";
     if (value === null) return td;
     var text = field.number ? number(value, field.unit) : String(value);
-    var href = field.to ? "../things/" + field.to + "/" + value + ".html"
+    var href = field.to ? (table.pages.indexOf(field.to) < 0 ? field.to + ".html?q=" + value : "../things/" + field.to + "/" + value + ".html")
       : place === key || place === named ? "../things/" + table.table + "/" + row[key] + ".html"
         : /^https?:\/\/\S+$/.test(text) ? text : "";
     if (href && !(field.to && /; /.test(text))) {
@@ -83,7 +113,9 @@
     return td;
   }
   function draw() {
-    var found = rows(), shown = places();
+    if (state.q || state.sort >= 0 || state.shown > data.length) whole();
+    var waits = reading && read < table.parts;
+    var found = rows(), shown = places(), count = state.q || !table.parts || read === table.parts ? found.length : table.rows;
     var head = document.createElement("tr");
     shown.forEach(function (place) {
       var field = fields[place], th = document.createElement("th"), button = document.createElement("button");
@@ -110,8 +142,8 @@
       body.appendChild(tr);
     });
     one("body").replaceChildren(body);
-    one("count").textContent = found.length.toLocaleString("en") + (found.length === 1 ? " row" : " rows") + ", " + Math.min(found.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
-    one("more").hidden = found.length <= state.shown;
+    one("count").textContent = count.toLocaleString("en") + (count === 1 ? " row" : " rows") + (waits ? " so far" : "") + ", " + Math.min(found.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
+    one("more").hidden = count <= state.shown;
     window.dispatchEvent(new Event("resize"));
   }
   function save(text, kind, end) {
@@ -122,19 +154,21 @@
     setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
   }
   function headed(place) { return fields[place].name + (fields[place].unit ? " [" + fields[place].unit + "]" : ""); }
-  one("csv").addEventListener("click", function () {
+  function csv() {
     var shown = places();
     var quoted = function (value) { return value === null ? "" : /[",\n]/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value); };
     var lines = [shown.map(headed).concat("credit").map(quoted).join(",")];
     rows().forEach(function (row) { lines.push(shown.map(function (place) { return quoted(row[place]); }).concat(quoted(table.credit)).join(",")); });
     save(lines.join("\n") + "\n", "text/csv", "csv");
-  });
-  one("json").addEventListener("click", function () {
+  }
+  function json() {
     var shown = places();
     var content = { table: table.table, credit: table.credit, address: location.href, fields: shown.map(function (place) { return { name: fields[place].name, unit: fields[place].unit, meaning: fields[place].about }; }) };
     content.rows = rows().map(function (row) { return Object.fromEntries(shown.map(function (place) { return [fields[place].name, row[place]]; })); });
     save(JSON.stringify(content, null, 1), "application/json", "json");
-  });
+  }
+  one("csv").addEventListener("click", function () { whole(csv); });
+  one("json").addEventListener("click", function () { whole(json); });
   fields.forEach(function (field, place) {
     var box = document.createElement("label"), input = document.createElement("input");
     input.type = "checkbox";
@@ -150,7 +184,7 @@
     draw();
   });
   one("more").addEventListener("click", function () { state.shown += 5 * PAGE; draw(); });
-  window.addEventListener("hashchange", function () { read(); draw(); });
-  read();
+  window.addEventListener("hashchange", function () { recall(); draw(); });
+  recall();
   draw();
 })();
