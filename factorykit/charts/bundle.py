@@ -18,6 +18,7 @@ VEGA_LITE = "6.4"
 RUNTIME = Path(__file__).with_name("runtime")
 BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
 
+COMMENT = re.compile(r"^ *//.*\n|(?<=[;{}]) +// .*$", re.MULTILINE)
 IMPORT = re.compile(r'^import \{[^{}]*\} from "[\w./-]*/([\w-]+)\.mjs";\n', re.MULTILINE)
 HEAD = "/* factorykit {digest}. Vega, Vega-Lite and Vega-Embed: BSD-3-Clause, (c) University of Washington IDL. */\n"
 FRAME = (
@@ -33,8 +34,8 @@ def runtime() -> str:
 
 
 def bundled(files: Iterable[Path]) -> str:
-    """Return modules as one text without imports and exports, each behind those it imports."""
-    modules = {file.stem: file.read_text(encoding="utf-8") for file in sorted(files)}
+    """Return modules as one text without imports, exports and comments, each behind those it imports."""
+    modules = {file.stem: COMMENT.sub("", file.read_text(encoding="utf-8")) for file in sorted(files)}
     order = TopologicalSorter({name: IMPORT.findall(text) for name, text in modules.items()}).static_order()
     return "\n".join(re.sub(r"^export ", "", IMPORT.sub("", modules[name]), flags=re.MULTILINE) for name in order)
 

@@ -35,6 +35,8 @@ QUARTILES: Final = ("quarter", "median", "three_quarters")
 SINCE: Final = "2020-01"
 """First month of electricity that the project carries."""
 LITRES_PER_M3: Final = 1e3
+MOST_LITRES_PER_DAY: Final = 1e9
+"""More is a slip of units: a site said to draw 70,000 million gallons a day would draw a river."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +340,7 @@ def timelines(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
             "facility_power_w": row["facility_power_w"] or None,
             "h100_equivalents": row["h100_equivalents"],
             "capital_2025_usd": row["capital_2025_usd"],
-            "water_m3_per_day": None if water is None else water / LITRES_PER_M3,
+            "water_m3_per_day": None if water is None or water > MOST_LITRES_PER_DAY else water / LITRES_PER_M3,
             "locator": f"timeline of {row['name']}, {row['date']}",
             "as_of": f"{row['date']}",
         }

@@ -9,6 +9,8 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.charts.embed import script_json
+from factorykit.datasets.things import BESIDE
+from factorykit.quantities import vocabulary
 from factorykit.site.frame import template
 from factorykit.site.shelf import PAGES, Shelf, Table, label
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 PART: Final = 80_000
 """Bytes, compressed, of the rows that a page reads at once."""
+COLUMNS: Final = 10
+WORDY: Final = 28
+RARE: Final = 0.2
+"""How many columns are shown at first, letters of a text that is left for later, filled cells of a column that is."""
 NAMED_WITHIN: Final = 64
 """Letters of a name in a row of a browser."""
 
@@ -39,6 +45,8 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
             "fields": fields,
             "rows": table.frame.height,
             "pages": [*PAGES],
+            "shown": _shown(table),
+            "first": _first(table),
         }
         content["names"] = _names_used(shelf, table)
         content["credit"] = f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0"
@@ -70,6 +78,38 @@ def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
         keys = (key for key in table.frame[column].unique(maintain_order=True).drop_nulls() if key in names)
         used[of] |= {key: shorten(names[key], NAMED_WITHIN, placeholder=" …") for key in keys}
     return used
+
+
+def _shown(table: Table) -> list[str]:
+    """Return the columns that a browser shows at first: of things numbers and what they belong to."""
+    filled = {name: table.frame[name].count() / max(1, table.frame.height) for name in table.fields}
+
+    def rank(name: str) -> tuple[bool, ...]:
+        """Return what puts a column off: no name, mostly empty, long texts, and of things what is no number or link."""
+        told, cells = table.fields[name], [str(cell) for cell in table.frame[name].drop_nulls()]
+        counts = told["type"] == "number" and told.get("unit") != "degree"
+        leads = counts or name in table.references
+        wordy = not leads and sum(map(len, cells)) > WORDY * len(cells)
+        return name != table.title, filled[name] <= RARE, wordy, table.name in PAGES and not leads
+
+    kept = [name for name in table.fields if filled[name] and name not in BESIDE and not name.endswith("_stated")]
+    key = [table.key] if table.name in PAGES and table.title != table.key else []
+    picked = {*sorted((name for name in kept if name not in key), key=rank)[:COLUMNS], "source", "as_of"}
+    return [name for name in table.fields if name in picked and filled[name]]
+
+
+def _first(table: Table) -> str:
+    """Return the column of whose numbers the largest come first, of things alone."""
+    known = (
+        name
+        for name, told in table.fields.items()
+        if told["type"] == "number" and (told.get("quantity") or name) in vocabulary()
+    )
+    return (
+        next((name for name in known if 2 * table.frame[name].count() > table.frame.height), "")
+        if table.name in PAGES
+        else ""
+    )
 
 
 def _parts(frame: pl.DataFrame) -> list[list[Any]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import address, script_json
 from factorykit.site.frame import THEME, Around, assets, found_by, template
@@ -69,6 +69,9 @@ def add(
         if page.is_notebook and page.href in pages
         for figure in _figures(page, pages[page.href], known)
     ]
+    for page in project.pages:
+        if not page.is_notebook and page.href in pages:
+            deque(_payloads(pages[page.href], "../" * (len(page.source.parts) - 1), known), maxlen=0)
     if not figures:
         return
     folder = out / FOLDER
@@ -110,17 +113,13 @@ def _illustrate(page: LexborHTMLParser, groups: list[tuple[str, list[Figure]]]) 
 def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Iterator[Figure]:
     """Yield the charts of a rendered notebook, and let each figure lead to the page of its chart."""
     without(page, ".fk-own")
+    root = "../" * (len(source.source.parts) - 1)
     code = {str(cell.options.get("label")): cell.source for cell in source.cells}
     stem = re.sub(r"^\d+-", "", source.source.stem)
-    for box in page.css(".factorykit-chart"):
+    for box, payload in _payloads(page, root, known):
         around = next((each for each in above(box) if str(each.attributes.get("id") or "").startswith(LABEL)), None)
-        script = next(following(box), None)
-        if around is None or script is None or script.attributes.get("type") != "application/json":
+        if around is None:
             continue
-        payload = json.loads(script.text())
-        if known:
-            payload |= known.by_chart(payload, "../" * (len(source.source.parts) - 1))
-        fill(script, _written(payload))
         label = str(around.attributes["id"])
         caption = around.css_first("figcaption")
         stills = box.css("img.fk-still")
@@ -137,10 +136,20 @@ def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Itera
             spoken=tuple(str(each.attributes["alt"]) for each in stills),
         )
         if caption:
-            root = "../" * (len(source.source.parts) - 1)
             link = f'<span class="fk-own"> <a href="{root}{FOLDER}/{figure.name}.html">Page of this chart</a></span>'
             caption.insert_child(made(link))
         yield figure
+
+
+def _payloads(page: LexborHTMLParser, root: str, known: Known | None) -> Iterator[tuple[LexborNode, dict[str, Any]]]:
+    """Yield the charts of a page with what they are made of, once that says where their words lead."""
+    for box in page.css(".factorykit-chart"):
+        script = next(following(box), None)
+        if script is not None and script.attributes.get("type") == "application/json":
+            payload = json.loads(script.text())
+            payload |= known.by_chart(payload, root) if known else {}
+            fill(script, _written(payload))
+            yield box, payload
 
 
 def _written(payload: Mapping[str, Any]) -> str:

@@ -180,9 +180,13 @@ def _line(text: object) -> str:
 
 def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: str) -> None:
     """Let each cell of a table that names a source, a thing or a row lead to it."""
-    plain = [cell for cell in page.css("td") if not cell.css_first("a")]
-    for cell, (words, address) in [(cell, known[text]) for cell in plain if (text := _line(cell.text())) in known]:
-        fill(cell, made(f'<a href="{root}{address}">{html.escape(words)}</a>'))
+    for row in page.css("tr"):
+        plain = {cell: _line(cell.text()) for cell in row.css("td") if not cell.css_first("a")}
+        led = {cell: known[text] for cell, text in plain.items() if text in known}
+        named = {address for cell, (words, address) in led.items() if words == plain[cell]}
+        for cell, (words, address) in led.items():
+            said = plain[cell] if address in named else words
+            fill(cell, made(f'<a href="{root}{address}">{html.escape(said)}</a>'))
 
 
 def _documents(shelf: Shelf) -> dict[str, str]:

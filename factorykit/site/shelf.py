@@ -32,6 +32,8 @@ TITLES: Final = NAMED | {"sources": "title"}
 PRICED: Final = "electricity"
 PRICE: Final = ("name", "kind", "year", "electricity_usd_per_kwh")
 """The table that others name for a price, and what of its rows is said there."""
+LONG: Final = re.compile(r"\b\d+\.\d{7,}\b")
+"""Numbers in words with more digits than anybody reads."""
 SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP", "USD", "1", "h", "kWh"}
 
 
@@ -142,6 +144,7 @@ class Shelf:
         if of and value in self.names.get(of, {}):
             href = f"../{of}/{value}.html" if of in PAGES else f"../../tables/{of}.html?q={value}"
             return {"text": self.names[of][value], "href": href}
+        value = LONG.sub(lambda found: f"{float(found[0]):.4f}", value)
         return {"text": value, "href": value if re.match(r"https?://", value) else ""}
 
     def source(self, key: str | None, address: str | None = None) -> dict[str, str]:

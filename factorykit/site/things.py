@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -136,7 +137,7 @@ def _facts(shelf: Shelf, table: Table, row: Mapping[str, Any], said: list[dict[s
             fact |= {"source": shelf.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
             fact |= {"locator": who["locator"], "why": who["preferred"]}
         elif "computed" in told["description"]:
-            fact |= {"why": "computed", "source": None}
+            fact |= {"why": told["description"], "source": None}
         elif "source" in row and table.name not in KINDS and table.name != "sources":
             fact |= {"source": shelf.source(row["source"]), "locator": row.get("locator") or ""}
             fact |= {"as_of": row.get("as_of") or "", "why": ""}
@@ -236,9 +237,12 @@ def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
     except FactorykitError:
         return {}
     this = vocabulary()[output]
-    worded = " x ".join(vocabulary()[name].label.lower() for name in inputs)
+    how = re.sub(
+        r"\w+", lambda word: vocabulary()[word[0]].label.lower() if word[0] in vocabulary() else word[0], this.meaning
+    )
+    formula = f"../../report/vocabulary.html#{output.replace('_', '-')}"
     return {
-        key: [{"label": this.label, "text": this.text(value), "how": this.meaning or worded}]
+        key: [{"label": this.label, "text": this.text(value), "how": how, "href": formula}]
         for key, value in zip(known[table.key], found, strict=True)
         if value is not None
     }

@@ -6,7 +6,7 @@
   var led = fields.map(function (field, place) { return field.to ? place : -1; }).filter(function (place) { return place >= 0; });
   /* Columns become rows; a column of words that come again holds each once. */
   function add(columns) {
-    var whole = columns.map(function (column) { return column.at ? column.at.map(function (at) { return column.words[at]; }) : column; });
+    var whole = columns.map(function (column) { return column.words ? column.at.map(function (at) { return column.words[at]; }) : column; });
     whole[0].forEach(function (_, n) {
       var row = whole.map(function (column) { return column[n]; });
       var names = led.map(function (place) { return (table.names[fields[place].to] || {})[row[place]] || ""; });
@@ -39,16 +39,8 @@
   var PAGE = 100;
   var state = { q: "", sort: -1, down: false, shown: PAGE, hidden: {} };
   var beside = { source: 1, locator: 1, as_of: 1, note: 1, statement: 1, preferred: 1, address: 1 };
-  var full = fields.map(function (field, place) {
-    var cells = data.map(function (row) { return row[place]; }).filter(function (cell) { return cell !== null; });
-    var letters = cells.reduce(function (sum, cell) { return sum + String(cell).length; }, 0);
-    return { share: cells.length / Math.max(1, data.length), wordy: !field.number && !field.to && letters > 28 * cells.length, place: place };
-  });
-  var wanted = full.filter(function (each) { return each.share > 0 && !beside[fields[each.place].name] && !/_stated$/.test(fields[each.place].name); })
-    .sort(function (a, b) { return a.wordy - b.wordy || (b.share > 0.2) - (a.share > 0.2) || a.place - b.place; }).slice(0, 11).map(function (each) { return each.place; });
-  fields.forEach(function (field, place) {
-    state.hidden[place] = wanted.indexOf(place) < 0 && !((field.name === "source" || field.name === "as_of") && full[place].share > 0);
-  });
+  fields.forEach(function (field, place) { state.hidden[place] = table.shown.indexOf(field.name) < 0; });
+  var first = fields.findIndex(function (field) { return field.name === table.first; });
 
   /* A thing is named by its name, which leads to its page; its key can be shown. */
   var key = fields.findIndex(function (field) { return field.name === table.own; });
@@ -77,8 +69,8 @@
     low.forEach(function (text, place) {
       if (words.every(function (word) { return text.indexOf(word) >= 0; })) found.push(data[place]);
     });
-    if (state.sort >= 0) {
-      var at = state.sort, sign = state.down ? -1 : 1;
+    var at = state.sort >= 0 ? state.sort : first, sign = state.sort < 0 || state.down ? -1 : 1;
+    if (at >= 0) {
       found = found.slice().sort(function (a, b) {
         if (a[at] === null || b[at] === null) return (a[at] === null) - (b[at] === null);
         return sign * (fields[at].number ? a[at] - b[at] : String(a[at]).localeCompare(String(b[at])));
