@@ -6,9 +6,9 @@
   var led = fields.map(function (field, place) { return field.to ? place : -1; }).filter(function (place) { return place >= 0; });
   /* Columns become rows; a column of words that come again holds each once. */
   function add(columns) {
-    var whole = columns.map(function (column) { return column.words ? column.at.map(function (at) { return column.words[at]; }) : column; });
-    whole[0].forEach(function (_, n) {
-      var row = whole.map(function (column) { return column[n]; });
+    var lists = columns.map(function (column) { return column.words ? column.at.map(function (at) { return column.words[at]; }) : column; });
+    lists[0].forEach(function (_, n) {
+      var row = lists.map(function (list) { return list[n]; });
       var names = led.map(function (place) { return (table.names[fields[place].to] || {})[row[place]] || ""; });
       data.push(row);
       low.push(row.concat(names).join("\u0001").toLowerCase());
