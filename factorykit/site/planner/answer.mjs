@@ -133,7 +133,7 @@ export class Answer {
     const own = given[name] !== undefined || !page.steps[name];
     const head = [make("span", {}, this.words(name)?.[0] ?? name), " ", make("b", {}, typeof value === "number" ? this.say(name, value) : String(value ?? "–"))];
     if (own || !needs.length || origin === "chip") {
-      const source = own ? make("span", { class: "fkp-who" }, "given") : origin === "chip" ? make("a", { class: "fkp-who", href: `${root}things/accelerators/${values.accelerator}.html` }, who || "its row") : href ? make("a", { class: "fkp-who", href: `${root}${href}` }, who) : make("span", { class: "fkp-who" }, who || origin);
+      const source = own ? make("span", { class: "fkp-who" }, "given") : origin === "chip" ? make("a", { class: "fkp-who", href: `${root}${href.replace("{accelerator}", values.accelerator)}` }, who || "its row") : href ? make("a", { class: "fkp-who", href: `${root}${href}` }, who) : make("span", { class: "fkp-who" }, who || origin);
       return make("div", { class: "fkp-leaf", title: name }, ...head, " ", source);
     }
     const below = make("div", { class: "fkp-below" });

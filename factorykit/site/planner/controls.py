@@ -24,11 +24,11 @@ from factorykit.model.planning.layouts import HABITS, PARTS
 from factorykit.model.planning.sites import sites
 from factorykit.model.reliability.statistics import published_rates
 from factorykit.model.scenario.models import architecture
-from factorykit.model.supply.chips import BROUGHT, FEW_BITS, chips
+from factorykit.model.supply.chips import BROUGHT, FEW_BITS, TOLD_IN, chips
 from factorykit.model.supply.defaults import defaults
 from factorykit.quantities import Quantity, quantity
 from factorykit.site.pages.markdown import dashed
-from factorykit.site.planner.model import ALWAYS, DIGITS, architectures, chain, every_step, shape
+from factorykit.site.planner.model import ALWAYS, DIGITS, architectures, chain, every_step, shape, unplanned
 
 PRESETS: Final[Mapping[int, Mapping[str, Any]]] = {
     1: {
@@ -110,6 +110,8 @@ COSTS: Final = {
         "staff_usd_per_year",
     ),
 }
+SOLD_IN: Final = {"rental_usd_per_accelerator_h": "rental_offers", "server_usd": "chip_prices"}
+"""Table in which the chip's price stands."""
 SPELLED: Final = {
     "s": ("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
     "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bps") for p in ("", "k", "M", "G", "T")),
@@ -151,6 +153,7 @@ def page_data() -> dict[str, Any]:
         "release": version("factorykit"),
         "config": _config(),
         "menus": menus,
+        "unplanned": unplanned(),
         "offers": _offers(),
         "readouts": list(READOUTS),
         "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
@@ -230,7 +233,9 @@ def _step(step: Step) -> list[Any]:
         return [step.origin, as_text(step.term), list(step.arguments), where, ""]
     if step.origin == CELL or step.arguments == ("accelerator",):
         said = who_says(step, {}) if step.origin == ASSUMED else ""
-        return ["chip", "", list(step.arguments), "", said.removeprefix("of the chip: ")]
+        table = SOLD_IN.get(step.quantity) or TOLD_IN.get(step.quantity)
+        href = f"tables/{table}.html?q={{accelerator}}" if table else "things/accelerators/{accelerator}.html"
+        return ["chip", "", list(step.arguments), href, said.removeprefix("of the chip: ")]
     row = defaults().get(step.quantity)
     source = row.source if row and step.origin == ASSUMED else ""
     href = f"things/sources/{source}.html" if source else ""

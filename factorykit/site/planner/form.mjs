@@ -139,13 +139,12 @@ export class Form {
   options(name, state) {
     const { page } = this;
     const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "nowhere in particular" : "best"];
-    if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T mixture"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model]];
+    if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T mixture"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [said, why]]) => [key, said, why])]];
     if (SAID[name]) return [["", Object.entries(SAID[name])]];
     if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
     if (name === "accelerator") {
-      const rented = page.menus.accelerator.filter(([key]) => page.offers[key]);
-      const others = page.menus.accelerator.filter(([key]) => !page.offers[key]);
-      return [["On offer today", rented], ["No offer listed", others]];
+      const chips = page.menus.accelerator.map(([key, said]) => [key, said]);
+      return [["On offer today", chips.filter(([key]) => page.offers[key])], ["No offer listed", chips.filter(([key]) => !page.offers[key])]];
     }
     if (name === "offer") return [["", [assumed, ...(page.offers[state.accelerator] ?? []).map(([key, who, price, day]) => [key, `${who}, ${price} USD/h, ${day}`])]]];
     if (page.words[name]) return [["", [assumed, ...page.words[name].map((each) => [each, each])]]];
@@ -209,6 +208,11 @@ export class Form {
     }
   }
 
+  // Where the chosen failure rate stands.
+  source({ failures }) {
+    return `${this.root}things/sources/${this.page.menus.failures.find(([key]) => key === failures)[3]}.html`;
+  }
+
   // Who says the value: the planner, the chip, a source with a link, or the reader.
   say(name, made, state, values) {
     const { page, root } = this;
@@ -221,14 +225,15 @@ export class Form {
       else if (name === "accelerator") [said, href] = ["its row", `${root}things/accelerators/${state.accelerator}.html`];
       else if (name === "offer") [said, href] = ["the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
       else if (name === "site") [said, href] = ["its grid", `${root}tables/country_grids.html?q=${state.site}`];
-      else if (name === "failures") [said, href] = ["its source", `${root}things/sources/${page.menus.failures.find(([key]) => key === state.failures)[3]}.html`];
+      else if (name === "failures") [said, href] = ["its source", this.source(state)];
       else if (state[name] !== page.preset[name]) said = "yours";
-      else if (name in page.said) [said, href] = [page.said[name][0], `${root}${page.said[name][1]}`];
+      else if (name in page.said && state.model === page.preset.model && !state.shape) [said, href] = [page.said[name][0], `${root}${page.said[name][1]}`];
     } else if (page.best.includes(name)) said = values ? "best" : "";
-    else if (name === "accelerator_mtbf_s" && state.failures) said = "of the rate above";
-    else if (name === "rental_usd_per_accelerator_h" && state.offer) said = "of the offer";
-    else if (["carbon_kg_per_kwh", "electricity_usd_per_kwh"].includes(name) && state.site) said = "of the country";
-    else if (step?.[0] === "chip") [said, href] = [step[4] ? "of the chip" : "its row", `${root}things/accelerators/${state.accelerator}.html`];
+    else if (name === "accelerator_mtbf_s" && state.failures) [said, href] = ["of the rate above", this.source(state)];
+    else if (name === "rental_usd_per_accelerator_h" && state.offer) [said, href] = ["of the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
+    else if (name === "carbon_kg_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/country_grids.html?q=${state.site}`];
+    else if (name === "electricity_usd_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/electricity.html?q=${state.site}`];
+    else if (step?.[0] === "chip") [said, href] = [step[4] ? "of the chip" : "its row", `${root}${step[3].replace("{accelerator}", state.accelerator)}`];
     else if (step) [said, href] = [sourceOf(step[4]), step[3] && `${root}${step[3]}`];
     const title = step && state[name] === undefined ? step[4] : "";
     const now = `${said} ${href} ${title}`;
@@ -255,6 +260,6 @@ function sliderPlace(control, value) {
   return after < 0 ? control.steps : after;
 }
 
-function option([value, said]) {
-  return make("option", { value }, said);
+function option([value, said, why]) {
+  return make("option", { value, disabled: Boolean(why), title: why ?? "" }, said);
 }

@@ -48,6 +48,7 @@ function refusal(page, name, word) {
   }
   if (name === "precision") return page.menus.accelerator.some(([, , precisions]) => precisions.includes(word)) ? null : `there is no precision ${word}`;
   if (name === "offer") return Object.values(page.offers).flat().some(([key]) => key === word) ? null : `there is no offer ${word}`;
+  if (name === "model" && Object.hasOwn(page.unplanned, word)) return `${page.unplanned[word][0]} is not planned: ${page.unplanned[word][1]}`;
   if (Object.hasOwn(page.menus, name)) {
     const listed = page.menus[name].some(([key]) => key === word) || (name === "model" && isSize(word));
     return listed ? null : `there is no ${name} '${word}'`;

@@ -19,6 +19,7 @@ from factorykit.charts.script import (
     search_function,
     tables,
 )
+from factorykit.model.engine import rules
 from factorykit.model.engine.chain import CELL, Chain, Step, ask
 from factorykit.model.planning import doubts, sizes
 from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
@@ -67,6 +68,18 @@ def architectures() -> Mapping[str, tuple[float, ...]]:
     names = datasets.table("architectures").select("architecture").collect()["architecture"]
     known = {name: architecture(name) for name in names}
     return {name: tuple(float(it[each]) for each in shape()) for name, it in known.items() if sizes.is_plain(it)}
+
+
+@cache
+def unplanned() -> Mapping[str, tuple[str, str]]:
+    """Return name and reason of the known models whose step time is not modelled."""
+    names = datasets.table("architectures").select("architecture").collect()["architecture"]
+    others = {name: architecture(name) for name in names if name not in architectures()}
+    broken = {
+        name: [rule.name for rule in rules.judged(it) if not rule.holds(*map(it.get, rule.arguments))]
+        for name, it in others.items()
+    }
+    return {name: (it.label, broken[name][0]) for name, it in others.items()}
 
 
 @cache

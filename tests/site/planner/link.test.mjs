@@ -11,6 +11,7 @@ const page = {
   quantities: { accelerators: ["Accelerators"], pue: ["PUE"], recompute: ["Recomputation"], layers: ["Layers"], hidden_size: ["Hidden size"], kv_heads: ["Key-value heads"] },
   shape: { layers: { bounds: "[1, inf)", always: true }, hidden_size: { bounds: "[1, inf)", always: true }, kv_heads: { bounds: "[1, inf)", always: false } },
   tiers: { one: [], two: [] },
+  unplanned: { jamba: ["Jamba", "layers that attend"] },
   words: { recompute: ["none", "full"] },
   ways: { rent: [], own: [] },
   menus: { model: [["a", "A"]], accelerator: [["x", "X", ["bf16"]]], site: [["fra", "France", 0.06, 0.1]], failures: [["f", "F", 1e8, "s"]] },
@@ -39,9 +40,10 @@ test("an old address means what it meant, whatever the page starts from today", 
 });
 
 test("what an address may not say is refused by name and the rest is taken", () => {
-  const { state, refused } = recalled(page, "?v=3&accelerators=-5&pue=1.2&mfu=1&model=b&recompute=some&__proto__=1&way=steal&tiers=three");
+  const { state, refused } = recalled(page, "?v=3&accelerators=-5&pue=1.2&mfu=1&model=b&recompute=some&__proto__=1&way=steal&tiers=three&model=jamba");
   assert.deepEqual(state, { ...page.preset, pue: 1.2 });
-  assert.equal(refused.length, 8);
+  assert.equal(refused.length, 9);
+  assert.ok(refused.includes("Jamba is not planned: layers that attend"));
   assert.ok(refused.includes("Accelerators = -5 is outside [1, inf)"));
 });
 

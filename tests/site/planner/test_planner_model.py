@@ -23,7 +23,7 @@ from factorykit.model.planning.whole import TIERS, outputs, rivals_of
 from factorykit.quantities import quantity
 from factorykit.site.planner import script
 from factorykit.site.planner.controls import PRESETS, page_data
-from factorykit.site.planner.model import architectures, model_script, shape
+from factorykit.site.planner.model import architectures, model_script, shape, unplanned
 
 ASK = Path(__file__).with_name("ask.mjs")
 CHIPS = ("h100_sxm", "b200", "a100_sxm_80gb", "h200_sxm", "mi300x")
@@ -166,6 +166,15 @@ def test_an_address_that_somebody_keeps_starts_from_the_same_run() -> None:
     llama = {"model": "llama3_405b", "accelerator": "h100_sxm", "accelerators": 16384.0, "precision": "bf16"}
     llama |= {"tokens": 15.6e12, "sequence_length": 8192.0, "way": "rent", "tiers": "one"}
     assert PRESETS[1] == llama
+
+
+def test_a_model_is_planned_or_the_page_says_why_not() -> None:
+    every = fk.table("architectures").collect()["architecture"]
+    assert {*architectures(), *unplanned()} == {*every}
+    name, why = unplanned()["qwen3_next_80b"]
+    assert name == "Qwen3-Next 80B-A3B"
+    with pytest.raises(fk.FactorykitError, match=why):
+        fk.plan("qwen3_next_80b", tokens="1T", chips="h100_sxm", counts=[1024])
 
 
 def test_a_size_has_the_shape_that_python_gives_it(page: Callable[..., list[Any]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 from collections.abc import Callable, Iterator
@@ -107,7 +109,7 @@ def test_a_number_unfolds_down_to_its_sources(plan: Callable[..., Any]) -> None:
     page.click('.fkp-readout:has([data-quantity="run_cost_usd"]) > summary')
     chain = page.locator('.fkp-readout:has([data-quantity="run_cost_usd"]) .fkp-chain')
     chain.locator("summary", has_text="Rental cost of the run").click()
-    chain.locator('a[href="things/accelerators/h100_sxm.html"]').first.wait_for()
+    chain.locator('a[href="tables/rental_offers.html?q=h100_sxm"]').first.wait_for()
     chain.locator("summary", has_text="Accelerator-hours").click()
     chain.locator("summary", has_text="Wall-clock time").last.wait_for()
     assert "run_cost_usd = rental_cost_usd" in chain.inner_text()
@@ -122,6 +124,11 @@ def test_pinned_plans_differ_in_what_was_changed(plan: Callable[..., Any]) -> No
     rows = page.locator(".fkp-compare tr").all_inner_texts()
     assert rows[1].split("\t") == ["Accelerator", "NVIDIA B200 (HGX)", "NVIDIA H100 SXM5 80GB"]
     assert len(rows) == 1 + 1 + 8
+    page.click("text=CSV")
+    rows = {row["quantity"]: row for row in csv.DictReader(io.StringIO(page.input_value(".fkp-text")))}
+    assert float(rows["wall_days"]["low"]) < float(rows["wall_days"]["value"]) < float(rows["wall_days"]["high"])
+    page.click("text=BibTeX")
+    assert page.url in page.input_value(".fkp-text")
     page.click("text=Python")
     code = page.input_value(".fkp-text")
     found: dict[str, Any] = {}
