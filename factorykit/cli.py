@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     parser = _parser()
     options, passed_on = parser.parse_known_args(arguments)
+    if "inputs" in options:
+        options.inputs = [*options.inputs, *(word for word in passed_on if not word.startswith("-"))]
+        passed_on = [word for word in passed_on if word.startswith("-")]
     if passed_on and options.run is not _lab:
         parser.error(f"unrecognized arguments: {' '.join(passed_on)}")
     options.passed_on = passed_on

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from factorykit.constants import SECONDS_PER_DAY
+from factorykit.model.performance.search import BEST_IS_MOST
 from factorykit.model.planning.wishes import Wishes
-from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,9 @@ def value(wishes: Wishes, objective: str | None) -> pl.Expr:
     import polars as pl
 
     name = objective or wishes.objective()
-    return pl.col("wall_days") * pl.col("run_cost_usd") if name is None else pl.col(quantity(name).name)
+    if name is None:
+        return pl.col("wall_days") * pl.col("run_cost_usd")
+    return -pl.col(name) if name in BEST_IS_MOST else pl.col(name)
 
 
 def overdrawn(plans: pl.DataFrame, wishes: Wishes) -> dict[str, pl.Expr]:

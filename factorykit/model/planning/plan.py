@@ -29,7 +29,7 @@ from factorykit.model.planning.sites import sites as grids_of
 from factorykit.model.planning.sizes import dense, model_of
 from factorykit.model.planning.told import as_html, sentence, told
 from factorykit.model.planning.whole import RESULTS, TIERS, complete, outputs, rivals_of
-from factorykit.model.planning.wishes import Wishes, parted, ways
+from factorykit.model.planning.wishes import WAYS, Wishes, parted, ways
 from factorykit.model.planning.wishes import tiers as tiers_of
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
@@ -95,8 +95,8 @@ def plan(
         where it is said, ``offered_accelerators``. A count that no offer says it has is left out. By default the
         median price of all listed providers, whatever they have.
     objective
-        Quantity that makes a plan better, less of it is best: by default the cost where there is a deadline, the time
-        where there is only a budget, else the product of both.
+        Quantity that makes a plan better, the least of it, or the most of ``goodput`` and ``predicted_mfu``: by default
+        the cost where there is a deadline, the time where there is only a budget, else the product of both.
     using
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
     draws, seed
@@ -159,7 +159,7 @@ def plan(
         tuple(sites or ()),
         tiers_of(tiers),
         None if offers is None else offers_in_hand.read(offers),
-        objective,
+        None if objective is None else _objective(objective),
         checked({**shape, **once})[1] | chosen(using),
         doubted,
         draws,
@@ -167,6 +167,14 @@ def plan(
         (model, said),
     )
     return largest(question) if model == LARGEST else question.answer()
+
+
+def _objective(named: str) -> str:
+    name = quantity(named).name
+    told = dict.fromkeys(each for way in WAYS for each in outputs(way))
+    if name not in told:
+        raise ScenarioError(f"objective = {name!r} is no result of a plan; give one of {', '.join(told)}")
+    return name
 
 
 def _chips(chips: str | Iterable[str] | None, once: dict[str, Any]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ export class Pins {
     this.text = make("textarea", { class: "fkp-text", readonly: true, rows: 8, "aria-label": "Copied", hidden: true, spellcheck: "false" });
     const copies = [["Link", () => location.href], ["Python", ({ state, question }) => python(page, state, question)], ["Command line", ({ state, question, answer }) => command(page, state, question, answer)], ["CSV", ({ state, answer }) => csv(page, state, answer)], ["BibTeX", () => bibtex(page, location.href)]];
     const takes = copies.map(([name, make_]) => make("button", { type: "button", onclick: () => this.copy(name, make_) }, name));
-    this.element = make("aside", { class: "fkp-pins", "aria-label": "Compare and take along" }, make("h2", {}, "Compare"), make("div", { class: "fkp-buttons" }, ...this.buttons), this.table, make("h2", {}, "Copy as"), make("div", { class: "fkp-buttons" }, ...takes), this.said, this.text);
+    this.element = make("section", { class: "fkp-pins", "aria-label": "Compare and take along" }, make("h2", {}, "Compare"), make("div", { class: "fkp-buttons" }, ...this.buttons), this.table, make("h2", {}, "Copy as"), make("div", { class: "fkp-buttons" }, ...takes), this.said, this.text);
   }
 
   pin(i) {

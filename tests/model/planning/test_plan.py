@@ -43,6 +43,8 @@ def test_days_and_dollars_by_hand(llama: fk.Plan) -> None:
     nodes = best["accelerators"] / 8.0 + best["spare_nodes"]
     assert best["run_cost_usd"] == pytest.approx(days * 24.0 * nodes * 8.0 * best["rental_usd_per_accelerator_h"])
     flop = fk.evaluate(llama.scenario, "model_flop_per_token")["model_flop_per_token"] * 15e12
+    power_w = 1.1 * best["accelerators"] * (650.0 + 2000.0 / 8.0)
+    assert best["training_energy_kwh"] == pytest.approx(days * 24.0 * power_w / 1000.0)
     rate = best["accelerators"] * best["predicted_mfu"] * 989.4e12
     assert days * best["goodput"] * 86400.0 == pytest.approx(flop / rate)
 
@@ -137,6 +139,7 @@ def test_no_plan_at_all_says_why() -> None:
         ("llama3_8b", {"tokns": 1e12}, "tokens"),
         (["70B"], {}, "model"),
         ({"parameters": 7e9}, {}, "layers"),
+        ("llama3_8b", {"objective": "pue"}, "wall_days"),
     ],
 )
 def test_a_wrong_wish_names_itself(model: object, wrong: dict[str, object], said: str) -> None:
@@ -148,6 +151,12 @@ def test_code_asks_the_same_question(llama: fk.Plan) -> None:
     names: dict[str, object] = {}
     exec(llama.code, names)
     assert names["p"].best.equals(llama.best)  # type: ignore[attr-defined]
+
+
+def test_the_most_of_a_share_is_best() -> None:
+    asked = {"tokens": "1T", "chips": "h100_sxm", "counts": [64, 256]}
+    found = fk.plan("llama3_8b", objective="goodput", **asked)
+    assert found.best["goodput"].item() == found.plans["goodput"].max() > found.plans["goodput"].min()
 
 
 def test_a_site_brings_its_grid() -> None:

@@ -74,3 +74,11 @@ def test_offers_in_hand_stand_in_the_file(tmp_path: Path) -> None:
     path.write_text(f"{RUN.partition('[given]')[0]}tiers = 'two'\n{offer}offered_accelerators = 300\n")
     found = fk.plan(**read_run(path))
     assert found.plans.select("provider", "accelerators", "tiers").rows() == [("us", 256.0, "two")]
+
+
+def test_quantities_may_follow_options(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--tokens", "1T", "--chips", "h100_sxm", "--counts", "64"]
+    assert main(["plan", "llama3_8b", *options, "precision=fp8"]) == 0
+    assert "fp8" in capsys.readouterr().out
+    assert main(["plan", "llama3_8b", *options, "fp8"]) == 2
+    assert "'fp8' is not QUANTITY=VALUE" in capsys.readouterr().err
