@@ -39,35 +39,47 @@ def browser() -> Iterator[Any]:
 @contextmanager
 def jupyterlab(folder: Path) -> Iterator[str]:
     """Start JupyterLab over ``folder`` and give its address."""
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port={port}",
+        "--IdentityProvider.token=", "--LabApp.news_url=", f"--ServerApp.root_dir={folder}",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    with serving(folder, command, "api/status") as address:
+        yield address
+
+
+@contextmanager
+def serving(folder: Path, command: list[str], ready: str = "") -> Iterator[str]:
+    """Start a server with a home of its own and give its address, when it answers at ``ready``."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     home = folder / ".home"
     home.mkdir(exist_ok=True)
     own = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    own += ("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
+    own += ("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
     environment = {**os.environ, **{name: str(home / name.lower()) for name in own}}
-    command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
-        "--IdentityProvider.token=", "--LabApp.news_url=", f"--ServerApp.root_dir={folder}",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     with (home / "log").open("w") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        told = [part.replace("{port}", str(port)) for part in command]
+        server = subprocess.Popen(told, env=environment, stdout=log, stderr=log, cwd=folder)
         try:
             for _ in range(240):
                 try:
-                    urllib.request.urlopen(f"{address}/api/status", timeout=1).close()
+                    urllib.request.urlopen(f"{address}/{ready}", timeout=30).close()
                     break
                 except (urllib.error.URLError, OSError):
                     time.sleep(0.25)
             else:
-                raise RuntimeError(f"JupyterLab did not start:\n{(home / 'log').read_text()[-2000:]}")
+                raise RuntimeError(f"{command[2]} did not start:\n{(home / 'log').read_text()[-2000:]}")
             yield address
         finally:
             server.terminate()
-            server.wait(timeout=30)
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
 
 
 def write(folder: Path, name: str, cells: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import anywidget
 import ipywidgets
 import traitlets
+from IPython.core.getipython import get_ipython
 
 from factorykit.charts.bundle import page_script
 from factorykit.charts.control import Control, control
@@ -29,6 +31,24 @@ class Scripted(anywidget.AnyWidget):
     def _answer(self, _: Any, message: Any, __: Any) -> None:
         if isinstance(message, dict) and message.get("kind") == "script":
             self.send({"kind": "script"}, [page_script().encode()])
+
+
+def shown(view: Any, page: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what an output holds: the widget, and beside it the chart of a page, its picture and its numbers.
+
+    A program that runs a notebook to store what it shows (nbconvert, Quarto, papermill) would prefer the widget, and a
+    page made so stays blank: nothing answers it there. Such a program gets the rest alone.
+    """
+    data, metadata = view if isinstance(view, tuple) else (view or {}, {})
+    return {**({} if run_to_be_stored() else data), **page}, metadata
+
+
+def run_to_be_stored() -> bool:
+    """Whether no person sees this cell run: nobody could answer a question. Voila asks none, and shows widgets."""
+    kernel = getattr(get_ipython(), "kernel", None)
+    if kernel is None or os.environ.get("SERVER_SOFTWARE", "").startswith("voila"):
+        return False
+    return kernel.get_parent().get("content", {}).get("allow_stdin") is False
 
 
 class Slider(Scripted, ipywidgets.ValueWidget):  # type: ignore[misc]

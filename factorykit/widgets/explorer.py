@@ -18,7 +18,7 @@ from factorykit.model.scenario.compare import attribute, compare
 from factorykit.model.scenario.presets import preset, presets
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.quantities import quantity
-from factorykit.widgets.controls import button, menu, preset_choice, sliders
+from factorykit.widgets.controls import button, menu, preset_choice, shown, sliders
 from factorykit.widgets.live_chart import LiveChart
 
 MOST_PINS: Final = 4
@@ -219,9 +219,13 @@ class Explorer(ipywidgets.VBox):
         return {name: value if isinstance(value, str) else quantity(name).text(value) for name, value in said.items()}
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        view = super()._repr_mimebundle_(**options) or {}
-        data, metadata = view if isinstance(view, tuple) else (view, {})
-        return {**data, **embedded(self.live.payload, self.live.summary())}, metadata
+        return shown(super()._repr_mimebundle_(**options), embedded(self.live.payload, self.live.summary()))
+
+    def _display_(self) -> Any:
+        """Return what marimo shows, which knows the sliders and the chart, but no boxes and buttons of ipywidgets."""
+        import marimo
+
+        return marimo.vstack([marimo.md(f"**{self.live.title}**"), *self.sliders.values(), self.chart])
 
     def __repr__(self) -> str:
         return self.summary()

@@ -12,7 +12,7 @@ from ipywidgets import widget_serialization
 from factorykit.charts.embed import chart_payload, outputs, summary, summary_lines
 from factorykit.charts.live import Live
 from factorykit.errors import ScenarioError, UnknownName, unknown
-from factorykit.widgets.controls import Scripted
+from factorykit.widgets.controls import Scripted, shown
 
 
 class LiveChart(Scripted):
@@ -101,6 +101,4 @@ class LiveChart(Scripted):
         return summary(self._spec) if self._frame is None else "\n".join(summary_lines(self._frame))
 
     def _repr_mimebundle_(self, **_: Any) -> Any:  # type: ignore[override]
-        bundle = super()._repr_mimebundle_()
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        return {**data, **outputs(self.payload, self.summary())}, metadata
+        return shown(super()._repr_mimebundle_(), outputs(self.payload, self.summary()))

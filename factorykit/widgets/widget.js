@@ -31,7 +31,7 @@ function sent(model) {
     };
     model.on("msg:custom", take);
     model.send({ kind: "script" });
-    setTimeout(() => reject(new Error("no kernel answered")), 5000);
+    setTimeout(() => reject(new Error("no kernel answered")), 15000);
   });
 }
 

@@ -13,7 +13,9 @@ export function slider(control, value, moved) {
   const input = make("input", { type: "range", id, min: 0, max: control.steps, step: 1, name: control.name, title: control.meaning });
   const output = make("output", { for: id, "aria-live": "off" });
   input.addEventListener("input", () => moved(valueAt(control, Number(input.value))));
-  input.addEventListener("keydown", (event) => event.stopPropagation()); // JupyterLab takes arrow keys for itself
+  // JupyterLab and Notebook take arrow keys for themselves, the latter before the slider hears of them.
+  input.addEventListener("keydown", (event) => event.stopPropagation());
+  input.dataset.lmSuppressShortcuts = "";
   const set = (now) => {
     input.value = position(control, now);
   };
