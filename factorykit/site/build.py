@@ -17,7 +17,10 @@ from factorykit.site import checks, finish, notebooks, pages, quarto, renderer, 
 from factorykit.site.sources import load_project
 
 RENDERERS = ("auto", "quarto", "embedded")
-COPIED = ("_quarto.yml", "index.qmd", "plan.qmd", "report", "notebooks", "data", "factorykit/formulas/references.bib")
+COPIED = (
+    "_quarto.yml", "_quarto-published.yml", "index.qmd", "plan.qmd", "404.qmd", "report",
+    "notebooks", "data", "factorykit/formulas/references.bib",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import address, script_json
-from factorykit.site.frame import THEME, Around, assets, found_by, template
+from factorykit.site.frame import THEME, Around, assets, template
 from factorykit.site.leads import Known
-from factorykit.site.markup import above, fill, following, made, without
+from factorykit.site.markup import above, fill, following, made
 from factorykit.site.shelf import load
 from factorykit.site.sources import Page, Project
 
@@ -56,8 +56,10 @@ class Figure:
 
 def add(
     project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, around: Around, cache: Path | None = None
-) -> None:
+) -> list[list[str]]:
     """Add a page for each chart of the notebooks to a rendered folder, and lead to it from below the figure.
+
+    Returned are their places for the search.
 
     What was drawn for a chart is kept in the folder ``cache``, if given, and taken again while the chart is the same.
     """
@@ -73,7 +75,7 @@ def add(
         if not page.is_notebook and page.href in pages:
             deque(_payloads(pages[page.href], "../" * (len(page.source.parts) - 1), known), maxlen=0)
     if not figures:
-        return
+        return []
     folder = out / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     assets(out)
@@ -92,18 +94,15 @@ def add(
     (folder / "index.html").write_text(index, "utf-8")
     if "index.html" in pages:
         _illustrate(pages["index.html"], groups)
-    found_by(
-        out, [["charts/index.html", "All charts", "", "every chart with its data and pictures", "charts"], *places]
-    )
+    return [["charts/index.html", "All charts", "", "every chart with its data and pictures", "charts"], *places]
 
 
 def _illustrate(page: LexborHTMLParser, groups: list[tuple[str, list[Figure]]]) -> None:
     """Show the first chart of a notebook on its card of the landing page."""
     first = {figures[0].place.partition("#")[0]: figures[0] for _, figures in groups}
-    without(page, "img.fk-thumb")
     for card in page.css(".fk-cards:not(.fk-numbers) .fk-card"):
         link = card.css_first("a")
-        figure = first.get(str(link.attributes["href"])) if link else None
+        figure = first.get(str(link.attributes["href"]).removeprefix("./")) if link else None
         if figure:
             src = f"{FOLDER}/{figure.name}.thumb.png"
             shown = f'<img class="fk-thumb" src="{src}" alt="" width="480" height="252" loading="lazy">'
@@ -112,7 +111,6 @@ def _illustrate(page: LexborHTMLParser, groups: list[tuple[str, list[Figure]]]) 
 
 def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Iterator[Figure]:
     """Yield the charts of a rendered notebook, and let each figure lead to the page of its chart."""
-    without(page, ".fk-own")
     root = "../" * (len(source.source.parts) - 1)
     code = {str(cell.options.get("label")): cell.source for cell in source.cells}
     stem = re.sub(r"^\d+-", "", source.source.stem)

@@ -38,7 +38,7 @@ SOURCES = {
     "src": None, "srcset": None, "poster": None, "data": {"object"}, "background": None, "action": {"form"},
     "formaction": None, "xlink:href": None, "href": {"image", "use", "base", "feimage", "pattern", "script"},
 }  # fmt: skip
-UNRESOLVED = re.compile(r"\?(?:@|meta:)[\w-]+(?:-[\w-]+)*")
+UNRESOLVED = re.compile(r"\?@[\w-]+(?:-[\w-]+)*")
 SHORTCODE = re.compile(r"\{\{<\s*(\w[\w-]*)")
 DIALECT = (
     (
@@ -137,7 +137,7 @@ def _menu(project: Project) -> list[Problem]:
     read(sidebar.get("contents"))
     what = "becomes a folded section that has no name of its own; name its pages"
     found = [Problem("_quarto.yml", "sidebar", f"auto: {pattern} {what}") for pattern in folded]
-    missing = [str(page.source) for page in project.pages if str(page.source) not in named]
+    missing = [str(page.source) for page in project.pages if str(page.source) not in {*named, "404.qmd"}]
     return found + [Problem("_quarto.yml", "sidebar", f"does not name {page}; no menu leads there") for page in missing]
 
 
@@ -181,7 +181,7 @@ def _dialect(page: Page) -> list[Problem]:
                 for hit in pattern.finditer(bare if number else text)
             ]
         for hit in SHORTCODE.finditer(bare):
-            if hit[1] not in ("embed", "include", "meta"):
+            if hit[1] != "embed":
                 what = f"the shortcode {hit[1]} is not in the shared dialect"
                 found.append(Problem(str(page.source), _place(cell, text, hit.start()), what))
     return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 import re
 import shutil
 from itertools import islice
@@ -11,9 +9,9 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from factorykit.site import charts, leads, things, web
+from factorykit.site import charts, leads, search, things, web
 from factorykit.site.frame import Around
-from factorykit.site.markup import above, fill, following, made, read, without, write
+from factorykit.site.markup import above, fill, following, made, read, write
 from factorykit.site.sources import Project
 
 OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
@@ -24,7 +22,6 @@ TEX_SIGN = re.compile(r"\s*\\qquad\(\d+\)\s*$")
 SHAPE = re.compile(r"\((\d+), (\d+)\)")
 NUMBER = re.compile(r"[-+]?[\d_,]*\.?\d+(?:e[-+]?\d+)?|nan|inf|-inf|null", re.IGNORECASE)
 CHART_SCRIPT = "report/assets/factorykit.js"
-FUSE = "  threshold: 0.1,\n"
 
 
 def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path | None = None) -> None:
@@ -43,7 +40,6 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
     """
     around = Around.of(project, root or project.root)
     pages = read(project, out)
-    formulas = {href: [math.text() for math in page.css("math")] for href, page in pages.items()}
     for source in project.pages:
         page = pages.get(source.href)
         if page is None:
@@ -57,10 +53,11 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
         if source.is_notebook:
             shutil.copyfile(project.root / source.source, out / source.source)
             _name_the_source(page, source.source.name)
-    _search(out, formulas)
-    things.add(project, out, around, cache and cache / "things")
+    found = things.add(project, out, around, cache and cache / "things")
     leads.add(project, pages)
-    charts.add(project, pages, out, around, cache and cache / "charts")
+    found = search.places(project, pages) + found
+    found += charts.add(project, pages, out, around, cache and cache / "charts")
+    search.write(out, found)
     web.add(project, pages, out, around)
     write(pages, out)
 
@@ -187,7 +184,6 @@ def _frame(table: LexborNode, shape: str) -> str:
 
 
 def _name_the_source(page: LexborHTMLParser, name: str) -> None:
-    without(page, "p.fk-origin")
     link = f'<a href="{name}" download>{name}</a>'
     note = made(f'<p class="fk-origin">This page is a notebook, shown as it was stored: {link}.</p>')
     arrows, main = page.css_first("nav.arrows"), page.css_first("main")
@@ -195,22 +191,3 @@ def _name_the_source(page: LexborHTMLParser, name: str) -> None:
         arrows.insert_before(note)
     elif main:
         main.insert_child(note)
-
-
-# Search of Quarto
-
-
-def _search(out: Path, formulas: dict[str, list[str]]) -> None:
-    """Let every word of a query count by itself, and leave formulas, twice in the text, out of what is searched."""
-    script, index = out / "site_libs" / "quarto-search" / "quarto-search.js", out / "search.json"
-    if script.is_file():
-        text = script.read_text(encoding="utf-8")
-        if "useExtendedSearch" not in text:
-            script.write_text(text.replace(FUSE, f"{FUSE}  useExtendedSearch: true,\n"), encoding="utf-8")
-    if not index.is_file():
-        return
-    rows = json.loads(index.read_text(encoding="utf-8"))
-    for row in rows:
-        for formula in sorted(formulas.get(row["href"].partition("#")[0], ()), key=len, reverse=True):
-            row["text"] = row["text"].replace(html.escape(formula, quote=False), "")
-    index.write_text(json.dumps(rows, indent=2, ensure_ascii=False), encoding="utf-8")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 import re
 import shutil
 import subprocess
@@ -96,25 +94,3 @@ def assets(out: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         shutil.copyfile(THEME / name, folder / name)
-
-
-def found_by(out: Path, places: list[list[str]]) -> None:
-    """Give places to the search of a rendered folder, if not there: address, name, heading, text, other names."""
-    index, quarto, added = out / "site_libs" / "search.js", out / "search.json", {place[0] for place in places}
-    if places and index.is_file():
-        known = json.loads(index.read_text("utf-8").partition("=")[2].rstrip().rstrip(";"))
-        known = [row for row in known if row[0] not in added]
-        index.write_text(f"window.siteSearch = {json.dumps(known + places, ensure_ascii=False)};\n", "utf-8")
-    if places and quarto.is_file():
-        rows = [
-            {
-                "objectID": href,
-                "href": href,
-                "title": name,
-                "section": heading,
-                "text": html.escape(" ".join([text, *also]), False),
-            }
-            for href, name, heading, text, *also in places
-        ]
-        known = [row for row in json.loads(quarto.read_text("utf-8")) if row["href"] not in added]
-        quarto.write_text(json.dumps(known + rows, indent=2, ensure_ascii=False), "utf-8")

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.site.sources import Project
 
+ADDED: Final = (
+    ".fk-own, .fk-origin, .fk-signed, img.fk-thumb, link[type='application/atom+xml'], "
+    "link[rel='canonical'], script[type='application/ld+json'], meta[name^='citation_'], meta[property^='og:']"
+)
+"""What finishing puts into a page: a page that is finished again is first as it was."""
+
 
 def read(project: Project, out: Path) -> dict[str, LexborHTMLParser]:
     """Return the pages of a project that lie in a rendered folder, by their place in it."""
     places = {page.href: out / page.href for page in project.pages}
-    return {href: LexborHTMLParser(file.read_text("utf-8")) for href, file in places.items() if file.is_file()}
+    pages = {href: LexborHTMLParser(file.read_text("utf-8")) for href, file in places.items() if file.is_file()}
+    for page in pages.values():
+        for node in page.css(ADDED):
+            node.decompose()
+    return pages
 
 
 def write(pages: Mapping[str, LexborHTMLParser], out: Path) -> None:
@@ -49,9 +59,3 @@ def fill(node: LexborNode, content: str | LexborNode) -> None:
     for child in [*node.iter(include_text=True)]:
         child.decompose()
     node.insert_child(content)
-
-
-def without(page: LexborHTMLParser, selector: str) -> None:
-    """Take out what an earlier run put in, so that a page that is finished twice is as if it were finished once."""
-    for node in page.css(selector):
-        node.decompose()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from factorykit.errors import SiteError
 
-OLDEST = (1, 4)
+OLDEST = (1, 7)
 INSTALL_SECONDS = 180
 
 

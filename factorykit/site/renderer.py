@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache as once
-from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from factorykit.errors import SiteError
 from factorykit.site.sources import Cell, Page, Project, glob, joined, load_project, read_cells
@@ -31,6 +31,7 @@ IMAGES = {"image/svg+xml": "svg", "image/png": "png", "image/jpeg": "jpg"}
 MIME_ORDER = ("text/html", *IMAGES, "text/markdown", "text/latex", "text/plain")
 SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(.*?)\s*>\}\}")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+TAKEN_IN = re.compile(r'\{from="([^"]+)"\}')
 LOCAL = re.compile(r"(?:src|href)=\"([^\"#?:]+)(?:[#?][^\"]*)?\"")
 
 
@@ -97,13 +98,13 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
         done = list(pool.map(lambda page: _convert(project, page, cache), project.pages))
     out.mkdir(parents=True, exist_ok=True)
     titles = {str(page.source): _plain(title) for page, (title, *_) in zip(project.pages, done, strict=True)}
-    search: list[list[str]] = []
+    base = f"{urlsplit(project.website.get('site-url', '')).path.rstrip('/')}/index.html"
     for page, (title, description, footer, toc, body, draft, _) in zip(project.pages, done, strict=True):
         text = _template().render(
             page=page, site=project.website, body=body, toc=toc, title=title, description=description, footer=footer,
             header=_header(project, page), styles=_styles(project, page), root=_root(page),
             toc_title=project.html.get("toc-title", "On this page"), language=project.config.get("lang", "en"),
-            first_chart=_first_chart(body), **_navigation(project, page, titles),
+            first_chart=_first_chart(body), base=base, **_navigation(project, page, titles),
         )  # fmt: skip
         target = out / page.href
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,11 +113,7 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
             (target.parent / name).parent.mkdir(exist_ok=True)
             (target.parent / name).write_bytes(data)
         _copy_referenced(root, out, page, text)
-        search += _Sections.of(body, page.href, titles[str(page.source)])
     _copy_assets(project, out)
-    (out / "site_libs" / "search.js").write_text(
-        f"window.siteSearch = {json.dumps(search, ensure_ascii=False)};\n", "utf-8"
-    )
     _forget(cache, keep=4 * len(project.pages))
     return [message for *_, messages in done for message in messages]
 
@@ -138,29 +135,38 @@ def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str
     }
     source = "\n\n".join(_cell(draft, cell, defaults) for cell in page.cells) if page.is_notebook else page.body
     draft.markdown = SHORTCODE.sub(lambda code: _shortcode(project, draft, code, defaults), source)
+    folder = (project.root / page.source).parent
     meta = {
         "title": page.title, "description": page.meta.get("description", ""), "footer": _footer(project),
         "fk-root": _root(page), "link-citations": True, "lang": project.config.get("lang", "en"),
     }  # fmt: skip
-    bibliography = page.meta.get("bibliography") or project.config.get("bibliography") or []
-    files = [bibliography] if isinstance(bibliography, str) else bibliography
-    if files:
-        meta["bibliography"] = [str((project.root / file).resolve()) for file in files]
+    works, style, filters = (
+        [str((project.root / file).resolve()) for file in _listed(project.config.get(name))]
+        for name in ("bibliography", "csl", "filters")
+    )
+    meta |= ({"bibliography": works} if works else {}) | ({"csl": style[0]} if style else {})
     command = [
         str(pandoc()), "--from=markdown", "--to=html5", "--wrap=none", "--mathml", "--section-divs", "--toc",
         f"--toc-depth={project.html.get('toc-depth', 3)}", f"--template={HERE / 'theme' / 'pandoc.html'}",
-        f"--lua-filter={HERE / 'filter.lua'}", *(["--citeproc"] if files else []),
+        *(f"--lua-filter={file}" for file in (*filters, HERE / "filter.lua")), *(["--citeproc"] if works else []),
     ]  # fmt: skip
     text = f"---\n{json.dumps(meta)}\n---\n\n{draft.markdown}"
-    parts = [text.replace(str(project.root.resolve()), ""), *command[1:], _pandoc_version()]
-    parts += [Path(file).read_text(encoding="utf-8") for file in (HERE / "filter.lua", *meta.get("bibliography", ()))]
+    parts = [part.replace(str(project.root.resolve()), "") for part in (text, *command[1:], _pandoc_version())]
+    read = (
+        HERE / "filter.lua",
+        *filters,
+        *works,
+        *style,
+        *(folder / name for name in TAKEN_IN.findall(draft.markdown)),
+    )
+    parts += [Path(file).read_text(encoding="utf-8") for file in read if Path(file).is_file()]
     kept = cache / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.html" if cache else None
     said: list[str] = []
     if kept and kept.is_file():
         rendered = kept.read_text(encoding="utf-8")
         kept.touch()
     else:
-        rendered, said = _pandoc(page, command, text, (project.root / page.source).parent)
+        rendered, said = _pandoc(page, command, text, folder)
         if kept and not said:
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(rendered, encoding="utf-8")
@@ -259,26 +265,10 @@ def _fence(text: str) -> str:
 
 def _shortcode(project: Project, draft: Draft, code: re.Match[str], defaults: dict[str, Any]) -> str:
     name, words = code[1], code[2].split()
-    if name == "meta":
-        value: Any = {**project.config, **draft.page.meta}
-        for key in words[0].split("."):
-            value = value.get(key) if isinstance(value, dict) else None
-        return str(value) if value is not None else f"?meta:{words[0]}"
-    if name == "include":
-        return _included(project, draft.page, words[0])
-    if name == "embed":
-        cell = _embedded(project, draft.page, words[0])
-        return _cell(draft, cell, {**defaults, "code-fold": False}, echo="echo=true" in words)
-    raise SiteError(
-        f"{draft.page.source}: the shortcode {code[0]} is not in the shared dialect; use embed, include or meta"
-    )
-
-
-def _included(project: Project, page: Page, path: str) -> str:
-    file = project.root / PurePosixPath(posixpath.normpath(page.source.parent / path))
-    if not file.is_file():
-        raise SiteError(f"{page.source}: include {path}: no such file")
-    return file.read_text(encoding="utf-8")
+    if name != "embed":
+        raise SiteError(f"{draft.page.source}: the shortcode {code[0]} is not in the shared dialect; use embed")
+    cell = _embedded(project, draft.page, words[0])
+    return _cell(draft, cell, {**defaults, "code-fold": False}, echo="echo=true" in words)
 
 
 def _embedded(project: Project, page: Page, address: str) -> Cell:
@@ -306,6 +296,10 @@ def _first_chart(body: str) -> str:
     before, chart, _ = body.partition('class="factorykit-chart"')
     found = re.findall(r'id="(fig-[\w-]+)"', before) if chart else []
     return found[-1] if found else ""
+
+
+def _plain(markup: str) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", markup))
 
 
 @once
@@ -431,51 +425,3 @@ def _copy(source: Path, target: Path) -> None:
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-
-
-# Search
-
-
-def _plain(markup: str) -> str:
-    return html.unescape(re.sub(r"<[^>]+>", "", markup))
-
-
-class _Sections(HTMLParser):
-    """Cuts a page into places for the search, sections and named rows: address, page, heading and text."""
-
-    SKIP = frozenset({"script", "style", "svg", "math", "button", "form"})
-    INLINE = frozenset({"a", "abbr", "b", "code", "em", "i", "kbd", "mark", "small", "span", "strong", "sub", "sup"})
-
-    def __init__(self, href: str, title: str) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = [[href, title, "", ""]]
-        self.href, self.title, self.skipped, self.anchor, self.heading = href, title, 0, "", ""
-
-    @classmethod
-    def of(cls, body: str, href: str, title: str) -> list[list[str]]:
-        parser = cls(href, title)
-        parser.feed(body)
-        rows = [[*row[:2], *(" ".join(text.split())[:3000] for text in row[2:])] for row in parser.rows]
-        rows[0].append(
-            re.sub(r"^\d+-|-", " ", PurePosixPath(href).stem).strip() if href.startswith("notebooks/") else ""
-        )
-        return [row for row in rows if row[2] or row[3]]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.skipped += tag in self.SKIP
-        self.anchor = found.get("id") or self.anchor
-        if tag in ("h2", "h3") or found.get("class") == "fk-name":
-            self.heading = tag
-            self.rows.append([f"{self.href}#{self.anchor}", self.title, "", ""])
-
-    def handle_endtag(self, tag: str) -> None:
-        self.skipped -= tag in self.SKIP
-        if tag == self.heading:
-            self.heading = ""
-        if tag not in self.INLINE or tag == "span":
-            self.rows[-1][3] += " "
-
-    def handle_data(self, data: str) -> None:
-        if not self.skipped:
-            self.rows[-1][2 if self.heading else 3] += data

@@ -42,6 +42,13 @@ class Handler(SimpleHTTPRequestHandler):
     def _refuse(self, status: HTTPStatus) -> None:
         self.send_error(status)
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Say that nothing stands at an address with the site's own page."""
+        page = Path(self.directory) / "404.html"
+        if code == HTTPStatus.NOT_FOUND and page.is_file():
+            self.error_message_format = page.read_text("utf-8").replace("%", "%%")
+        super().send_error(code, message, explain)
+
     def end_headers(self) -> None:
         """Let the browser ask again each time, so that a new build shows at once."""
         self.send_header("Cache-Control", "no-cache")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -84,6 +85,8 @@ class Project:
 def load_project(root: Path) -> Project:
     """Return the website described by ``root/_quarto.yml``, its pages in the order of ``project: render``.
 
+    As with Quarto, ``QUARTO_PROFILE`` names further files: ``_quarto-<profile>.yml``.
+
     Raises
     ------
     SiteError
@@ -93,6 +96,10 @@ def load_project(root: Path) -> Project:
     if not file.is_file():
         raise SiteError(f"no _quarto.yml in {root}; give the folder that holds the project")
     config = _yaml(file.read_text(encoding="utf-8"), "_quarto.yml")
+    for profile in os.environ.get("QUARTO_PROFILE", "").split(","):
+        more = root / f"_quarto-{profile}.yml"
+        if profile and more.is_file():
+            config = _merged(config, _yaml(more.read_text(encoding="utf-8"), more.name))
     wanted: dict[PurePosixPath, None] = {}
     for pattern in (config.get("project") or {}).get("render") or ["**/*.qmd", "**/*.ipynb"]:
         if pattern.startswith("!"):
@@ -104,6 +111,12 @@ def load_project(root: Path) -> Project:
     if not pages:
         raise SiteError(f"{file}: project: render names no page that exists")
     return Project(root, config, pages)
+
+
+def _merged(config: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return a description with what a profile says in addition, or instead."""
+    both = {key: _merged(config[key], more[key]) for key in {*config} & {*more} if isinstance(config[key], dict)}
+    return {**config, **more, **both}
 
 
 def glob(root: Path, pattern: str) -> list[PurePosixPath]:

@@ -19,7 +19,7 @@ from factorykit.datasets.things import BESIDE, KINDS
 from factorykit.errors import FactorykitError
 from factorykit.quantities import vocabulary
 from factorykit.site.browse import browsers
-from factorykit.site.frame import Around, assets, found_by, template
+from factorykit.site.frame import Around, assets, template
 from factorykit.site.shelf import PAGES, Shelf, Table, label, load, number
 from factorykit.site.sources import Project
 
@@ -36,14 +36,13 @@ LISTED: Final = 40
 """Rows of another table that a page lists before it leads to the table."""
 
 
-def add(project: Project, out: Path, around: Around, cache: Path | None = None) -> None:
-    """Add the pages of things and tables to a rendered folder, and their places to its search.
+def add(project: Project, out: Path, around: Around, cache: Path | None = None) -> list[list[str]]:
+    """Add the pages of things and tables to a rendered folder; return their places for the search.
 
     They are kept in the folder ``cache``, if given, and taken again while tables, code and templates stay the same.
     """
     data = project.root / "data"
-    places = _taken_again(data, out, around, cache) if cache else write(data, out, around)
-    found_by(out, places)
+    return _taken_again(data, out, around, cache) if cache else write(data, out, around)
 
 
 def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[list[str]]:

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import script_json
 from factorykit.site.frame import Around
-from factorykit.site.markup import made, without
+from factorykit.site.markup import made
 from factorykit.site.shelf import Shelf, load
 from factorykit.site.sources import Page, Project
 
@@ -28,6 +28,7 @@ MADE_FROM: Final = {
     "report/audit": ("data/", "factorykit/model/evidence"),
 }
 """Pages that are printed, and what they are printed from."""
+AUTHOR: Final = "The factorykit founders"
 FEED: Final = "feed.xml"
 NEWS: Final = 30
 """Entries of the feed: a day's changes to a table are one."""
@@ -44,35 +45,44 @@ def add(project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, arou
         _feed(shelf, out / FEED, around)
     sitemap = f"Sitemap: {around.address('sitemap.xml')}\n" if around.site else ""
     (out / "robots.txt").write_text(f"User-agent: *\nAllow: /\n{sitemap}", "utf-8")
-    if around.site and not (out / "sitemap.xml").is_file():
+    if around.site:
         _sitemap(out, around)
     for page in project.pages:
         if page.href in pages:
-            _described(pages[page.href], page, out, around, shelf)
-            _signed(pages[page.href], page, around)
+            day = around.changed(*_made_from(page))
+            _described(pages[page.href], page, out, around, shelf, day)
+            if page.href != "404.html":
+                _signed(pages[page.href], page, around, day)
 
 
 # ---------------------------------------------------------------------------------------------------------- every page
 
 
-def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, shelf: Shelf | None) -> None:
-    """Say in the head what a page is about, and where the feed is."""
+def _made_from(page: Page) -> tuple[str, ...]:
+    source = str(page.source)
+    return next((files for name, files in MADE_FROM.items() if source.startswith(name)), (source,))
+
+
+def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, shelf: Shelf | None, day: str) -> None:
+    """Say in the head what a page is about, to those who share, cite and index it, and where the feed is."""
     head, root = cast("LexborNode", read.head), "../" * (len(page.source.parts) - 1)
     said = read.css_first('meta[name="description"]')
     about = str(said.attributes["content"]) if said else _first_words(read)
     title = read.css_first("title")
     tags = [] if said else [f'<meta name="description" content="{html.escape(about)}">']
-    if not read.css_first('meta[property="og:title"]'):
-        picture = f"charts/{_card(read)}.card.png" if _card(read) else ""
-        named = title.text() if title else page.title
-        tags += [f'<meta property="og:{name}" content="{html.escape(text)}">' for name, text in (
-            ("title", named), ("description", about), ("type", "article"),
-            *([("image", around.address(picture) if around.site else root + picture)] if picture else []),
-        )]  # fmt: skip
-    without(read, 'link[type="application/atom+xml"], script[type="application/ld+json"]')
+    picture = f"charts/{_card(read)}.card.png" if _card(read) else ""
+    named = title.text() if title else page.title
+    tags += [f'<meta property="og:{name}" content="{html.escape(text)}">' for name, text in (
+        ("title", named), ("description", about), ("type", "article"), ("site_name", "factorykit"),
+        *([("image", around.address(picture) if around.site else root + picture)] if picture else []),
+    )]  # fmt: skip
+    tags += [f'<meta name="citation_{name}" content="{html.escape(text)}">' for name, text in (
+        ("title", page.title), ("author", AUTHOR), ("publication_date", day.replace("-", "/")), ("language", "en"),
+        *([("fulltext_html_url", around.address(page.href))] if around.site else []),
+    )]  # fmt: skip
     if (out / FEED).is_file():
         tags.append(f'<link rel="alternate" type="application/atom+xml" title="Changed data" href="{root}{FEED}">')
-    if around.site and not read.css_first('link[rel="canonical"]'):
+    if around.site:
         tags.append(f'<link rel="canonical" href="{around.address(page.href)}">')
     if page.href == "report/data.html" and shelf:
         tags.append(f'<script type="application/ld+json">{script_json(_catalogue(shelf, around))}</script>')
@@ -91,15 +101,12 @@ def _card(read: LexborHTMLParser) -> str:
     return Path(str(link.attributes["href"])).stem if link else ""
 
 
-def _signed(read: LexborHTMLParser, page: Page, around: Around) -> None:
+def _signed(read: LexborHTMLParser, page: Page, around: Around, day: str) -> None:
     """Say below a page how old it is, how to cite it, and where to mend it."""
     main = read.css_first("main")
     if main is None:
         return
-    without(read, "div.fk-signed")
     source, repository = str(page.source), around.repository
-    made_from = next((files for name, files in MADE_FROM.items() if source.startswith(name)), (source,))
-    day = around.changed(*made_from)
     links = []
     if repository and source in around.dates:
         links.append(f'<a href="{repository}/edit/main/{source}">Edit this page</a>')
@@ -108,7 +115,7 @@ def _signed(read: LexborHTMLParser, page: Page, around: Around) -> None:
     key = re.sub(r"\W+", "_", page.href.removesuffix(".html"))
     cited = (
         f"@misc{{factorykit_{key},\n  title        = {{{{{' '.join(page.title.split())}}}}},\n"
-        f"  author       = {{{{The factorykit founders}}}},\n  year         = {{{day[:4]}}},\n"
+        f"  author       = {{{{{AUTHOR}}}}},\n  year         = {{{day[:4]}}},\n"
         f"  howpublished = {{factorykit {around.version}, {around.address(page.href)}}}\n}}"
     )
     node = made(
@@ -141,7 +148,11 @@ def _catalogue(shelf: Shelf, around: Around) -> dict[str, Any]:
 
 
 def _sitemap(out: Path, around: Around) -> None:
-    pages = sorted(file.relative_to(out).as_posix() for file in out.rglob("*.html") if ".embed." not in file.name)
+    pages = sorted(
+        file.relative_to(out).as_posix()
+        for file in out.rglob("*.html")
+        if ".embed." not in file.name and file.name != "404.html"
+    )
     root = Xml.Element("urlset", xmlns="http://www.sitemaps.org/schemas/sitemap/0.9")
     for page in pages:
         Xml.SubElement(Xml.SubElement(root, "url"), "loc").text = around.address(page)
@@ -183,7 +194,7 @@ def _feed(shelf: Shelf, file: Path, around: Around) -> None:
         return
     feed = Xml.Element("feed", xmlns="http://www.w3.org/2005/Atom")
     _said(feed, id="urn:factorykit:data", title="factorykit: changed data", updated=f"{entries[0][0]}T00:00:00Z")
-    Xml.SubElement(Xml.SubElement(feed, "author"), "name").text = "The factorykit founders"
+    Xml.SubElement(Xml.SubElement(feed, "author"), "name").text = AUTHOR
     Xml.SubElement(feed, "link", href=around.address("report/data.html"))
     for day, name, rows in entries:
         title = shelf.tables[name].resource["title"] if name in shelf.tables else name

@@ -10,9 +10,12 @@ from typing import Any
 
 import yaml
 
+REPORT = Path(__file__).parents[2] / "report"
 CONFIG = {
     "project": {"type": "website", "output-dir": "_site", "render": ["index.qmd", "notebooks/*.ipynb", "report/*.qmd"]},
     "bibliography": "report/references.bib",
+    "csl": "report/citations.csl",
+    "filters": ["report/parts.lua"],
     "website": {
         "title": "Made up",
         "page-navigation": True,
@@ -68,6 +71,8 @@ class Made:
         self.write("report/other.qmd", "---\ntitle: Other page\n---\n## More {#sec-more}\n\nText.\n")
         own = "@book{doe2020, author = {Doe, Jane}, title = {The thing}, year = {2020}}\n"
         self.write("report/references.bib", own + (files("factorykit.formulas") / "references.bib").read_text("utf-8"))
+        for name in ("citations.csl", "parts.lua"):
+            self.write(f"report/{name}", (REPORT / name).read_text("utf-8"))
         self.write("report/assets/page.js", "window.pageScript = true;\n")
 
     def write(self, name: str, text: str) -> Path:

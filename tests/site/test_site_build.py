@@ -300,15 +300,19 @@ def test_no_page_says_where_on_this_machine_a_notebook_lies(made: Made):
     assert '<div class="cell">Text</div>' in (made.root / "_site/report/page.html").read_text()
 
 
-def test_quartos_search_counts_words_and_holds_no_formula(made: Made):
-    made.raw("<p>with <math><mi>a</mi><annotation> a &lt; 1</annotation></math> high.</p>")
-    said = {"href": "report/page.html#x", "text": "with a a &lt; 1 high."}
-    index = made.write("_site/search.json", json.dumps([said]))
-    script = made.write("_site/site_libs/quarto-search/quarto-search.js", "const k = {\n  threshold: 0.1,\n};\n")
+def test_both_renderers_search_the_same_places(made: Made):
+    text = "<p>with <math><annotation>a</annotation></math> 5 &lt; 6.</p>"
+    made.raw(f"<main><h1 class='title'>Page</h1><section id='x'><h2>High</h2>{text}</section></main>")
+    library = made.write("_site/site_libs/quarto-search/fuse.min.js", "Fuse")
+    finish.finish(load_project(made.root), made.root / "_site")
+    script = (made.root / "_site/site_libs/search.js").read_text()
+    index = made.write("_site/search.json", "[]")
     for _ in range(2):
         finish.finish(load_project(made.root), made.root / "_site")
-        assert json.loads(index.read_text())[0]["text"] == "with  high."
-        assert script.read_text().count("useExtendedSearch: true") == 1
+        row = next(row for row in json.loads(index.read_text()) if row["section"])
+        assert (row["href"], row["section"], row["text"]) == ("report/page.html#x", "High", "with 5 &lt; 6.")
+        assert '["report/page.html#x", "Page", "High", "with 5 < 6."]' in script
+        assert "window.siteFind" in library.read_text()
 
 
 # Serving
@@ -320,6 +324,7 @@ def shop(tmp_path: Path) -> Iterator[int]:
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "site/link.txt").symlink_to(tmp_path / "secret.txt")
     (tmp_path / "site/empty").mkdir()
+    (tmp_path / "site/404.html").write_text("100 % not here")
     with server(tmp_path / "site", port=0) as running:
         thread = threading.Thread(target=running.serve_forever, daemon=True)
         thread.start()
@@ -334,7 +339,7 @@ def shop(tmp_path: Path) -> Iterator[int]:
     [
         ("/", None, 200),
         ("/index.html?x=1", None, 200),
-        ("/none.html", None, 404),
+        ("/none/deep.html", None, 404),
         ("/../secret.txt", None, 404),
         ("/%2e%2e/secret.txt", None, 404),
         ("/..%2fsecret.txt", None, 404),
@@ -348,7 +353,9 @@ def test_the_server_hands_out_the_folder_and_nothing_else(shop: int, path: str, 
     connection.request("GET", path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     assert answer.status == status
-    assert b"secret" not in answer.read().replace(b"secret.txt", b"")
+    said = answer.read()
+    assert (said == b"100 % not here") is (status == 404)
+    assert b"secret" not in said.replace(b"secret.txt", b"")
     connection.close()
 
 

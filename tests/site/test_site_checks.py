@@ -24,7 +24,6 @@ def test_a_sound_site_passes(made: Made):
         ("[x](#none)", "dead link #none: no such place on report/page.html"),
         ("[x](../../outside.html)", "dead link ../../outside.html"),
         ("![x](none.png)", "report/page.qmd, line 4: missing image none.png"),
-        ("{{< meta none >}}", "unresolved ?meta:none"),
     ],
 )
 def test_a_fault_in_a_text_is_found(made: Made, text: str, said: str):

@@ -9,7 +9,8 @@ import pytest
 from made_site import Made, code, markdown, shown
 
 from factorykit.errors import SiteError
-from factorykit.site import renderer
+from factorykit.site import finish, renderer
+from factorykit.site.sources import load_project
 
 
 def test_references_become_numbered_links(made: Made):
@@ -69,14 +70,12 @@ def test_tab_sets_are_tabs(made: Made):
     assert "<h2" not in page
 
 
-def test_footnotes_links_and_meta_work(made: Made):
-    page = made.page(
-        "A note.[^1] [Home](/index.qmd) [there](other.qmd#sec-more) {{< meta title >}}\n\n[^1]: Below.", "My title"
-    )
+def test_footnotes_links_and_titles_work(made: Made):
+    page = made.page("A note.[^1] [Home](/index.qmd) [there](other.qmd#sec-more)\n\n[^1]: Below.", "My title")
     assert 'class="footnote-ref"' in page
     assert 'href="../index.html"' in page
     assert 'href="other.html#sec-more"' in page
-    assert page.count("My title") >= 3
+    assert page.count("My title") >= 2
 
 
 def test_a_notebook_takes_its_first_heading_as_title(made: Made):
@@ -152,6 +151,7 @@ def test_the_search_index_knows_sections_and_leaves_out_scripts(made: Made):
     made.cells(
         markdown("# How long?\n\n## Deep inside\n\nNeedle $x$."), code("c", shown(text_html="<script>hidden</script>"))
     )
+    finish.finish(load_project(made.root), made.root / "_site")
     text = (made.root / "_site/site_libs/search.js").read_text()
     rows = json.loads(text.removeprefix("window.siteSearch = ").rstrip(";\n"))
     row = next(row for row in rows if row[2] == "Deep inside")
@@ -195,7 +195,7 @@ def test_a_page_is_converted_again_only_when_something_in_it_changed(made: Made,
         ("notebooks/01-made.ipynb", "{", r"01-made.ipynb: no notebook that can be read"),
         ("report/page.qmd", "---\ntitle: [\n---\n", "report/page.qmd: no YAML"),
         ("report/page.qmd", "{{< video x.mp4 >}}", "shortcode .* not in the shared dialect"),
-        ("report/page.qmd", "{{< include x.qmd >}}", "report/page.qmd: include x.qmd: no such file"),
+        ("report/page.qmd", '::: {from="report/_x.qmd"}\n:::', r"report/_x\.qmd is missing; factorykit prints it"),
     ],
 )
 def test_what_cannot_be_read_is_named(made: Made, name: str, text: str, match: str):

@@ -165,16 +165,6 @@ def test_pages_are_taken_again_while_nothing_changes(tmp_path, monkeypatch):
     assert len(list(cache.iterdir())) == 1
 
 
-def test_things_are_found_by_the_search_of_either_renderer(tmp_path):
-    (tmp_path / "site_libs").mkdir()
-    (tmp_path / "site_libs" / "search.js").write_text("window.siteSearch = [];\n")
-    (tmp_path / "search.json").write_text("[]")
-    frame.found_by(tmp_path, [["things/a.html", "A", "", "5 < 6", "also"]])
-    assert '["things/a.html", "A", "", "5 < 6", "also"]' in (tmp_path / "site_libs" / "search.js").read_text()
-    found = json.loads((tmp_path / "search.json").read_text())[0]
-    assert (found["href"], found["title"], found["text"]) == ("things/a.html", "A", "5 &lt; 6 also")
-
-
 def test_numbers_are_for_reading():
     shown = [shelf.number({"name": "tdp_w", "unit": unit}, value) for unit, value in (("W", 1.2e6), ("USD", 6.3e10))]
     assert shown == ["1.2 MW", "63 billion USD"]

@@ -6,8 +6,11 @@ import json
 import re
 from xml.etree import ElementTree
 
+import yaml
+
 import factorykit as fk
 from factorykit.datasets.catalogue import resources
+from factorykit.site import finish
 from factorykit.site.frame import Around
 from factorykit.site.markup import read, write
 from factorykit.site.sources import load_project
@@ -64,3 +67,19 @@ def test_a_site_with_an_address_says_it_and_leads_to_its_sources(made, tmp_path)
     assert "<time>2026-01-02</time>" in page
     assert "Sitemap: https://x.org/fk/sitemap.xml" in (made.root / "_site/robots.txt").read_text()
     assert "https://x.org/fk/index.html" in (made.root / "_site/sitemap.xml").read_text()
+    assert '<meta name="citation_publication_date" content="2026/01/02">' in page
+    assert '<meta name="citation_fulltext_html_url" content="https://x.org/fk/report/other.html">' in page
+
+
+def test_a_profile_says_where_the_site_is(made, monkeypatch):
+    made.write("_quarto-published.yml", "website: {site-url: 'https://x.org/fk'}\n")
+    made.write("404.qmd", "---\ntitle: Not here\nsearch: false\n---\nNothing.\n")
+    config = yaml.safe_load((made.root / "_quarto.yml").read_text())
+    config["project"]["render"].append("404.qmd")
+    made.write("_quarto.yml", yaml.safe_dump(config))
+    assert '<base href="/index.html">' in made.render("404.html")
+    monkeypatch.setenv("QUARTO_PROFILE", "other,published")
+    assert load_project(made.root).website == config["website"] | {"site-url": "https://x.org/fk"}
+    assert '<base href="/fk/index.html">' in made.render("404.html")
+    finish.finish(load_project(made.root), made.root / "_site")
+    assert "404.html" not in (made.root / "_site/site_libs/search.js").read_text()
