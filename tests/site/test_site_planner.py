@@ -17,6 +17,7 @@ NEWEST = "() => { const d = document.querySelector('[data-answered]')?.dataset; 
 def test_from_the_front_page_on_a_phone_to_a_trillion_parameters_on_16384_gpus(visit: Callable[..., Any]) -> None:
     page = visit("index.html", width=390, height=844, is_mobile=True, has_touch=True)
     page.wait_for_function(NEWEST)
+    assert page.locator('nav[aria-label="Main"] a').first.text_content().strip() == "Plan"
     page.select_option('select[name="model"]', label="A size, such as 70B or 1T mixture")
     page.fill('[aria-label="Size of the model"]', "1T mixture")
     page.press('[aria-label="Size of the model"]', "Enter")

@@ -44,7 +44,7 @@ class Planner {
 
   layWhole() {
     const { page } = this;
-    this.pins = new Pins(page, { now: () => ({ state: this.state, question: this.question, answer: this.answer }), recall: (state) => this.go({ ...state }) });
+    this.pins = new Pins(page, { now: () => ({ state: this.state, question: this.question, answer: this.answer }), recall: (state) => this.go({ ...page.preset, ...state }) });
     this.noted = make("p", { class: "fkp-noted", role: "alert" });
     const reset = make("button", { type: "button", class: "fkp-link", onclick: () => this.go({ ...page.preset }) }, "Start over");
     const left = make("div", { class: "fkp-left" }, this.form.element, reset);

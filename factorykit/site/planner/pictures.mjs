@@ -98,7 +98,7 @@ function ticksOf(low, high) {
   const found = [];
   const octaves = Math.log2(high / low);
   const factor = octaves > 12 ? 10 : octaves > 4 ? 4 : 2;
-  for (let tick = low; tick <= high * 1.0001; tick *= factor) found.push(Number(tick.toPrecision(2)));
+  for (let tick = low; tick <= high * 1.0001; tick *= factor) found.push(Number(tick.toPrecision(3)));
   return found.filter((tick) => tick >= low * 0.999);
 }
 
