@@ -309,7 +309,7 @@ class Question:
         if way == "own" and self.machines_are_bought and self.wishes.budget_usd is not None:
             dear = pl.col("capital_usd") > self.wishes.budget_usd
             left_out += [
-                (chip, precision, n, "the budget does not buy the machines") for n in whole.filter(dear)["accelerators"]
+                (chip, precision, n, "the budget does not buy them to own") for n in whole.filter(dear)["accelerators"]
             ]
             whole = whole.filter(~dear)
         return (whole, fixed) if whole.height else None
@@ -409,7 +409,7 @@ class Plan:
 
     @cached_property
     def assumed(self) -> pl.DataFrame:
-        """What nobody said, with its source: as :func:`factorykit.assumed`, and what the planner filled in first."""
+        """What nobody said, with its source: as :func:`factorykit.assumed`; what leaves a part out stands last."""
         return self._assumed(self.best)
 
     def _assumed(self, row: pl.DataFrame) -> pl.DataFrame:
@@ -424,7 +424,8 @@ class Plan:
         if "global_batch_size" in row.columns:
             why = "computed: bi2024, section 3.1, equation 1; rounded to divide over the accelerators"
             filled.append(("global_batch_size", row["global_batch_size"].item(), None, "1", *_basis(why)))
-        return pl.concat([pl.DataFrame(filled, told.schema, orient="row"), told])
+        every = pl.concat([pl.DataFrame(filled, told.schema, orient="row"), told])
+        return every.sort(pl.col("basis") == "neutral", maintain_order=True)
 
     def explain(self, output: str) -> Explanation:
         """Show how a result of the best plan follows, as :func:`factorykit.explain`."""

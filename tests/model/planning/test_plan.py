@@ -120,6 +120,12 @@ def test_what_the_tables_lack_can_be_given() -> None:
     assert found.best["accelerator"].item() == "mi355x"
 
 
+def test_what_nobody_said_begins_with_what_counts(llama: fk.Plan) -> None:
+    neutral = (llama.assumed["basis"] == "neutral").to_list()
+    assert neutral == sorted(neutral)
+    assert {"pue", "accelerator_mtbf_s"} <= {*llama.assumed["quantity"].head(neutral.index(True))}
+
+
 def test_no_plan_at_all_says_why() -> None:
     with pytest.raises(ScenarioError, match="no layout fits in memory"):
         fk.plan("llama3_405b", tokens="1T", chips="h100_sxm", counts=[8])
