@@ -27,6 +27,14 @@ from factorykit.site.sources import Page, Project
 FOLDER: Final = "charts"
 LABEL: Final = "fig-"
 STILL: Final = "data:image/svg+xml,"
+MOVED: Final = {
+    "11-power-and-cooling-scale": "19-power-claims-scale",
+    "13-cost-of-a-run-levers": "21-cost-levers-levers",
+    "13-cost-of-a-run-trend": "22-price-of-a-flop-trend",
+    "13-cost-of-a-run-paces": "22-price-of-a-flop-paces",
+    "13-cost-of-a-run-arbitrage": "23-choice-of-provider-arbitrage",
+}
+"""Charts whose notebook was divided; their old addresses lead on."""
 DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "take.py")
 
 
@@ -87,6 +95,11 @@ def add(
         for kind, end in (("chart.html", ".html"), ("embed.html", ".embed.html")):
             text = template(kind).render(told, **around.words("../"))
             (folder / f"{figure.name}{end}").write_text(text, "utf-8")
+            for old in (old for old, new in MOVED.items() if new == figure.name):
+                led = f'<!doctype html><meta charset="utf-8"><meta name="robots" content="noindex"><title>Moved</title>'
+                led += f'<link rel="canonical" href="{figure.name}{end}">'
+                led += f'<meta http-equiv="refresh" content="0; url={figure.name}{end}">'
+                (folder / f"{old}{end}").write_text(led, "utf-8")
         text = " ".join([figure.caption, *figure.spoken])
         places.append([f"{FOLDER}/{figure.name}.html", f"Chart: {figure.title}", "", text[:400], ""])
     groups = [(asks, [*those]) for asks, those in groupby(figures, key=lambda figure: figure.asks)]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from factorykit.errors import SiteError
+from factorykit.site import dialect
 from factorykit.site.sources import joined, read_cells
 
 PACKAGE = Path(__file__).parent.parent
@@ -72,15 +73,19 @@ def execute(
 
 
 def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return the notebook without what differs from run to run: widget views, timings, generated ids, metadata."""
+    """Return the notebook without what differs from run to run: widget views, timings, generated ids, metadata.
+
+    Its figures, tables and equations are counted anew, and the cells that only check are folded.
+    """
     used: set[str] = set()
     cells = []
     for number, cell in enumerate(notebook["cells"], 1):
         tags = cell.get("metadata", {}).get("tags")
+        folded = {"jupyter": {"source_hidden": True}} if dialect.CHECKS in (tags or ()) else {}
         kept = {
             "cell_type": cell["cell_type"],
             "id": _identity(cell, number, used),
-            "metadata": {"tags": tags} if tags else {},
+            "metadata": {**folded, "tags": tags} if tags else {},
             "source": joined(cell["source"]).splitlines(keepends=True),
         }
         if cell["cell_type"] == "code":
@@ -89,7 +94,7 @@ def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
         if cell.get("attachments"):
             kept["attachments"] = cell["attachments"]
         cells.append(dict(sorted(kept.items())))
-    return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return {"cells": dialect.numbered(cells), "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
 def _identity(cell: dict[str, Any], number: int, used: set[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from factorykit.errors import SiteError
+from factorykit.site import dialect
 
 FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
 OPTION = re.compile(r"#\|\s?(.*)")
@@ -155,7 +156,7 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
         If the text is no notebook, or a cell's options are no YAML.
     """
     try:
-        rows = json.loads(text)["cells"]
+        rows = dialect.quarto(json.loads(text))["cells"]
         return tuple(_cell(number, row, where) for number, row in enumerate(rows, 1))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SiteError(f"{where}: no notebook that can be read ({error}); restore it or save it again") from error

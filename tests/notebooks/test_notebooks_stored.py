@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from factorykit.site import dialect
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 DIGIT = re.compile(r"\d")
@@ -69,6 +71,26 @@ class TestStored:
 
     def test_claims_are_held_by_asserts(self, path: Path) -> None:
         assert sum("assert " in "".join(cell["source"]) for cell in code(read(path))) >= 3
+
+    def test_asserts_stand_in_folded_cells_of_their_own(self, path: Path) -> None:
+        for cell in code(read(path)):
+            if re.search(r"^\s*assert ", "".join(cell["source"]), re.MULTILINE):
+                assert cell["metadata"] == {"jupyter": {"source_hidden": True}, "tags": ["checks"]}, cell["id"]
+                assert not cell["outputs"]
+
+    def test_it_reads_without_marks_of_a_renderer(self, path: Path) -> None:
+        everything = "\n".join("".join(cell["source"]) for cell in read(path)["cells"])
+        assert not re.findall(r"\{#[\w-]+\}|\[@\w+|(?<![\w.])@(?:fig|tbl|eq|sec)-|^#\||^:::", everything, re.MULTILINE)
+
+    def test_captions_and_citations_are_those_of_their_order_and_work(self, path: Path) -> None:
+        cells = read(path)["cells"]
+        assert dialect.numbered(cells) == cells
+        assert "[Figure ?]" not in words(read(path))
+        for found in dialect.CITED.finditer(words(read(path))):
+            if "](http" in found[0]:
+                cell = {"cell_type": "markdown", "source": found[0]}
+                keys = re.findall(r"@(\w+)", dialect.quarto({"cells": [cell]})["cells"][0]["source"])
+                assert found[0] == dialect.cite(*keys)
 
     def test_cells_are_short(self, path: Path) -> None:
         assert max(len(cell["source"]) for cell in code(read(path))) <= 16

@@ -1,0 +1,114 @@
+"""Notebooks as a person reads them in JupyterLab, and the same notebooks as Quarto wants them.
+
+A notebook holds plain Markdown: captions below their figures, links to them and to the works it cites. Where a page is
+made of it, each becomes the mark that numbers, refers or cites: ``#| fig-cap``, ``@fig-rate``, ``[@young1974]``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from factorykit.formulas.bibliography import bibliography
+
+WORDS: Final = {"fig": "Figure", "tbl": "Table", "eq": "Equation"}
+CHECKS: Final = "checks"
+CAPTION: Final = re.compile(r"\*\*(Figure|Table) (\d+)\.\*\* (.+)", re.DOTALL)
+REFERENCE: Final = re.compile(r"\[(Figure|Table|Equation) \d+\]\(#cell-id=((?:fig|tbl|eq)-[\w-]+)\)")
+CITED: Final = re.compile(r"\((\[[^\]]+\]\([^()\s]+\)(?:; \[[^\]]+\]\([^()\s]+\))*)\)")
+LINK: Final = re.compile(r"\[[^\]]+\]\(([^()\s]+)\)")
+TAG: Final = re.compile(r"\\tag\{\d+\}")
+TAGGED: Final = re.compile(rf"\s*{TAG.pattern}\s*\$\$")
+
+
+def quarto(notebook: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a notebook with the marks of Quarto; cells keep their places.
+
+    >>> cells = [{"cell_type": "markdown", "source": "Seen in [Figure 1](#cell-id=fig-rate).", "id": "a"}]
+    >>> quarto({"cells": cells})["cells"][0]["source"]
+    'Seen in @fig-rate.'
+    """
+    cells = [{**cell, "source": _text(cell)} for cell in notebook["cells"]]
+    for before, cell in zip([None, *cells], cells, strict=False):
+        if cell["cell_type"] == "code" and CHECKS in cell.get("metadata", {}).get("tags", ()):
+            cell["source"] = f"#| code-summary: Checks\n{cell['source']}"
+        elif cell["cell_type"] == "markdown":
+            caption = CAPTION.fullmatch(cell["source"].strip())
+            if caption and before and before["cell_type"] == "code":
+                kind = "fig" if caption[1] == "Figure" else "tbl"
+                head = (
+                    f"#| label: {before['id']}\n#| {kind}-cap: {json.dumps(_marked(caption[3]), ensure_ascii=False)}\n"
+                )
+                before["source"], cell["source"] = head + before["source"], ""
+            elif (label := cell.get("id", "")).startswith("eq-"):
+                cell["source"] = TAGGED.sub(f"\n$$ {{#{label}}}", _marked(cell["source"]))
+                cell["id"] = f"cell-{label}"  # the label is the equation's, not that of the text around it
+            else:
+                cell["source"] = _marked(cell["source"])
+    return {**notebook, "cells": cells}
+
+
+def numbered(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return cells whose captions, equations and links to them count from one, in the order of the notebook."""
+    counts = dict.fromkeys(WORDS, 0)
+    said: dict[str, str] = {}
+    for cell in cells:
+        kind = str(cell.get("id", "")).partition("-")[0]
+        if kind in WORDS:
+            counts[kind] += 1
+            said[cell["id"]] = str(counts[kind])
+    named = ""
+    made = []
+    for cell in cells:
+        text = _text(cell)
+        if cell["cell_type"] == "markdown":
+            text = CAPTION.sub(lambda found, at=named: f"**{found[1]} {said.get(at, found[2])}.** {found[3]}", text)
+            text = REFERENCE.sub(lambda found: f"[{found[1]} {said.get(found[2], '?')}](#cell-id={found[2]})", text)
+            if cell.get("id") in said:
+                text = TAG.sub(lambda _, at=cell["id"]: f"\\tag{{{said[at]}}}", text)
+        named = str(cell.get("id", ""))
+        made.append({**cell, "source": text.splitlines(keepends=True)})
+    return made
+
+
+def cite(*keys: str) -> str:
+    """Return works as a notebook cites them: linked, in parentheses.
+
+    >>> cite("young1974")
+    '([Young 1974](https://doi.org/10.1145/361147.361115))'
+    """
+    return f"({'; '.join(f'[{_by(key)}]({_address(key)})' for key in keys)})"
+
+
+@cache
+def _works() -> dict[str, str]:
+    return {_address(key): key for key, work in bibliography().items() if "url" in work or "doi" in work}
+
+
+def _address(key: str) -> str:
+    work = bibliography()[key]
+    return f"https://doi.org/{work['doi']}" if "doi" in work else work["url"]
+
+
+def _by(key: str) -> str:
+    work = bibliography()[key]
+    families = [name.partition(", ")[0] for name in work["author"].split(" and ")]
+    by = (
+        families[0] if len(families) == 1 else " and ".join(families) if len(families) == 2 else f"{families[0]} et al."
+    )
+    return f"{by} {work['year']}"
+
+
+def _marked(text: str) -> str:
+    def cited(found: re.Match[str]) -> str:
+        keys = [_works().get(address) for address in LINK.findall(found[1])]
+        return f"[{'; '.join(f'@{key}' for key in keys)}]" if all(keys) else found[0]
+
+    return CITED.sub(cited, REFERENCE.sub(r"@\2", text))
+
+
+def _text(cell: Mapping[str, Any]) -> str:
+    return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])

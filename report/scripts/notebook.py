@@ -1,0 +1,8 @@
+"""While Quarto reads a notebook: its captions, references and citations as Quarto's own marks."""
+
+import json
+import sys
+
+from factorykit.site.dialect import quarto
+
+json.dump(quarto(json.load(sys.stdin)), sys.stdout)
