@@ -96,7 +96,7 @@ def add(
             text = template(kind).render(told, **around.words("../"))
             (folder / f"{figure.name}{end}").write_text(text, "utf-8")
             for old in (old for old, new in MOVED.items() if new == figure.name):
-                led = f'<!doctype html><meta charset="utf-8"><meta name="robots" content="noindex"><title>Moved</title>'
+                led = '<!doctype html><meta charset="utf-8"><meta name="robots" content="noindex"><title>Moved</title>'
                 led += f'<link rel="canonical" href="{figure.name}{end}">'
                 led += f'<meta http-equiv="refresh" content="0; url={figure.name}{end}">'
                 (folder / f"{old}{end}").write_text(led, "utf-8")

@@ -14,6 +14,7 @@ from factorykit.charts.exploring import exploring
 from factorykit.charts.live import Case, Live
 from factorykit.errors import ScenarioError, UnknownName, unknown
 from factorykit.model.engine.answer import Answer
+from factorykit.model.planning.address import address
 from factorykit.model.scenario.compare import attribute, compare
 from factorykit.model.scenario.presets import preset, presets
 from factorykit.model.scenario.scenario import Scenario
@@ -61,8 +62,10 @@ class Explorer(ipywidgets.VBox):
             *self.menus.values(),
             button("Reset", "Back to the first values", self.reset),
             button("Pin", "Keep this setting in the picture", self.pin),
-            button("Copy as Python", "The present setting as a line of Python", self._copy),
+            button("Copy as Python", "The present setting as a line of Python", lambda: self._copy(self.code)),
         ]
+        if self.link:
+            bar.append(button("Copy as link", "This run on the planner's page", lambda: self._copy(str(self.link))))
         title = ipywidgets.HTML(f"<b style='font-size:1.1em'>{live.title}</b>")
         grid = ipywidgets.GridBox(list(self.sliders.values()), layout=ipywidgets.Layout(**GRID))
         row = ipywidgets.HBox(bar, layout=ipywidgets.Layout(flex_flow="row wrap"))
@@ -185,6 +188,11 @@ class Explorer(ipywidgets.VBox):
                 return f'fk.preset("{keys[label]}")' + (f".replace({said})" if said else "")
         return f"fk.Scenario({', '.join(f'{name}={value!r}' for name, value in present.items())})"
 
+    @property
+    def link(self) -> str | None:
+        """The present setting as a question to the planner's page, from the site's top; None for what is no run."""
+        return address(self.live.scenario(self.values))
+
     def summary(self) -> str:
         """Return what the chart shows at the present setting, as a few lines of numbers."""
         return self.live.summary(self.values)
@@ -201,8 +209,8 @@ class Explorer(ipywidgets.VBox):
         if change["new"]:
             self.preset(change["new"])
 
-    def _copy(self) -> None:
-        self.chart.send({"kind": "copy", "text": self.code})
+    def _copy(self, text: str) -> None:
+        self.chart.send({"kind": "copy", "text": text})
 
     def _show_pins(self) -> None:
         self.chart.pins = [
