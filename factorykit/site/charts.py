@@ -28,11 +28,11 @@ FOLDER: Final = "charts"
 LABEL: Final = "fig-"
 STILL: Final = "data:image/svg+xml,"
 MOVED: Final = {
-    "11-power-and-cooling-scale": "19-power-claims-scale",
-    "13-cost-of-a-run-levers": "21-cost-levers-levers",
-    "13-cost-of-a-run-trend": "22-price-of-a-flop-trend",
-    "13-cost-of-a-run-paces": "22-price-of-a-flop-paces",
-    "13-cost-of-a-run-arbitrage": "23-choice-of-provider-arbitrage",
+    "power-and-cooling-scale": "power-claims-scale",
+    "cost-of-a-run-levers": "cost-levers-levers",
+    "cost-of-a-run-trend": "price-of-a-flop-trend",
+    "cost-of-a-run-paces": "price-of-a-flop-paces",
+    "cost-of-a-run-arbitrage": "choice-of-provider-arbitrage",
 }
 """Charts whose notebook was divided; their old addresses lead on."""
 DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "take.py")

@@ -29,7 +29,7 @@ def quarto(notebook: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> cells = [{"cell_type": "markdown", "source": "Seen in [Figure 1](#cell-id=fig-rate).", "id": "a"}]
     >>> quarto({"cells": cells})["cells"][0]["source"]
-    'Seen in @fig-rate.'
+    ['Seen in @fig-rate.']
     """
     cells = [{**cell, "source": _text(cell)} for cell in notebook["cells"]]
     for before, cell in zip([None, *cells], cells, strict=False):
@@ -48,7 +48,7 @@ def quarto(notebook: Mapping[str, Any]) -> dict[str, Any]:
                 cell["id"] = f"cell-{label}"  # the label is the equation's, not that of the text around it
             else:
                 cell["source"] = _marked(cell["source"])
-    return {**notebook, "cells": cells}
+    return {**notebook, "cells": [{**cell, "source": cell["source"].splitlines(keepends=True)} for cell in cells]}
 
 
 def numbered(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:

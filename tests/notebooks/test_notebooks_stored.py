@@ -89,7 +89,7 @@ class TestStored:
         for found in dialect.CITED.finditer(words(read(path))):
             if "](http" in found[0]:
                 cell = {"cell_type": "markdown", "source": found[0]}
-                keys = re.findall(r"@(\w+)", dialect.quarto({"cells": [cell]})["cells"][0]["source"])
+                keys = re.findall(r"@(\w+)", "".join(dialect.quarto({"cells": [cell]})["cells"][0]["source"]))
                 assert found[0] == dialect.cite(*keys)
 
     def test_cells_are_short(self, path: Path) -> None:

@@ -22,7 +22,7 @@ CELLS = [
 
 
 def test_captions_references_equations_and_works_get_their_marks() -> None:
-    made = [cell["source"] for cell in dialect.quarto({"cells": CELLS})["cells"]]
+    made = ["".join(cell["source"]) for cell in dialect.quarto({"cells": CELLS})["cells"]]
     assert made[0] == "# Why?\n\nSee @fig-rate and @eq-rate."
     assert made[1] == '#| label: fig-rate\n#| fig-cap: "The \\"rate\\", as measured."\ndraw()'
     assert made[2] == ""

@@ -145,3 +145,11 @@ def test_values_can_be_typed_with_units(explorer, typed: str, value: float) -> N
 def test_mistakes_are_answered_like_everywhere(call, error, says: str) -> None:
     with pytest.raises(error, match=says):
         call()
+
+
+def test_a_setting_is_a_question_to_the_planner() -> None:
+    made = fk.explore(LLAMA, over="accelerators").set(accelerators=24_576, pue="1.2")
+    assert made.link is not None
+    said = dict(part.split("=") for part in made.link.removeprefix("plan.html?").split("&"))
+    assert (said["v"], said["model"], said["accelerators"], said["tokens"]) == ("1", "405B", "24576", "1.56e13")
+    assert fk.explore("meta_24k", "facility_power_w", over="accelerators").link is None

@@ -1,6 +1,7 @@
 // Answers questions as the page does: node ask.mjs MODEL.js QUESTIONS.json, one {verb, question} each.
 import { readFileSync } from "node:fs";
 import { Engine } from "../../../factorykit/site/planner/engine.mjs";
+import { recalled } from "../../../factorykit/site/planner/link.mjs";
 import { readConfig } from "../../../factorykit/site/planner/config.mjs";
 import { shapeOf } from "../../../factorykit/site/planner/shapes.mjs";
 import { read } from "../../../factorykit/site/planner/values.mjs";
@@ -19,6 +20,7 @@ const tried = (act) => {
 const verbs = {
   config: (text) => tried(() => engine.filled(readConfig(PAGE, text))),
   read: ([name, text]) => tried(() => read(name, PAGE.quantities[name], PAGE.controls[name], text)),
+  recalled: (query) => recalled(PAGE, query),
   chain: ({ given, tiers }) => MODEL.tiers[tiers].chain(given),
   answer: (question) => engine.answer(question),
   shape: (text) => shapeOf(MODEL, text),

@@ -17,6 +17,7 @@ import pytest
 import factorykit as fk
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.run import compute
+from factorykit.model.planning.address import ASKED, address
 from factorykit.model.planning.layouts import PARTS, SHARE
 from factorykit.model.planning.sizes import model_of
 from factorykit.model.planning.whole import TIERS, outputs, rivals_of
@@ -226,6 +227,20 @@ def test_a_typed_text_means_what_it_means_in_python(page: Callable[..., list[Any
             assert isinstance(found, dict), (name, text, found)
         else:
             assert found == pytest.approx(expected, rel=1e-12), (name, text)
+
+
+def test_the_page_reads_every_address_that_an_explorer_writes(page) -> None:
+    runs = [fk.preset(name) for name in fk.presets()["preset"]]
+    addresses = [found for run in runs if (found := address(run))]
+    assert len(addresses) > 10
+    for found, run in zip(
+        page("recalled", [a.partition("?")[2] for a in addresses]), [r for r in runs if address(r)], strict=True
+    ):
+        assert found["refused"] == []
+        for name in {*ASKED} & {*run}:
+            assert found["state"][name] == (
+                run[name] if isinstance(run[name], str) else pytest.approx(run[name], rel=1e-11)
+            )
 
 
 def test_the_modules_do_what_their_tests_say(node: str) -> None:
