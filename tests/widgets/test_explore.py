@@ -148,7 +148,7 @@ def test_mistakes_are_answered_like_everywhere(call, error, says: str) -> None:
 
 
 def test_a_setting_is_a_question_to_the_planner() -> None:
-    made = fk.explore(LLAMA, over="accelerators").set(accelerators=24_576, pue="1.2")
+    made = fk.explore(LLAMA, over="accelerators").set(accelerators=24_576)
     assert made.link is not None
     said = dict(part.split("=") for part in made.link.removeprefix("plan.html?").split("&"))
     assert (said["v"], said["model"], said["accelerators"], said["tokens"]) == ("1", "405B", "24576", "1.56e13")
