@@ -57,7 +57,7 @@ class Explorer(ipywidgets.VBox):
             control.observe(self._moved, "value")
         for name, choice in self.menus.items():
             choice.observe(lambda change, name=name: self.chart.set(**{name: change["new"]}), "value")
-        bar = [self._preset] if live.presets else []
+        bar: list[ipywidgets.Widget] = [self._preset] if live.presets else []
         bar += [
             *self.menus.values(),
             button("Reset", "Back to the first values", self.reset),
