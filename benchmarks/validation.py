@@ -8,6 +8,7 @@ prints median and 90th percentile of the miss, coverage of the interval, and the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from factorykit.model.evidence.training_runs import software_year
 from factorykit.model.evidence.validate import validate
 from factorykit.model.evidence.whole_runs import validate_runs
 from factorykit.model.performance.calibrate import Measured, fit
-from factorykit.model.performance.calibration import calibrate
+from factorykit.model.performance.calibration import Calibration, calibrate
 from factorykit.model.supply import frameworks
 from factorykit.model.supply.chips import chips
 from factorykit.model.supply.fitted import constants
@@ -86,23 +87,35 @@ def folds(measured: Measured, names: np.ndarray, rows: pl.DataFrame) -> Iterator
 
 
 def few_shots(rows: pl.DataFrame) -> None:
-    """Print the miss of a family left out after none and some of its rows, the mean over families."""
+    """Print the miss of a family left out after none and some of its rows, drawn or chosen: the mean over families."""
     before = validate(rows, leave_family_out=True).with_row_index("number").filter(pl.col("error").is_not_null())
     draw = np.random.default_rng(0)
-    found: dict[int, list[tuple[float, float]]] = {shots: [] for shots in (0, *SHOTS)}
+    found: dict[str, list[tuple[float, float, float]]] = {}
     for (family,), some in before.group_by("family", maintain_order=True):
         if some.height < LEAST_ROWS + max(SHOTS):
             continue
-        numbers = draw.permutation(some["number"].to_numpy())[:120]
-        found[0].append(_miss(some["error"]))
+        numbers = draw.permutation(some["number"].to_numpy())[:120].tolist()
+        pool = rows[numbers].with_columns(pl.Series("number", numbers))
+        found.setdefault("none", []).append((*_miss(some["error"]), _inside(some)))
         for shots in SHOTS:
-            mine = calibrate(rows[numbers[:shots].tolist()], left_out=str(family))
-            usual = {name: value for name, value in constants(str(family)).items() if name not in mine}
-            others = validate(rows[numbers[shots:].tolist()], calibration={**usual, **mine})
-            found[shots].append(_miss(others["error"]))
+            for how, taken in (("drawn", pool.head(shots)), ("chosen", Calibration.design(pool, shots))):
+                mine = calibrate(taken, left_out=str(family))
+                whole = replace(mine, constants={**constants(str(family)), **mine.constants})
+                others = validate(pool.filter(~pl.col("number").is_in(taken["number"])), calibration=whole)
+                found.setdefault(f"{shots} {how}", []).append((*_miss(others["error"]), _inside(others)))
     for shots, misses in found.items():
-        median, tail = np.mean(misses, axis=0)
-        print(f"{len(misses)} families after {shots} of their rows: {median:.1%} / {tail:.1%}")
+        median, tail, inside = np.mean(misses, axis=0)
+        held = np.mean([0.85 <= miss[2] <= 0.95 for miss in misses])
+        middle, far, _ = np.median(misses, axis=0)
+        print(
+            f"{len(misses)} families, {shots} of their rows: {median:.1%} / {tail:.1%}, middle {middle:.1%} / {far:.1%}"
+        )
+        print(f"  covered {inside:.0%}, within 85 to 95 in {held:.0%} of families")
+
+
+def _inside(validated: pl.DataFrame) -> float:
+    seen = validated.filter(pl.col("error").is_not_null())
+    return float(seen.select(pl.col("measured_s").is_between("step_low_s", "step_high_s").mean()).item())
 
 
 def _miss(errors: pl.Series) -> tuple[float, float]:

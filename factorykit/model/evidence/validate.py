@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
 from factorykit.errors import DatasetError, ScenarioError, unknown
+from factorykit.formulas.step.interval import step_high_s, step_low_s
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.evidence.training_runs import COLUMNS, GIB, NUMBERS, TEXTS, measured_step_s, positive, prepared
+from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.recomputation import ROUNDING
 from factorykit.model.supply.fitted import constants
 
@@ -49,7 +51,8 @@ def validate(
         Whether a row is predicted with constants that were found without its family (the word of ``group`` before the
         first hyphen). By default so for the shipped table, and not for other rows, which no constant has seen.
     calibration
-        Constants of one's own, from :func:`factorykit.calibrate`.
+        What :func:`factorykit.calibrate` found: its constants, and the pace of layouts near measured ones; or constants
+        alone.
 
     Returns
     -------
@@ -188,6 +191,14 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         .alias("reported_bytes")
     )
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
+    if isinstance(calibration, Calibration):
+        best = best.hstack(calibration.near(best)).with_columns(
+            pl.col("step_s") * pl.col("pace"), pl.col("predicted_mfu") / pl.col("pace")
+        )
+        best = best.with_columns(
+            step_low_s=step_low_s(pl.col("step_s"), pl.col("spread")),
+            step_high_s=step_high_s(pl.col("step_s"), pl.col("spread")),
+        )
     told = ("row", "family", "assumed", "memory_binding", "reported_bytes")
     return best.select(*told, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])
 

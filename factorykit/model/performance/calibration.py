@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import ScenarioError
+from factorykit.model.performance.nearness import NEAR, NOISE, drawn, most_telling, places, slope, update
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+
+    from factorykit.model.performance.calibrate import Measured
 
 SHARES: Final = {"scale_up_share": 0.3, "scale_out_share": 0.5, "scale_up_latency_s": 0.7}
 """Constants that published runs leave alone and a framework or network of its own moves, with how far it may."""
@@ -36,13 +39,19 @@ DISAGREE: Final = 0.2
 """Share by which a step time and a throughput of one row may differ."""
 INFORMED: Final = 0.85
 """Share of its spread that a constant may keep and still count as learned."""
+HALF: Final = 0.5
+"""Share of these spreads that one's own software takes: what five rows of each family left out say, best for either
+half of the families."""
+MOST: Final = 800
+"""Layouts among which the most telling ones are looked for; of more, evenly many are taken."""
 
 
 @dataclass(frozen=True)
 class Calibration(Mapping[str, float]):
     """Constants of the performance model as a handful of measured layouts says they are.
 
-    It is a mapping of quantities to numbers, so that any scenario takes it: ``{**scenario, **calibration}``.
+    It is a mapping of quantities to numbers, so that any scenario takes it: ``{**scenario, **calibration}``. What the
+    constants cannot say, layouts near a measured one take from it: :meth:`near`, which ``validate`` asks.
 
     Attributes
     ----------
@@ -54,12 +63,19 @@ class Calibration(Mapping[str, float]):
         Rows that were not used, by number or id, and why.
     rows
         Number of rows used.
+    layouts
+        Where each row used lies among layouts, how strongly it draws those near it, and the variance of what it misses
+        alone.
+    width
+        Width of intervals over the usual one, by how well the rows agree.
     """
 
     constants: Mapping[str, float]
     learned: tuple[str, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     rows: int = 0
+    layouts: tuple[tuple[float, ...], ...] = ()
+    width: float = 1.0
 
     def __getitem__(self, name: str) -> float:
         """Return one constant."""
@@ -76,8 +92,9 @@ class Calibration(Mapping[str, float]):
     def save(self, path: str | Path) -> Path:
         """Write the calibration as JSON and return where it is."""
         told = {"constants": dict(self.constants), "learned": list(self.learned), "refused": dict(self.refused)}
+        told |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts], "width": self.width}
         file = Path(path)
-        file.write_text(json.dumps({**told, "rows": self.rows}, indent=1) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
         return file
 
     @classmethod
@@ -92,13 +109,39 @@ class Calibration(Mapping[str, float]):
         try:
             told = json.loads(Path(path).read_text(encoding="utf-8"))
             values = {quantity(name).name: float(quantity(name).check(v)) for name, v in told["constants"].items()}
-            return cls(values, tuple(told["learned"]), dict(told["refused"]), int(told["rows"]))
+            layouts = tuple(tuple(float(number) for number in layout) for layout in told["layouts"])
+            refused, width = dict(told["refused"]), float(told["width"])
+            return cls(values, tuple(told["learned"]), refused, int(told["rows"]), layouts, width)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ScenarioError(f"{path} holds no calibration: {error}; write one with Calibration.save") from None
 
+    def near(self, scenarios: pl.DataFrame) -> pl.DataFrame:
+        """Return how far measured layouts draw others, and how wide the interval about them is.
+
+        Parameters
+        ----------
+        scenarios
+            Quantities of a layout in each row, recomputation and peak rate among them.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``pace``: factor on the step time that the constants give; ``spread``: standard deviation of its logarithm.
+        """
+        import numpy as np
+        import polars as pl
+
+        if not self.layouts:
+            return pl.select(
+                pace=pl.repeat(1.0, scenarios.height), spread=pl.repeat(math.hypot(NEAR, NOISE), scenarios.height)
+            )
+        told = np.array(self.layouts)
+        drawn_by, unsaid = drawn(places(scenarios), told[:, :-2], told[:, -2], told[:, -1])
+        return pl.DataFrame({"pace": np.exp(drawn_by), "spread": self.width * np.sqrt(NOISE**2 + unsaid)})
+
     @staticmethod
     def design(found: pl.DataFrame, k: int = 5) -> pl.DataFrame:
-        """Return the layouts whose measurement would teach most, the first one first.
+        """Return the layouts whose measurement would teach most of all that were found, the first one first.
 
         Parameters
         ----------
@@ -110,35 +153,25 @@ class Calibration(Mapping[str, float]):
         Returns
         -------
         polars.DataFrame
-            ``k`` rows of ``found``: each adds most to what those before it say of the constants.
+            ``k`` rows of ``found``: with each, what stays uncertain of all the others becomes least.
         """
         import numpy as np
         import polars as pl
 
-        from factorykit.model.performance.calibrate import NOISE, Measured
+        from factorykit.model.performance.calibrate import Measured
 
         frame = found.lazy().collect()
         measured = Measured(frame.with_columns(pl.lit(1.0).alias("step_time_s")))
         if measured.frame.is_empty():
             raise ScenarioError("none of the layouts can be predicted; validate(found) says why")
-        values = dict(constants())
+        start = constants()
         names, spread = _loose()
-        at = measured.chosen(values)
-        base = np.log(measured.results(values, "step_s", at=at)["step_s"])
-        slopes = np.array(
-            [
-                (np.log(measured.results({**values, name: values[name] * 1.01}, "step_s", at=at)["step_s"]) - base)
-                / 0.01
-                for name in names
-            ]
-        ).T * (spread / NOISE)
-        known, picked = np.eye(len(names)), []
-        for _ in range(min(k, len(at))):
-            gain = np.einsum("ij,jk,ik->i", slopes, np.linalg.inv(known), slopes)
-            gain[picked] = -1.0
-            best = int(gain.argmax())
-            picked.append(best)
-            known += np.outer(slopes[best], slopes[best])
+        at = measured.chosen(dict(start))
+        at = at[:: math.ceil(len(at) / MOST)]
+        missed = _missed(measured, start, names, at)
+        nowhere = np.zeros(len(names))
+        slopes = slope(missed, nowhere, missed(nowhere), spread)
+        picked = most_telling(slopes, spread, places(measured.frame[at.tolist()]), k)
         return frame[measured.frame["row"].gather(at[picked]).to_list()]
 
 
@@ -156,8 +189,8 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     Returns
     -------
     Calibration
-        A mapping of constants that any scenario takes, and what it learned. Misses count robustly, near-copies as the
-        root of their number; a row that nothing can explain is refused by name.
+        A mapping of constants that any scenario takes, and what it learned. Misses count robustly, copies of a layout
+        as one; a row that nothing can explain is refused by name.
 
     Raises
     ------
@@ -175,7 +208,7 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     import numpy as np
 
     from factorykit.model.evidence.validate import tidied
-    from factorykit.model.performance.calibrate import Measured, fit
+    from factorykit.model.performance.calibrate import Measured
 
     frame = tidied(rows)
     measured = Measured(frame)
@@ -188,15 +221,35 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
         why = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ScenarioError(f"no row can be used: {why}")
     measured = measured.only(used)
-    leaning = {name: (start[name], width) for name, width in zip(numbers, spread, strict=True)}
-    begin = {name: start[name] for name in numbers}
-    values, errors = fit(measured, leaning=leaning, start=begin)
+    at = measured.chosen(dict(start))
+    where = places(measured.frame[at.tolist()])
+    copies = (where[:, None, :] == where[None, :, :]).all(axis=2).sum(axis=1)
+    rows_of = [quantity(name) for name in numbers]
+    with np.errstate(divide="ignore"):
+        lower, upper = np.log([[row.lower / start[row.name], row.upper / start[row.name]] for row in rows_of]).T
+    missed = _missed(measured, start, numbers, at)
+    found = update(missed, spread, where, copies * (1.0 + measured.arrays["assumed_inputs"][at]), (lower, upper))
+    values = {name: start[name] * math.exp(moved) for name, moved in zip(numbers, found.moved, strict=True)}
     narrowed = {"spread_new_software": start["spread_new_software"] / (1.0 + len(used))}
-    told = sorted(
-        (errors[name] / leaning[name][1], name) for name in numbers if errors[name] < INFORMED * leaning[name][1]
-    )
+    told = sorted((kept, name) for kept, name in zip(found.sure, numbers, strict=True) if kept < INFORMED)
     learned = tuple(_sentence(name, values[name], start[name]) for _, name in told)
-    return Calibration({**values, **narrowed}, learned, refused, len(np.unique(used)))
+    layouts = tuple(map(tuple, np.column_stack([where, found.pull, found.noise]).tolist()))
+    return Calibration({**values, **narrowed}, learned, refused, len(used), layouts, found.width)
+
+
+def _missed(
+    measured: Measured, start: Mapping[str, float], names: list[str], at: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function from moves of the constants to logarithms of measured over predicted times."""
+    import numpy as np
+
+    logged = np.log(measured.frame["measured_s"].to_numpy()[at])
+
+    def missed(moved: np.ndarray) -> np.ndarray:
+        values = {name: start[name] * math.exp(move) for name, move in zip(names, moved, strict=True)}
+        return logged - np.log(measured.results({**start, **values}, "step_s", at=at)["step_s"])
+
+    return missed
 
 
 def _loose() -> tuple[list[str], np.ndarray]:
@@ -206,8 +259,8 @@ def _loose() -> tuple[list[str], np.ndarray]:
     from factorykit.model.performance.calibrate import priors
 
     widths = {name: math.hypot(spread, FURTHER) for name, (_, spread) in priors().items() if name not in FIRM}
-    widths |= SHARES
-    return list(widths), np.array(list(widths.values()))
+    widths |= {name: math.hypot(spread, FURTHER) for name, spread in SHARES.items()}
+    return list(widths), HALF * np.array(list(widths.values()))
 
 
 def _usable(

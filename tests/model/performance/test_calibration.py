@@ -1,11 +1,15 @@
 """A handful of measured layouts moves the model towards them, and says what it learned."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 import factorykit as fk
 from factorykit.errors import ScenarioError
+from factorykit.model.evidence.training_runs import prepared
 from factorykit.model.evidence.validate import errors
+from factorykit.model.supply.fitted import constants
 
 GROUP = "oellm-32b-jupiter"
 
@@ -43,6 +47,14 @@ def _rows():
     from factorykit.quantities import vocabulary
 
     return vocabulary().values()
+
+
+def test_layouts_near_a_measured_one_take_what_it_missed_and_far_ones_do_not(runs, calibrated):
+    ready, _ = prepared(pl.concat([runs.head(1)] * 2))
+    far = ready.with_columns(pl.Series("hidden_size", [1.0, 64.0]) * pl.col("hidden_size"))
+    near = calibrated.near(far)
+    assert abs(near["pace"][0] - 1.0) > 5.0 * abs(near["pace"][1] - 1.0)
+    assert near["spread"][0] < 0.7 * near["spread"][1]
 
 
 def test_it_is_saved_and_read_again(calibrated, tmp_path):
@@ -96,6 +108,28 @@ def test_a_row_that_nothing_explains_is_refused_by_name(runs, change, word):
     assert word in found.refused[wrong["id"][0]]
     with pytest.raises(ScenarioError, match=word):
         fk.calibrate(wrong)
+
+
+@pytest.mark.long
+def test_chosen_layouts_teach_more_than_drawn_ones_in_most_families():
+    rows = fk.table("training_runs").collect()
+    before = fk.validate(rows, leave_family_out=True).with_row_index("number").filter(pl.col("error").is_not_null())
+    better = []
+    for (family,), some in before.group_by("family", maintain_order=True):
+        if not 20 <= some.height <= 150:
+            continue
+        pool = rows[some["number"].to_list()]
+
+        def missed(taken, family=family, pool=pool):
+            mine = fk.calibrate(taken, left_out=family)
+            mine = replace(mine, constants={**constants(family), **mine.constants})
+            others = pool.filter(~pl.col("id").is_in(taken["id"].to_list()))
+            return fk.validate(others, calibration=mine)["error"].abs().median()
+
+        drawn = sum(missed(pool.sample(5, seed=seed)) for seed in range(3)) / 3
+        better.append(missed(fk.Calibration.design(pool, 5)) < drawn)
+    assert len(better) > 15
+    assert sum(better) > 0.55 * len(better)
 
 
 def test_layouts_that_teach_most_differ(runs):
