@@ -35,6 +35,7 @@ SHOWN: Final = (
 )
 NEUTRAL: Final = ("pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel")
 """Parts of a layout of which one means none."""
+MOST_TIES: Final = 3
 
 
 def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
@@ -62,13 +63,31 @@ def sentence(plan: Plan) -> str:
     return f"{said}. {'It is limited by ' + ', '.join(limits) if limits else 'Nothing limits it'}."
 
 
+def ties(plan: Plan) -> str:
+    """Return which other ways of planning the run keep as many limits and cannot be told apart from the best."""
+    import polars as pl
+
+    best = plan.best.row(0, named=True)
+    alike = plan.alternatives.filter(pl.col("breaks").eq_missing(pl.lit(best["breaks"])), pl.col("tie") != "")
+    said = [f"{_way(row, best)} in {row['tie'].replace(', ', ' and ')}" for row in alike.head(MOST_TIES).to_dicts()]
+    more = f"; {alike.height - MOST_TIES} more in alternatives" if alike.height > MOST_TIES else ""
+    return f"Within 90 % a tie with {'; '.join(said)}{more}." if said else ""
+
+
+def _way(row: dict[str, Any], best: dict[str, Any]) -> str:
+    """Return a plan by its chip and by what else differs from the best."""
+    differs = [str(row[name]) for name in ("precision", "site") if name in row and row[name] != best[name]]
+    tiers = [f"{row['tiers']} tiers of checkpoints"] if row["tiers"] != best["tiers"] else []
+    return ", ".join([_chip(row), *differs, *tiers])
+
+
 def told(plan: Plan) -> str:
     """Return the best plan as text."""
     rows = lines(plan)
     width = max(len(label) for _, label, _, _ in rows)
     values = max(len(value) for _, _, value, _ in rows)
     table = [f"{label:<{width}}  {value:<{values}}  {ends}".rstrip() for _, label, value, ends in rows]
-    return "\n".join([sentence(plan), "", *table])
+    return "\n".join([sentence(plan), *filter(None, [ties(plan)]), "", *table])
 
 
 def as_html(plan: Plan) -> str:
@@ -78,7 +97,8 @@ def as_html(plan: Plan) -> str:
         for name, label, value, ends in lines(plan)
     )
     head = "<tr><th>Quantity</th><th>Value</th><th>90 % interval</th></tr>"
-    return f"<p>{escape(sentence(plan))}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    said = escape(f"{sentence(plan)} {ties(plan)}".strip())
+    return f"<p>{said}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 def _chip(row: dict[str, Any]) -> str:

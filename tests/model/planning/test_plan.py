@@ -153,6 +153,13 @@ def test_a_wrong_wish_names_itself(model: object, wrong: dict[str, object], said
         fk.plan(model, **{"tokens": 1e12, "chips": ["h100_sxm"], "counts": [64]} | wrong)
 
 
+def test_a_tie_is_said_to_be_one(llama: fk.Plan) -> None:
+    assert llama.best["accelerator"].item() == "h100_sxm"
+    assert "Within 90 % a tie with NVIDIA B200 (HGX), rented in days and dollars." in str(llama)
+    alone = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[64])
+    assert "tie" not in str(alone)
+
+
 def test_code_asks_the_same_question(llama: fk.Plan) -> None:
     names: dict[str, object] = {}
     exec(llama.code, names)
