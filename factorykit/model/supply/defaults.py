@@ -104,7 +104,17 @@ def _purchase() -> dict[str, float]:
 
 def _server() -> dict[str, float]:
     prices, node = _purchase(), defaults()["server_usd"].value
-    return {key: node * price / prices[NODE_OF] for key, price in prices.items()}
+    return _rack_share() | {key: node * price / prices[NODE_OF] for key, price in prices.items()}
+
+
+def _rack_share() -> dict[str, float]:
+    """Return what a node's part of a rack costs, by chip: the lower price of the preferred statement."""
+    import polars as pl
+
+    each = pl.col("price_usd_low") / pl.col("accelerators")
+    priced = datasets.table("nodes").filter(pl.col("preferred") != "", level="rack").drop_nulls("price_usd_low")
+    rows = priced.select("accelerator", each * defaults()["accelerators_per_node"].value).collect()
+    return dict(rows.iter_rows())
 
 
 NODE_OF = "h100_sxm"
@@ -127,7 +137,8 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
         ),
         "server_usd": (
             _server,
-            "300,000 USD with H100, in proportion to the chip's price at release, table chip_prices",
+            "300,000 USD with H100, in proportion to the chip's price at release, table chip_prices; where only a rack "
+            "has a price, eight parts of it, table nodes",
         ),
         "accelerator_usd": (_purchase, "price at release, table chip_prices"),
     }

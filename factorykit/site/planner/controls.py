@@ -110,8 +110,6 @@ COSTS: Final = {
         "staff_usd_per_year",
     ),
 }
-SOLD_IN: Final = {"rental_usd_per_accelerator_h": "rental_offers", "server_usd": "chip_prices"}
-"""Table in which the chip's price stands."""
 SPELLED: Final = {
     "s": ("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
     "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bps") for p in ("", "k", "M", "G", "T")),
@@ -233,7 +231,7 @@ def _step(step: Step) -> list[Any]:
         return [step.origin, as_text(step.term), list(step.arguments), where, ""]
     if step.origin == CELL or step.arguments == ("accelerator",):
         said = who_says(step, {}) if step.origin == ASSUMED else ""
-        table = SOLD_IN.get(step.quantity) or TOLD_IN.get(step.quantity)
+        table = "rental_offers" if step.quantity in RENTED else TOLD_IN.get(step.quantity)
         href = f"tables/{table}.html?q={{accelerator}}" if table else "things/accelerators/{accelerator}.html"
         return ["chip", "", list(step.arguments), href, said.removeprefix("of the chip: ")]
     row = defaults().get(step.quantity)

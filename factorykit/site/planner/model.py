@@ -24,7 +24,7 @@ from factorykit.model.engine.chain import CELL, Chain, Step, ask
 from factorykit.model.planning import doubts, sizes
 from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
 from factorykit.model.planning.plan import DRAWS
-from factorykit.model.planning.whole import OPTIMA, RESULTS, TIERS, outputs, rivals_of
+from factorykit.model.planning.whole import OPTIMA, OWNED, RESULTS, TIERS, outputs, rivals_of
 from factorykit.model.planning.wishes import WAYS
 from factorykit.model.scenario.models import architecture
 from factorykit.model.supply.chips import chips
@@ -163,7 +163,7 @@ def model_script() -> str:
             "together": sizes.EXPERTS_TOGETHER,
         },
         "mostStages": MOST_STAGES,
-        "outputs": {way: [name for name in outputs(way) if name not in PARTS] for way in WAYS},
+        "outputs": {"rent": outputs("rent"), "own": [OWNED.get(name, name) for name in outputs("own")]},
         "settled": {way: _settled(way) for way in WAYS},
         "needs": needs(steps),
         "cells": [step.quantity for step in steps if step.origin == CELL or step.arguments == ("accelerator",)],

@@ -94,6 +94,12 @@ def test_own_or_rent() -> None:
     assert own["capital_usd"] > own["run_cost_usd"]
 
 
+def test_what_do_blackwell_machines_cost() -> None:
+    """By hand: 300,000 USD a node with H100, times 35,000 over 33,600 a chip; 3 million a rack of 72, by eights."""
+    for chip, node_usd in (("b200", 300e3 * 35.0 / 33.6), ("gb200", 3e6 * 8.0 / 72.0)):
+        assert fk.evaluate({"accelerator": chip}, "server_usd", assume=True)["server_usd"] == pytest.approx(node_usd)
+
+
 def test_france_or_poland() -> None:
     """The same energy on both grids: 56 and 662 g/kWh in 2023."""
     found = fk.plan("llama3_70b", **LLAMA, sites=["fra", "pol"])

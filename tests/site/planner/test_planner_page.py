@@ -137,7 +137,7 @@ def test_pinned_plans_differ_in_what_was_changed(plan: Callable[..., Any]) -> No
 
 
 def test_a_chip_that_lacks_a_cell_asks_for_it_and_takes_it(plan: Callable[..., Any]) -> None:
-    page = plan("?v=1&accelerator=gb200&way=own")
+    page = plan("?v=1&accelerator=h800_sxm&way=own")
     assert "do not say Price per node" in page.text_content(".fkp-refused")
     typed(page, "server_usd", "400 kUSD")
     assert page.text_content(".fkp-refused") == ""
