@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from selectolax.lexbor import LexborHTMLParser
 
+from factorykit.quantities import vocabulary
 from factorykit.site.markup import above, fill, made
 from factorykit.site.shelf import Shelf, load
 from factorykit.site.sources import Project
@@ -24,6 +25,8 @@ PREPRINT: Final = re.compile(r"\barXiv[: ](\d{4}\.\d{5})")
 TABLES: Final = re.compile(r"\b[Tt]ables? \w+(?:, \w+)*(?: and \w+)?|\b\w+ table\b|\b[Pp]resets\b")
 KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "title"}
 """Elements whose words stay as they are."""
+WORDS: Final = "report/vocabulary.html"
+"""The page that says what each quantity is, how it is computed and of what."""
 KINDS: Final = ("clusters", "sites", "accelerators", "runs", "models")
 """Tables of things that are known by their names; the first of them that knows a name has it."""
 ROWS: Final = {"architectures": "architecture", "prices": "price", "training_runs": "id"}
@@ -40,7 +43,8 @@ def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
         if page.href not in pages:
             continue
         root = "../" * (len(PurePosixPath(page.href).parts) - 1)
-        _cells(pages[page.href], known.cells, root)
+        if page.href != WORDS:
+            _cells(pages[page.href], known.cells, root)
         if page.is_notebook:
             _replace(pages[page.href], KEY, lambda found, root=root: known.title(found[0], root))
         if page.is_notebook and "audit" not in page.href:
@@ -61,8 +65,11 @@ class Known:
 
     @cached_property
     def cells(self) -> dict[str, tuple[str, str]]:
-        """What may fill a cell, a title, a citation, a name or a key: the words to show and their address."""
+        """What may fill a cell, a quantity, a title, a name or a key: the words to show and their address."""
         found: dict[str, tuple[str, str]] = {}
+        for this in reversed([*vocabulary().values()]):
+            address = f"{WORDS}#{this.name.replace('_', '-')}"
+            found |= {words: (words, address) for words in (this.label, this.title, f"{this.label} [{this.unit}]")}
         for name, column in ROWS.items():
             for row in self.shelf.tables[name].frame.to_dicts() if name in self.shelf.tables else ():
                 found[row[column]] = (str(row.get("name") or row[column]), f"tables/{name}.html?q={row[column]}")
@@ -105,9 +112,10 @@ class Known:
         """Return where the words of a chart lead: of each what to show and its address; of fields of keys, a table."""
         keys = {place for place, _ in self._by_table(payload)}
         texts = {text for place, text in _texts(payload) if place not in keys}
+        texts |= {each["title"] for each in payload.get("columns", ())} | {*_titles(payload).values()}
         rows = {text: self.cells[text.rpartition("@")[2]] for text in texts if text.rpartition("@")[2] in self.cells}
         quantities = {
-            each["name"]: (each["label"], f"report/vocabulary.html#{each['name'].replace('_', '-')}")
+            each["name"]: (each["label"], f"{WORDS}#{each['name'].replace('_', '-')}")
             for each in (*payload.get("readouts", ()), *payload.get("assumptions", ()))
         }
         led = rows | self._line(str(payload.get("source", ""))) | self._presets(payload) | quantities
@@ -157,9 +165,14 @@ class Known:
 def _texts(payload: Mapping[str, Any]) -> set[tuple[str, str]]:
     """Return the texts in the rows of a chart, each with what its field is called."""
     sets = [rows for spec in payload["specs"] for rows in spec.get("datasets", {}).values()]
-    called = {each["field"]: each["title"] for spec in payload["specs"] for each in _tips(spec) if "title" in each}
+    called = _titles(payload)
     cells = (cell for rows in sets for row in rows for cell in row.items())
-    return {(called.get(field, field), text) for field, text in cells if isinstance(text, str)}
+    return {(called.get(field) or field, text) for field, text in cells if isinstance(text, str)}
+
+
+def _titles(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the fields of the tooltips of a chart are called."""
+    return {each["field"]: each["title"] for spec in payload["specs"] for each in _tips(spec) if "title" in each}
 
 
 def _tips(spec: Any) -> Iterator[Mapping[str, Any]]:
@@ -179,9 +192,9 @@ def _line(text: object) -> str:
 
 
 def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: str) -> None:
-    """Let each cell of a table that names a source, a thing or a row lead to it."""
+    """Let each cell of a table that names a quantity, a source, a thing or a row lead to it."""
     for row in page.css("tr"):
-        plain = {cell: _line(cell.text()) for cell in row.css("td") if not cell.css_first("a")}
+        plain = {cell: _line(cell.text()) for cell in row.css("th, td") if not cell.css_first("a")}
         led = {cell: known[text] for cell, text in plain.items() if text in known}
         named = {address for cell, (words, address) in led.items() if words == plain[cell]}
         for cell, (words, address) in led.items():

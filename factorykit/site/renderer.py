@@ -292,10 +292,14 @@ def _embedded(project: Project, page: Page, address: str) -> Cell:
 
 
 def _first_chart(body: str) -> str:
-    """Return the place of the first chart of a page, or nothing."""
-    before, chart, _ = body.partition('class="factorykit-chart"')
-    found = re.findall(r'id="(fig-[\w-]+)"', before) if chart else []
-    return found[-1] if found else ""
+    """Return the place of the first chart of a page that can be moved, else of the first, or nothing."""
+    before, *charts = body.split('class="factorykit-chart"')
+    places: list[tuple[bool, str]] = []
+    for chart in charts:
+        found = re.findall(r'id="(fig-[\w-]+)"', before)
+        places += [('"controls":[{' not in chart, found[-1])] if found else []
+        before = chart
+    return min(places, key=lambda place: place[0], default=(True, ""))[1]
 
 
 def _plain(markup: str) -> str:

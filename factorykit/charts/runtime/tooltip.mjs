@@ -6,7 +6,7 @@ export function tooltip(root, { leads, keys = {}, source = "" }) {
   let box = null;
   let told = null;
   let held = false;
-  const table = (cell) => make("table", {}, make("tbody", {}, ...told.map(([name, text]) => make("tr", {}, make("td", {}, String(name)), make("td", {}, cell(String(text), name))))));
+  const table = (cell) => make("table", {}, make("tbody", {}, ...told.map(([name, text]) => make("tr", {}, make("td", {}, cell(String(name))), make("td", {}, cell(String(text), name))))));
   const opened = (text, name) => {
     if (Object.hasOwn(leads, text)) return link(leads[text]);
     return Object.hasOwn(keys, name) ? link([text, keys[name] + encodeURIComponent(text)]) : text;

@@ -113,11 +113,16 @@ def _document_page(
     for row in rows:
         recipe = cells[row["claim"]]["recipe"]
         used = cook(recipe, tables).parts if recipe and not row["error"] else ()
-        parts.append(_claim(row, used, sources))
+        parts.append(_claim(row, used, sources, cells))
     return "\n\n".join(parts) + "\n"
 
 
-def _claim(row: dict[str, Any], used: Iterable[Any], sources: dict[str, dict[str, Any]]) -> str:
+def _claim(
+    row: dict[str, Any],
+    used: Iterable[Any],
+    sources: dict[str, dict[str, Any]],
+    cells: dict[str, dict[str, Any]],
+) -> str:
     verdict = row["verdict"] or "recipe fails"
     ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
     recipe = row["recipe"] and textwrap.fill(row["recipe"], 96, break_long_words=False, break_on_hyphens=False)
@@ -127,19 +132,20 @@ def _claim(row: dict[str, Any], used: Iterable[Any], sources: dict[str, dict[str
         escaped(row["why"]),
         f"Stated in {escaped(row['locator'])}: {_stated(row)}. {_recomputed(row)}",
         code_block(recipe) if recipe else "",
-        "\n".join(f"- {_used(part, sources)}" for part in used if part.kind != "constant"),
+        "\n".join(f"- {_used(part, sources, cells)}" for part in used if part.kind != "constant"),
         f"Superseded by {_source(sources[row['superseded_by']])}." if row["superseded_by"] else "",
     )
     return f":::: {{#{dashed(row['claim'])}}}\n\n{said}\n\n::::"
 
 
-def _used(part: Any, sources: dict[str, dict[str, Any]]) -> str:
+def _used(part: Any, sources: dict[str, dict[str, Any]], cells: dict[str, dict[str, Any]]) -> str:
     value = escaped(part.value) if isinstance(part.value, str) else _amount(part.value, part.unit)
     if part.kind == "formula":
         return f"{formula_link(part.key)}: {value}"
     if part.kind == "claim":
-        document, _, _ = part.key.partition("_")
-        return f"claim {link(part.key, f'audit-seed-{dashed(document[1:])}', dashed(part.key))}: {value}"
+        document, claim = part.key.partition("_")[0], cells[part.key]
+        named = f"{claim['subject']}, {claim['claimed']}"
+        return f"claim {link(named, f'audit-seed-{dashed(document[1:])}', dashed(part.key))}: {value}"
     said = f", {_source(sources[part.source])}" if part.source else ""
     return f"{code(part.text)} = {value}{said}"
 
