@@ -18,6 +18,8 @@ NEEDED: Final = frozenset(
     }
 )
 """Tables that `months` reads."""
+RENTED: Final = {"on demand": "", "on demand at AWS": ", on demand at AWS", "reserved": ", contract of a year"}
+"""Kinds of offer whose rent is followed, and how a series of each is named behind its chip."""
 
 
 def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -46,7 +48,7 @@ def _series(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
     yield _said(_chips(tables["chip_counts"]), "epoch_chip_counts", "chip_counts")
     yield _said(_price_of_a_rate(tables["chip_prices"]), "epoch_hardware", "chip_prices")
     for each in _rent(tables["price_months"], tables["accelerators"]):
-        yield _said(each, "rental_prices", "price_months")
+        yield _from(each, "price_months")
     yield _said(_electricity(tables["electricity_months"]), "ember_prices", "electricity_months")
 
 
@@ -54,7 +56,14 @@ def _said(frame: pl.DataFrame, source: str, table: str) -> pl.DataFrame:
     """Add whose rows the series is computed from."""
     import polars as pl
 
-    return frame.with_columns(source=pl.lit(source), locator=pl.lit(f"computed from the table {table}"))
+    return _from(frame.with_columns(source=pl.lit(source)), table)
+
+
+def _from(frame: pl.DataFrame, table: str) -> pl.DataFrame:
+    """Add from which table the series is computed."""
+    import polars as pl
+
+    return frame.with_columns(locator=pl.lit(f"computed from the table {table}"))
 
 
 def _named(frame: pl.DataFrame, quantity: str, of: str | None = None, status: str | None = None) -> pl.DataFrame:
@@ -159,18 +168,23 @@ def _price_of_a_rate(chips: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rent(prices: pl.DataFrame, chips: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the median rent of each chip on demand, and what a 16-bit FLOP costs at it and at the peak."""
+    """Yield the rent of each chip by kind of offer, and what a 16-bit FLOP costs on demand and at the peak."""
     import polars as pl
 
     price = "rental_usd_per_accelerator_h_median"
-    asked = (
-        prices.filter(pl.col("accelerator").is_not_null(), kind="on demand")
-        .group_by("accelerator", "month")
-        .agg(value=pl.col(price).median(), rows=pl.col("providers").sum())
+    every = (
+        prices.filter(pl.col("accelerator").is_not_null())
+        .group_by("accelerator", "month", "kind", maintain_order=True)
+        .agg(
+            value=pl.col(price).median(),
+            rows=pl.col("providers").sum().replace(0.0, 1.0),
+            source=pl.col("source").first(),
+        )
         .join(chips.select("accelerator", "name", "peak_16bit_flop_per_s"), on="accelerator", how="left")
-        .with_columns(of=pl.col("name"))
     )
-    yield _named(asked, "rental_usd_per_accelerator_h")
+    for kind, said in RENTED.items():
+        yield _named(every.filter(kind=kind).with_columns(of=pl.col("name") + said), "rental_usd_per_accelerator_h")
+    asked = every.filter(kind="on demand").with_columns(of=pl.col("name"))
     rate = pl.col("value") / (SECONDS_PER_HOUR * pl.col("peak_16bit_flop_per_s"))
     yield _named(asked.with_columns(value=rate).filter(pl.col("value").is_not_null()), "rental_usd_per_flop")
 

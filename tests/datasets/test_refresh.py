@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import csv
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
 from datetime import date
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -53,6 +60,40 @@ def test_a_new_file_is_told_row_by_row_and_writes_nothing_unasked(copy, publishe
     assert told["pol", "carbon_kg_per_kwh"]["why"].startswith("the file speaks of 2019")
     assert told["deu", None]["what"] == told["usa", None]["what"] == "gone"
     assert before == {path.name: path.read_bytes() for path in (copy / "sources").iterdir()}
+
+
+@pytest.fixture
+def served(published, tmp_path) -> Iterator[tuple[str, Path]]:
+    """The published folder behind https on this machine: its address, and the certificate that vouches for it."""
+    openssl = shutil.which("openssl")
+    if not openssl:
+        pytest.skip("openssl is not installed")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    named = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([openssl, *asked.split(), *named], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with ThreadingHTTPServer(("localhost", 0), partial(SimpleHTTPRequestHandler, directory=published)) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"https://localhost:{server.server_port}", certificate
+        server.shutdown()
+        thread.join()
+
+
+def test_a_file_is_read_from_its_address_if_somebody_vouches_for_it(copy, published, served, monkeypatch):
+    address, certificate = served
+    monkeypatch.setenv("no_proxy", "localhost")
+    with pytest.raises(DatasetError, match=r"cannot be fetched .*certificate"):
+        data.refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    told = data.refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
+    assert told.height > 100
+    assert told.equals(data.refresh(published))
+    with pytest.raises(DatasetError, match=r"cannot be fetched .*404"):
+        data.refresh(f"grid_energy_mix={address}/elsewhere.csv")
 
 
 def test_what_is_better_is_written_and_noted_in_the_changelog(copy, published):

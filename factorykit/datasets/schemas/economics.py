@@ -75,7 +75,8 @@ class PriceMonths(Sourced):
     """Rental prices by month.
 
     A row is the distribution of list prices of one chip in one kind of offer in one month: one price per provider, the
-    median of its rows of the month. Nominal US dollars. GPU rental price data by gpurentalprices.com
+    median of its rows of the month; of earlier years the list price of one provider, and an index of contracts of a
+    year. Nominal US dollars. GPU rental price data by gpurentalprices.com
     (https://gpurentalprices.com), licensed under CC BY 4.0, summarised here.
     """
 
@@ -83,7 +84,9 @@ class PriceMonths(Sourced):
     accelerator = reference("accelerators.accelerator", "chip of the accelerators table, where it is one")
     rental_id = text("chip as the publisher names it; h100 and h200 leave the form factor open", required=True)
     kind = text(
-        "kind of offer", required=True, one_of=("on demand", "secure", "community", "spot", "serverless", "reserved")
+        "kind of offer",
+        required=True,
+        one_of=("on demand", "on demand at AWS", "secure", "community", "spot", "serverless", "reserved"),
     )
     month = text("year and month", required=True)
     providers = number("1", "providers with such an offer")
