@@ -9,7 +9,19 @@ from collections import Counter
 
 from benchmarks import Missing, spoken
 
-TOPICS = ("imports", "chain", "scalar", "tables", "simulation", "search", "schedule", "uncertainty", "plan", "slider")
+TOPICS = (
+    "imports",
+    "chain",
+    "scalar",
+    "tables",
+    "simulation",
+    "search",
+    "schedule",
+    "uncertainty",
+    "plan",
+    "slider",
+    "pages",
+)
 
 
 def main(topics: list[str]) -> int:
