@@ -43,6 +43,7 @@ def write(root: Path) -> None:
         _write(report / f"{name}.qmd", text)
     _write(report / "assets" / "factorykit.js", script())
     _write(report / "assets" / "plan.js", planner.script())
+    _write(report / "assets" / "plan-formulas.js", planner.formulas_script())
 
 
 def script() -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from factorykit.charts import bundle
-from factorykit.site.planner.controls import page_data
+from factorykit.site.planner.controls import formulas, page_data
 from factorykit.site.planner.model import model_script
 
-__all__ = ["model_script", "script"]
+__all__ = ["formulas_script", "model_script", "script"]
 
 HERE: Final = Path(__file__).parent
 ENGINE: Final = ("shapes", "engine", "serve")
@@ -40,3 +40,8 @@ def script() -> str:
             "})();\n",
         ]
     )
+
+
+def formulas_script() -> str:
+    """Return the script with the formulas behind the values; the page reads it when one is unfolded first."""
+    return f"factorykitFormulas({json.dumps(formulas(), separators=(',', ':'), ensure_ascii=False)});\n"

@@ -6,6 +6,17 @@ import { rounded, span, text } from "./values.mjs";
 const TITLES = { step_s: "Step", predicted_mfu: "MFU", memory_peak_bytes: "Memory", failures_per_day: "Failures", goodput: "Goodput", wall_days: "Days", training_energy_kwh: "Energy", run_cost_usd: "Cost" };
 
 const LONGEST_LABEL = 40;
+const HERE = globalThis.document?.currentScript?.src;
+let told = null;
+
+// What the values are computed by, from the script beside this one; it is read when the first value is unfolded.
+function formulas() {
+  told ||= new Promise((resolve) => {
+    window.factorykitFormulas = resolve;
+    document.head.append(make("script", { src: new URL("plan-formulas.js", HERE).href }));
+  });
+  return told;
+}
 
 export class Answer {
   constructor(page, root) {
@@ -43,7 +54,7 @@ export class Answer {
   }
 
   words(name) {
-    return this.page.quantities[name];
+    return this.page.quantities[name] ?? this.formulas?.quantities[name];
   }
 
   say(name, value) {
@@ -119,7 +130,8 @@ export class Answer {
   }
 
   // How a value follows: its formula, and below it each input, to be unfolded in turn.
-  unfold(name, place) {
+  async unfold(name, place) {
+    this.formulas = await formulas();
     const owned = name === "run_cost_usd" && this.way === "own";
     place.replaceChildren(this.link(owned ? "run_cost_owned_usd" : name));
     const first = place.querySelector("details");
@@ -128,7 +140,8 @@ export class Answer {
 
   link(name) {
     const { page, root, values, given } = this;
-    const [origin, formula, needs, href, who] = (this.tier === "two" && page.twoTiers[name]) || page.steps[name] || ["given"];
+    const [origin, href, who] = (this.tier === "two" && page.twoTiers[name]) || page.steps[name] || ["given"];
+    const [formula, needs] = (this.tier === "two" && this.formulas.two[name]) || this.formulas.one[name] || ["", []];
     const value = values[name];
     const own = given[name] !== undefined || !page.steps[name];
     const head = [make("span", {}, this.words(name)?.[0] ?? name), " ", make("b", {}, typeof value === "number" ? this.say(name, value) : String(value ?? "–"))];

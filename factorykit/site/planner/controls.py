@@ -19,6 +19,7 @@ from factorykit.formulas.terms import as_text
 from factorykit.model.engine.assumed import who_says
 from factorykit.model.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRAL, RIVAL, Step
 from factorykit.model.performance import configurations
+from factorykit.model.planning import doubts
 from factorykit.model.planning.counts import STEPS
 from factorykit.model.planning.layouts import HABITS, PARTS
 from factorykit.model.planning.sites import sites
@@ -125,6 +126,11 @@ SPELLED: Final = {
 """Units that a field takes, by the unit of its quantity."""
 
 
+ALSO: Final = ("training_carbon_kg", "data_parallel", "recompute_share", "checkpoint_interval_s", "spare_nodes")
+DIFFERENT: Final = (*doubts.distributions({}), doubts.STEP, doubts.PRICE)
+"""What is said beside the readouts, and what futures differ in."""
+
+
 def page_data() -> dict[str, Any]:
     """Return everything that the page's modules take, as plain values."""
     steps = every_step().values()
@@ -144,7 +150,7 @@ def page_data() -> dict[str, Any]:
         "shape": {name: {"bounds": row.bounds, "always": name in ALWAYS} for name, row in shaped.items()},
         "best": list(BEST),
         "parts": list(PARTS),
-        "also": ["training_carbon_kg", "data_parallel", "recompute_share", "checkpoint_interval_s", "spare_nodes"],
+        "also": list(ALSO),
         "ofChip": [step.quantity for step in steps if step.quantity in MISSING or step.arguments == ("accelerator",)],
         "said": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in SAID},
         "cells": list(MISSING),
@@ -156,13 +162,44 @@ def page_data() -> dict[str, Any]:
         "readouts": list(READOUTS),
         "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
         "costs": {way: list(names) for way, names in COSTS.items()},
-        "quantities": {name: _words(quantity(name)) for name in dict.fromkeys([*shown, *shaped, *READOUTS])},
-        "steps": {step.quantity: _step(step) for step in steps},
-        "twoTiers": {
-            step.quantity: _step(step)
-            for step in chain("two").steps
-            if _step(step) != _step(every_step()[step.quantity])
+        "quantities": {
+            name: _words(quantity(name)) for name in dict.fromkeys([*shown, *shaped]) if name not in between()
         },
+        "steps": {step.quantity: _step(step) for step in steps},
+        "twoTiers": {name: _step(step) for name, step in _only_of_two_tiers().items()},
+    }
+
+
+def between() -> dict[str, Step]:
+    """Return the steps whose values are seen only where one that hangs on them is unfolded, by their quantity."""
+    seen = {
+        *READOUTS,
+        *ALSO,
+        *DIFFERENT,
+        *(name for names in (*PARTS_OF_A_STEP.values(), *COSTS.values()) for name in names),
+    }
+    seen |= {*shape(), *(name for _, names in GROUPS for name in names), *MISSING}
+    steps = {**every_step(), **_only_of_two_tiers()}
+    return {name: step for name, step in steps.items() if step.origin in (FORMULA, RIVAL) and name not in seen}
+
+
+def formulas() -> dict[str, dict[str, list[Any]]]:
+    """Return what the steps compute, formula as text and what it needs, of one tier and where two differ from it.
+
+    With them go the words of the quantities that are seen nowhere else.
+    """
+    tiers = {"one": every_step(), "two": _only_of_two_tiers()}
+    computed = {name: {each: _formula(step) for each, step in steps.items()} for name, steps in tiers.items()}
+    return computed | {"quantities": {name: _words(quantity(name)) for name in between()}}
+
+
+def _only_of_two_tiers() -> dict[str, Step]:
+    """Return the steps with two tiers that are others than with one, by their quantity."""
+    one = every_step()
+    return {
+        step.quantity: step
+        for step in chain("two").steps
+        if (_step(step), _formula(step)) != (_step(one[step.quantity]), _formula(one[step.quantity]))
     }
 
 
@@ -224,22 +261,29 @@ def _words(row: Quantity) -> list[Any]:
 
 
 def _step(step: Step) -> list[Any]:
-    """Return what a step is made of: its origin, formula as text, what it needs, where it stands, who says it."""
+    """Return where a step comes from: its origin, where it stands, who says it."""
     if step.origin in (FORMULA, RIVAL):
         name = step.quantity
         where = f"report/methods-{dashed(topic(catalogue()[name]))}.html#{dashed(name)}" if name in catalogue() else ""
-        return [step.origin, as_text(step.term), list(step.arguments), where, ""]
+        return [step.origin, where, ""]
     if step.origin == CELL or step.arguments == ("accelerator",):
         said = who_says(step, {}) if step.origin == ASSUMED else ""
         table = "rental_offers" if step.quantity in RENTED else TOLD_IN.get(step.quantity)
         href = f"tables/{table}.html?q={{accelerator}}" if table else "things/accelerators/{accelerator}.html"
-        return ["chip", "", list(step.arguments), href, said.removeprefix("of the chip: ")]
+        return ["chip", href, said.removeprefix("of the chip: ")]
     row = defaults().get(step.quantity)
     source = row.source if row and step.origin == ASSUMED else ""
     href = f"things/sources/{source}.html" if source else ""
     said = who_says(step, {}) if step.origin in (ASSUMED, FITTED, NEUTRAL) else ""
-    text = as_text(step.term) if step.arguments else ""
-    return [step.origin, text, list(step.arguments), href, said]
+    return [step.origin, href, said]
+
+
+def _formula(step: Step) -> list[Any]:
+    """Return what a step computes as text, if it does, and what it needs."""
+    told = step.origin in (FORMULA, RIVAL) or (
+        step.arguments and step.origin != CELL and step.arguments != ("accelerator",)
+    )
+    return [as_text(step.term) if told else "", list(step.arguments)]
 
 
 def _models() -> list[list[Any]]:

@@ -233,9 +233,9 @@ export class Form {
     else if (name === "rental_usd_per_accelerator_h" && state.offer) [said, href] = ["of the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
     else if (name === "carbon_kg_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/country_grids.html?q=${state.site}`];
     else if (name === "electricity_usd_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/electricity.html?q=${state.site}`];
-    else if (step?.[0] === "chip") [said, href] = [step[4] ? "of the chip" : "its row", `${root}${step[3].replace("{accelerator}", state.accelerator)}`];
-    else if (step) [said, href] = [sourceOf(step[4]), step[3] && `${root}${step[3]}`];
-    const title = step && state[name] === undefined ? step[4] : "";
+    else if (step?.[0] === "chip") [said, href] = [step[2] ? "of the chip" : "its row", `${root}${step[1].replace("{accelerator}", state.accelerator)}`];
+    else if (step) [said, href] = [sourceOf(step[2]), step[1] && `${root}${step[1]}`];
+    const title = step && state[name] === undefined ? step[2] : "";
     const now = `${said} ${href} ${title}`;
     if (made.now === now) return;
     made.now = now;

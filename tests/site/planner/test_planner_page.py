@@ -14,7 +14,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.quantities import quantity
-from factorykit.site.planner import script
+from factorykit.site.planner import formulas_script, script
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 BLANK = (
@@ -27,6 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with nothing but the planner, opened as files are."""
     place = tmp_path_factory.mktemp("planner")
     (place / "plan.js").write_text(script(), encoding="utf-8")
+    (place / "plan-formulas.js").write_text(formulas_script(), encoding="utf-8")
     (place / "plan.html").write_text(BLANK.format("whole"), encoding="utf-8")
     return place
 
@@ -142,6 +143,7 @@ def test_a_chip_that_lacks_a_cell_asks_for_it_and_takes_it(plan: Callable[..., A
     typed(page, "server_usd", "400 kUSD")
     assert page.text_content(".fkp-refused") == ""
     page.click('.fkp-readout:has([data-quantity="run_cost_usd"]) > summary')
+    page.wait_for_selector(".fkp-readout[open] .fkp-formula")
     assert "run_cost_owned_usd = ownership_cost_usd" in page.inner_text(".fkp-readout[open] .fkp-formula")
 
 
