@@ -69,6 +69,37 @@ def test_a_fine_tune_of_70b_fits_where_people_run_it(layout, fits):
     assert (fk.evaluate(given, "fits")["fits"] > 0.0) == fits
 
 
+# Unsloth, "Unsloth Benchmarks" (docs.unsloth.ai, read 2026-11): the longest context that trains, by memory of the GPU;
+# QLoRA of rank 32 on all linear layers, batch 1. Unsloth keeps inputs of layers on the host, the loss is in chunks.
+UNSLOTH = {"llama3_8b": {8: 2972, 12: 21848, 16: 40724, 24: 78475, 40: 153977, 48: 191728, 80: 342733}} | {
+    "llama3_70b": {48: 12106, 80: 89389}
+}
+HUGGING_FACE = {"llama3_8b": {12: 932, 16: 2551, 24: 5789, 40: 12264, 48: 15502, 80: 28454}, "llama3_70b": {80: 6916}}
+
+
+def longest(table, **layout):
+    for model, limits in table.items():
+        for gib, context in limits.items():
+            given = scenario(model, micro_batch_size=1.0, lora_rank=32.0, weight_bits=4.0, **layout)
+            yield gib, given | {"sequence_length": float(context), "accelerator_memory_bytes": gib * GIB}
+
+
+def test_the_longest_context_of_unsloth_fits_and_twice_of_it_does_not():
+    for gib, given in longest(UNSLOTH, offloaded_share=1.0):
+        needed, fits = fk.evaluate(given, ["memory_needed_bytes", "fits"]).values()
+        assert needed / (gib * GIB) == pytest.approx(0.96, abs=0.09)
+        assert fits > 0.0
+        if gib > 16:
+            assert fk.evaluate(given | {"sequence_length": 2.0 * given["sequence_length"]}, "fits") == {"fits": 0.0}
+
+
+def test_the_longest_context_of_hugging_face_leaves_what_its_allocator_holds():
+    """A quarter more than is needed: 308 runs of Hugging Face Trainer by nvidia-smi against peaks of tensors."""
+    for gib, given in longest(HUGGING_FACE, whole_logits=1.0, fused_kernels=0.0, chunked_loss=0.0):
+        needed = fk.evaluate(given, "memory_needed_bytes")["memory_needed_bytes"]
+        assert 1.25 * needed / (gib * GIB) == pytest.approx(1.0, abs=0.04)
+
+
 def test_search_answers_whether_a_fine_tune_fits():
     cluster = {"accelerators": 2, "accelerator": "rtx_4090", "sequence_length": 512, "lora_rank": 16, "chunked_loss": 1}
     found = fk.search("llama3_70b", cluster | {"weight_bits": 4}, global_batch_size=8).collect()

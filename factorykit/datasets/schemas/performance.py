@@ -86,6 +86,9 @@ class Frameworks(Sourced):
         "byte",
         "bytes of the 32-bit copy that it keeps of each gradient in fp16; empty for one that lives for the update",
     )
+    arising_gradients = share(
+        "1 if a step's only micro-batch finds no gradients: they come as activations go, and live for the update"
+    )
     update_bytes = number("byte", "bytes of each weight that its update takes for a while; empty for a fused one")
     gather_buffer_bytes = number(
         "byte", "buffers of gathered weights and gradients that it keeps under ZeRO 3; empty for none"

@@ -86,9 +86,12 @@ def test_one_set_of_constants_serves_both_megatron_tables():
 
 def test_memory_is_met(validated):
     missed = validated.with_columns(pl.col("memory_error").abs())
-    assert missed["memory_error"].median() <= 0.055  # the goal is 0.03
+    adapted = pl.col("id").str.contains("lora")
+    assert missed.filter(~adapted)["memory_error"].median() <= 0.055  # the goal is 0.03
     assert missed.filter(pl.col("experts") > 1)["memory_error"].median() <= 0.05
-    assert missed.filter(~pl.col("id").str.starts_with("nanotron"))["memory_error"].median() <= 0.05
+    assert missed.filter(~adapted, ~pl.col("id").str.starts_with("nanotron"))["memory_error"].median() <= 0.04
+    assert missed.filter(adapted, pl.col("memory_error").is_not_null()).height == 79
+    assert missed.filter(adapted)["memory_error"].median() <= 0.065
 
 
 def test_a_printed_memory_is_compared_with_what_it_is_of():
