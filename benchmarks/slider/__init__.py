@@ -69,21 +69,29 @@ again.observe(show, "value")
 show()
 ipywidgets.VBox([again, out])"""
 
+STEP = """{'Llama 3 70B': fk.architecture('llama3_70b') | {
+    'accelerator': 'h100_sxm', 'accelerators': 512.0, 'sequence_length': 8192.0, 'global_batch_size': 512.0,
+    'micro_batch_size': 1.0, 'tensor_parallel': 8.0, 'pipeline_parallel': 4.0}}"""
+
 WAYS = {"signals": SIGNALS, "frame": FRAME, "JupyterChart": ALTAIR, "Output": OUTPUT}
 
 WATCH = """(n) => {
     const cell = document.querySelectorAll('.jp-CodeCell')[n], next = document.querySelectorAll('.jp-CodeCell')[n + 1];
-    const line = () => cell.querySelector('svg [class*="mark-line"] path')?.getAttribute('d');
+    const ours = cell.querySelector('.fk-view');
+    const line = () => (ours ?? cell).querySelector('svg [class*="mark-line"] path')?.getAttribute('d');
     const place = () => next ? next.getBoundingClientRect().top - cell.getBoundingClientRect().top : 0;
     const seen = window.seen = { times: [], blank: 0, jump: 0, on: true };
-    let last = line(), at = place(), pressed = null;
+    let last = line(), changed = false, at = place(), pressed = null;
+    // Another output holds its slider, too: there a new line is what counts, here any change of the picture.
+    const all = { subtree: true, childList: true, attributes: true };
+    if (ours) new MutationObserver(() => { changed = true; }).observe(ours, all);
     cell.addEventListener('keydown', () => { pressed ??= performance.now(); }, true);
     const look = () => {
         if (!seen.on) return;
         const now = line();
         if (!now) seen.blank++;
-        else if (now !== last) {
-            last = now;
+        else if (ours ? changed : now !== last) {
+            [last, changed] = [now, false];
             if (pressed !== null) seen.times.push(performance.now() - pressed);
             pressed = null;
         }
@@ -141,6 +149,7 @@ def rows() -> Iterator[Row]:
         folder = Path(name)
         yield from _page(running, folder)
         yield from _lab(running, folder)
+        yield from _explorers(running, folder)
 
 
 def _page(running: Any, folder: Path) -> Iterator[Row]:
@@ -175,16 +184,7 @@ def _lab(running: Any, folder: Path) -> Iterator[Row]:
     write(folder, "ways.ipynb", [*WAYS.values(), "'end'"])
     with jupyterlab(folder) as address:
         page = running.new_page(viewport={"width": 1200, "height": 1000})
-        sent = {"bytes": 0}
-
-        def count(payload: str | bytes) -> None:
-            sent["bytes"] += len(payload)
-
-        def listen(socket: Any) -> None:
-            socket.on("framereceived", count)
-            socket.on("framesent", count)
-
-        page.on("websocket", listen)
+        sent = _counted(page)
         run_all(page, address, "ways.ipynb")
         page.get_by_text("'end'").last.wait_for()
         page.wait_for_timeout(5000)
@@ -202,6 +202,58 @@ def _lab(running: Any, folder: Path) -> Iterator[Row]:
         print(f"    {_said(ours)}; heap {before:.0f} MB, after {MANY} moves {after:.0f} MB")
     for rival in ("JupyterChart", "Output"):
         print(f"    {rival}: {_said(found[rival])}")
+
+
+def _counted(page: Any) -> dict[str, int]:
+    """Return a count of the bytes that the sockets of a page carry from now on."""
+    sent = {"bytes": 0}
+
+    def count(payload: str | bytes) -> None:
+        sent["bytes"] += len(payload)
+
+    def listen(socket: Any) -> None:
+        socket.on("framereceived", count)
+        socket.on("framesent", count)
+
+    page.on("websocket", listen)
+    return sent
+
+
+def _explorers(running: Any, folder: Path) -> Iterator[Row]:
+    """Yield what each ready-made explorer takes in JupyterLab, and with a pinned curve beside its own."""
+    made = [(name, f"explorer = fk.explore(fk.charts.{name}({run}))\nexplorer") for name, run in ready_made()]
+    first = "import factorykit as fk\nrun = {'Llama 3.1 405B': fk.preset('llama_3_1_405b')}"
+    write(folder, "explorers.ipynb", [first, *(cell for _, cell in made), "'end'"])
+    with jupyterlab(folder) as address:
+        page = running.new_page(viewport={"width": 1200, "height": 1000})
+        sent = _counted(page)
+        run_all(page, address, "explorers.ipynb")
+        page.get_by_text("'end'").last.wait_for()
+        for n, (name, _) in enumerate(made, 1):
+            alone = _moved(page, n, sent, MOVES)["times"]
+            page.locator(".jp-CodeCell").nth(n).get_by_role("button", name="Pin").first.click()
+            pinned = _moved(page, n, sent, MOVES)["times"]
+            yield Row(f"{name}: slider to picture", "", statistics.median(alone) / 1e3, None, at_most_s=0.012)
+            yield Row(f"{name}: p90", "", _p90(alone) / 1e3, None, at_most_s=0.03)
+            more = statistics.median(pinned) - statistics.median(alone)
+            yield Row(f"{name}: a pinned curve more", "", max(more, 0.0) / 1e3, None, at_most_s=0.003)
+        page.close()
+
+
+def ready_made() -> Iterator[tuple[str, str]]:
+    """Yield every function of the charts that returns one with sliders, and what it is given."""
+    from factorykit import charts
+    from factorykit.charts import checkpoint, compute, cost, energy, operations, performance, reliability
+
+    for topic in (checkpoint, compute, cost, energy, operations, performance, reliability):
+        for name, function in vars(topic).items():
+            if (
+                getattr(function, "__annotations__", {}).get("return") == "Live"
+                and function.__module__ == topic.__name__
+            ):
+                takes = "run" if function.__code__.co_argcount else ""
+                short = topic.__name__.removeprefix(f"{charts.__name__}.")
+                yield f"{short}.{name}", STEP if topic is performance else takes
 
 
 def _moved(page: Any, n: int, sent: dict[str, int], moves: int) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def waterfall(frame: pl.DataFrame, output: str, *, title: str, source: str) -> a
         "kind:N", title=None, legend=None, scale=alt.Scale(domain=["less", "more", "whole"], range=[DOWN, UP, WHOLE])
     )
     bars = started.mark_bar(width={"band": 0.7}).encode(
-        x=alt.X("label:N", title=None, sort=None, axis=alt.Axis(labelAngle=-30, labelLimit=160)),
+        x=alt.X("label:N", title=None, sort=None, axis=alt.Axis(labelAngle=-30, labelLimit=240)),
         y=alt.Y("before:Q", **_axis(output, "y")),
         y2="after",
         color=color,

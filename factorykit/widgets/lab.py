@@ -13,7 +13,8 @@ from factorykit.borders import need
 
 FIRST: Final = "00-start.ipynb"
 CONFIG: Final = Path(__file__).with_name("lab_config")
-"""What JupyterLab is told beside the user's own settings: no question about news over the first chart."""
+"""What JupyterLab is told beside the user's own settings: no question about news over the first chart, and names of
+notebooks in full, in the room of the dates beside them."""
 
 
 def lab(passed_on: Sequence[str] = ()) -> int:

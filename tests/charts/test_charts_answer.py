@@ -14,6 +14,7 @@ from made_charts import STEPS
 import factorykit as fk
 from factorykit.charts import checkpoint, compute, cost, energy, operations, performance, reliability
 from factorykit.charts.live import Live
+from factorykit.quantities import quantity
 
 TOPICS = (checkpoint, compute, cost, energy, operations, reliability)
 READY: dict[str, Callable[[Any], Live]] = {
@@ -56,3 +57,22 @@ def test_a_readout_follows_the_model_of_its_curve() -> None:
     )
     expected = fk.evaluate(base, "training_days", using=case.using)
     assert live.now()["training_days"] == pytest.approx(expected["training_days"], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", READY)
+def test_the_scenario_of_an_explorer_is_its_screen_wherever_its_sliders_stand(name: str) -> None:
+    pytest.importorskip("anywidget", reason="the notebook extra is not installed; no widget was made")
+    explorer = fk.explore(READY[name](RUNS))
+    for label in explorer.live.presets:
+        explorer.preset(label)
+        for moved in ({}, {slider: _nudged(slider, made.value) for slider, made in explorer.sliders.items()}):
+            explorer.set(**moved)
+            shown = {quantity: explorer.now[quantity] for quantity in explorer.live.shown}
+            assert fk.evaluate(explorer.scenario, list(shown)) == pytest.approx(shown, rel=1e-9)
+            assert {slider: explorer.scenario[slider] for slider in explorer.sliders} == {
+                slider: made.value for slider, made in explorer.sliders.items()
+            }
+
+
+def _nudged(name: str, value: float) -> float:
+    return value * 1.01 if quantity(name).holds(value * 1.01) else value * 0.99
