@@ -95,10 +95,9 @@ def _address(key: str) -> str:
 
 def _by(key: str) -> str:
     work = bibliography()[key]
-    families = [name.partition(", ")[0] for name in work["author"].split(" and ")]
-    by = (
-        families[0] if len(families) == 1 else " and ".join(families) if len(families) == 2 else f"{families[0]} et al."
-    )
+    first, *others = [name.partition(", ")[0] for name in work["author"].split(" and ")]
+    several = len(others) > 1 or others == ["others"]
+    by = f"{first} et al." if several else " and ".join([first, *others])
     return f"{by} {work['year']}"
 
 
