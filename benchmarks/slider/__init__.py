@@ -69,9 +69,9 @@ again.observe(show, "value")
 show()
 ipywidgets.VBox([again, out])"""
 
-STEP = """{'Llama 3 70B': fk.architecture('llama3_70b') | {
-    'accelerator': 'h100_sxm', 'accelerators': 512.0, 'sequence_length': 8192.0, 'global_batch_size': 512.0,
-    'micro_batch_size': 1.0, 'tensor_parallel': 8.0, 'pipeline_parallel': 4.0}}"""
+STEP = """{'Llama 3 70B': {
+    **fk.architecture('llama3_70b'), 'accelerator': 'h100_sxm', 'accelerators': 512.0, 'sequence_length': 8192.0,
+    'global_batch_size': 512.0, 'micro_batch_size': 1.0, 'tensor_parallel': 8.0, 'pipeline_parallel': 4.0}}"""
 
 WAYS = {"signals": SIGNALS, "frame": FRAME, "JupyterChart": ALTAIR, "Output": OUTPUT}
 
