@@ -108,14 +108,18 @@ def render(program: Path, root: Path, log: Path) -> list[str]:
     SiteError
         If Quarto exits with another status than 0.
     """
-    environment = {**os.environ, "QUARTO_PYTHON": sys.executable, "FACTORYKIT_PAGES": "written"}
-    package = str(Path(__file__).parent.parent.parent)
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
     command = [str(program), "render", str(root), "--log", str(log), "--log-format", "json-stream"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     if ran.returncode:
         raise SiteError(f"quarto render failed: {(ran.stderr or ran.stdout).strip()[-1500:]}")
     return complaints(log.read_text(encoding="utf-8") if log.is_file() else "")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment for a Quarto whose pages are printed before it runs and finished after it."""
+    package = str(Path(__file__).parent.parent.parent)
+    paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "QUARTO_PYTHON": sys.executable, "FACTORYKIT_PAGES": "written", "PYTHONPATH": paths}
 
 
 def complaints(log: str) -> list[str]:

@@ -70,7 +70,9 @@ def _entries(name: str, thing: Any) -> Iterator[tuple[str, str]]:
     """Yield a call and its docstring for a public name, and for what it holds."""
     yield _call(name, thing), inspect.getdoc(thing) or ""
     if isinstance(thing, types.ModuleType) and thing.__name__.rpartition(".")[2] not in LISTED:
-        for inner, value in sorted(vars(thing).items()):
+        public = getattr(thing, "__all__", vars(thing))  # what is loaded on use stands there before it is used
+        for inner in sorted(public):
+            value = getattr(thing, inner)
             if not inner.startswith("_") and getattr(value, "__module__", "").startswith(thing.__name__):
                 yield _call(f"{name}.{inner}", value), inspect.getdoc(value) or ""
     if isinstance(thing, type):
