@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
+import os
 import warnings
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
-from factorykit.errors import FactorykitWarning, NotInstalled, ScenarioError
-from factorykit.quantities import is_number
+from factorykit.errors import FactorykitWarning, NotInstalled, ScenarioError, UnknownName, shown, unknown
+from factorykit.quantities import as_float, is_number
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LARGEST_BYTES: Final = 500_000_000
+"""Of a file or a download that is read as a whole."""
+MOST: Final = 2**53
+"""Where whole numbers end that a float can tell apart."""
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
@@ -50,9 +61,21 @@ def whole(name: str, value: float) -> int:
     ------
     ScenarioError
     """
-    if not is_number(value) or value < 0 or value != value // 1:
-        raise ScenarioError(f"{name} = {value!r} is no whole number; give 0, 1, 2 …")
+    if not is_number(value) or not 0 <= value < MOST or value != value // 1:
+        raise ScenarioError(f"{name} = {shown(value)} is no whole number; give 0, 1, 2 …")
     return int(value)
+
+
+def number(name: str, value: object) -> float:
+    """Return ``value`` as a finite number.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not is_number(value) or not math.isfinite(found := as_float(value)):
+        raise ScenarioError(f"{name} = {shown(value)} is not a finite number; give one")
+    return found
 
 
 def share(name: str, value: float) -> float:
@@ -64,8 +87,158 @@ def share(name: str, value: float) -> float:
     """
     if not is_number(value) or not 0.0 < value < 1.0:
         hint = f"; give a fraction, e.g. {value / 100:g}" if is_number(value) and 1 < value < 100 else ""
-        raise ScenarioError(f"{name} = {value!r} is outside (0, 1){hint}")
+        raise ScenarioError(f"{name} = {shown(value)} is outside (0, 1){hint}")
     return float(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """Return ``value`` as a truth value.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not isinstance(value, bool):
+        raise ScenarioError(f"{name} = {shown(value)} is no truth value; give True or False")
+    return value
+
+
+def text(name: str, value: object) -> str:
+    """Return ``value`` as a text that every library can read.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not is_text(value):
+        raise ScenarioError(f"{name} = {shown(value)} is no text; give one")
+    return value
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Return whether ``value`` is a text that can be written down: half a surrogate pair cannot.
+
+    >>> is_text("70B"), is_text(70), is_text(chr(0xD800))
+    (True, False, False)
+    """
+    return isinstance(value, str) and (value.isascii() or not any(0xD800 <= ord(one) <= 0xDFFF for one in value))
+
+
+def texts(name: str, value: object) -> tuple[str, ...]:
+    """Return one text or several.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not isinstance(value, Iterable) or isinstance(value, bytes) or hasattr(value, "columns"):
+        raise ScenarioError(f"{name} = {shown(value)}: give a name, or a list of names")
+    return (text(name, value),) if isinstance(value, str) else tuple(text(f"one of {name}", one) for one in value)
+
+
+def one_of(what: str, name: object, names: Iterable[str]) -> str:
+    """Return ``name`` if it is one of the names of a kind of thing.
+
+    Raises
+    ------
+    UnknownName
+        With the nearest name.
+    """
+    names = tuple(names)
+    if not isinstance(name, str) or name not in names:
+        raise UnknownName(unknown(what, name, names))
+    return name
+
+
+def several(name: str, value: object) -> tuple[Any, ...]:
+    """Return what a list, a tuple, a series or the like holds; a mapping, a frame and a text are none.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)) or hasattr(value, "columns"):
+        raise ScenarioError(f"{name} = {shown(value)} is no series of values; give a list")
+    return tuple(value)
+
+
+def mapping(name: str, value: object) -> Mapping[str, Any]:
+    """Return ``value`` as a mapping from names.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if not isinstance(value, Mapping):
+        raise ScenarioError(f"{name} = {shown(value)} is no mapping; give one of names to values")
+    for key in value:
+        text(f"a name in {name}", key)
+    return value
+
+
+def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
+    """Return ``value`` as a DataFrame that has the columns; a LazyFrame is collected.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    import polars as pl
+
+    if not isinstance(value, (pl.DataFrame, pl.LazyFrame)):
+        raise ScenarioError(f"{name} = {shown(value)} is no frame; give a polars DataFrame")
+    columns_of(name, value)
+    found = value.lazy().collect()
+    if gone := [column for column in columns if column not in found.columns]:
+        raise ScenarioError(f"{name} has no column {gone[0]}; it needs {', '.join(columns)}")
+    return found
+
+
+def columns_of(name: str, value: pl.DataFrame | pl.LazyFrame) -> pl.Schema:
+    """Return the columns of a frame and their types.
+
+    Raises
+    ------
+    ScenarioError
+        If a lazy frame cannot be read.
+    """
+    import polars as pl
+
+    try:
+        return value.collect_schema()
+    except pl.exceptions.PolarsError as error:
+        raise ScenarioError(f"{name} cannot be read: {str(error).partition(chr(10))[0]}") from None
+
+
+def numbers(value: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
+    """Return a frame whose columns of numbers are doubles.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    import polars as pl
+
+    for column in columns:
+        if not value.schema[column].is_numeric():
+            raise ScenarioError(f"column {column} is {value.schema[column]}, not numeric; cast it to Float64")
+    return value.cast(dict.fromkeys(columns, pl.Float64))
+
+
+def file_path(name: str, value: object) -> Path:
+    """Return ``value`` as a path.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    try:
+        said = os.fsencode(value)  # type: ignore[arg-type]
+    except (TypeError, UnicodeError):
+        said = b"\0"
+    if b"\0" in said:
+        raise ScenarioError(f"{name} = {shown(value)} is no path; give a text or a Path")
+    return Path(os.fsdecode(said))
 
 
 EXTRAS: Final = {

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
+from unicodedata import category
 
 if TYPE_CHECKING:
     import polars as pl
 
 
+LONGEST: Final = 300
+"""Characters of a message; what is longer loses its middle, for what is wrong comes first and what to try last."""
+
+
 class FactorykitError(Exception):
     """Base of all errors that a caller of factorykit can cause."""
+
+    longest = LONGEST
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_cut(_printable(message), self.longest))
 
 
 class UnknownQuantity(FactorykitError):
@@ -65,6 +76,40 @@ class FactorykitWarning(UserWarning):
     """A result that is right but leaves the range in which it means what one would expect."""
 
 
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
+_SHORT.maxlevel = 3
+
+
+def shown(value: object) -> str:
+    """Return any value as a message shows it: on one line, short, without control characters.
+
+    >>> shown("70 parsecs"), shown("x" * 1000)
+    ("'70 parsecs'", "'xxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxx'")
+    >>> cycle = []
+    >>> cycle.append(cycle)
+    >>> shown(cycle)
+    '[[[[...]]]]'
+    """
+    try:
+        said = _SHORT.repr(value)
+    except Exception:  # whatever a stranger's __repr__ raises
+        said = "\n"
+    return f"<{type(value).__name__}>" if "\n" in said else _printable(said)
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    strange = {letter for letter in text if letter != "\n" and category(letter)[0] == "C"}
+    return text.translate({ord(letter): letter.encode("unicode_escape").decode() for letter in strange})
+
+
+def _cut(text: str, longest: int) -> str:
+    kept = (longest - 3) // 3
+    return text if len(text) <= longest else f"{text[: longest - kept - 3]} … {text[-kept:]}"
+
+
 MISSPELT: Final = 0.8
 """Likeness from which a name counts as misspelt, and not as a word of several names. [1]"""
 
@@ -89,9 +134,11 @@ def unknown(what: str, name: object, names: Iterable[str]) -> str:
     >>> unknown("quantity", "mtbf", ["node_mtbf_s", "mfu", "cluster_mtbf_s"])
     "no quantity 'mtbf'; there are node_mtbf_s, cluster_mtbf_s"
     """
-    names, said = list(names), str(name)
+    if not isinstance(name, str):
+        return f"no {what} {shown(name)}: give a name, as a text"
+    names, said = list(names), name[:LONGEST]
     holding = [one for one in names if said and said in one]
     near = nearest(said, names, MISSPELT if len(holding) > 1 else 0.5)
     offered = holding if len(holding) > 1 else names
     hint = f"nearest is {near!r}" if near else f"there are {', '.join(offered[:8])}{' …' if len(offered) > 8 else ''}"
-    return f"no {what} {name!r}; {hint}"
+    return f"no {what} {shown(name)}; {hint}"

@@ -12,7 +12,7 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
-from factorykit.errors import ScenarioError, UnknownQuantity, unknown
+from factorykit.errors import ScenarioError, UnknownQuantity, shown, unknown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,7 +120,7 @@ class Quantity:
         """
         if self.is_text:
             if not isinstance(value, str) or (self.alternatives and value not in self.alternatives):
-                raise ScenarioError(f"{self.name} = {value!r} is not one of {self.bounds or 'the known names'}")
+                raise ScenarioError(f"{self.name} = {shown(value)} is not one of {self.bounds or 'the known names'}")
             return value
         if isinstance(value, str) and begins_with_digit(value):
             from factorykit.units import read
@@ -128,10 +128,10 @@ class Quantity:
             value = read(self, value)
         if type(value) is not float and not is_number(value):
             raise ScenarioError(
-                f"{self.name} = {value!r} is {type(value).__name__}, not a number; "
+                f"{self.name} = {shown(value)} is {type(value).__name__}, not a number; "
                 f"give {self.label} in {self.spoken_unit}"
             )
-        number = float(value)
+        number = as_float(value)
         if not self.holds(number):
             raise ScenarioError(f"{self.name} = {number!r} is outside {self.bounds}{self.hint(number)}")
         return number
@@ -189,6 +189,18 @@ def is_number(value: object) -> TypeGuard[float]:
     (True, False, False)
     """
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def as_float(value: float) -> float:
+    """Return a number as a float, infinite where it is beyond all floats.
+
+    >>> as_float(10**400)
+    inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def begins_with_digit(text: str) -> bool:

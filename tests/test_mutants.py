@@ -46,7 +46,7 @@ def test_the_tests_of_a_module_are_there(module: str) -> None:
 
 def test_enough_of_the_listed_mutants_are_killed() -> None:
     listed = read()
-    assert {mutant.module for mutant in listed} <= set(TESTS)
+    assert {mutant.module for mutant in listed} == set(TESTS)
     assert {mutant.outcome for mutant in listed} <= {"killed", "survives"}
     assert all(mutant.by for mutant in listed if mutant.outcome == "killed")
     assert share(listed) >= SHARE

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from factorykit.borders import mapping, texts
 from factorykit.charts.live import Case, Live
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.engine.chain import ask
@@ -41,13 +42,14 @@ def exploring(
     >>> exploring("llama_3_1_405b", "goodput", over="checkpoint_interval_s").sliders[0]
     'checkpoint_interval_s'
     """
-    start = preset(what) if isinstance(what, str) else what
+    start = preset(what) if isinstance(what, str) else mapping("what", what)
     label = getattr(start, "label", "")
     drawn = tuple(quantity(name).name for name in outputs) or ("wall_days",)
-    base = {name: value for name, value in start.items() if name not in drawn} | chosen(using or {})
+    base = {name: value for name, value in start.items() if name not in drawn} | chosen(using)
     moves = elasticities(base, drawn[0])
-    x = quantity(over).name if over else _axis(moves, drawn[0])
-    named = [quantity(name).name for name in sliders] if sliders is not None else list(moves)[:MOST_SLIDERS]
+    x = _axis(moves, drawn[0]) if over is None else quantity(over).name
+    asked = list(moves)[:MOST_SLIDERS] if sliders is None else texts("sliders", sliders)
+    named = [quantity(name).name for name in asked]
     rivals = _scenarios(against)
     live = Live(
         title=f"{_listed([quantity(name).label for name in drawn])} by {_lower(quantity(x).label)}",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import factorykit
 from factorykit.datasets import things
-from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
+from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, shown, unknown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -258,7 +258,7 @@ def _earlier(resource: dict[str, Any], frame: pl.LazyFrame, when: str) -> pl.Laz
     import polars as pl
 
     if not isinstance(when, str) or not re.fullmatch(MOMENT, when):
-        raise DatasetError(f"as_of = {when!r} is no year, month or day; give one such as '2025-06'")
+        raise DatasetError(f"as_of = {shown(when)} is no year, month or day; give one such as '2025-06'")
     fields = resource["schema"]["fields"]
     if resource["name"] in things.KINDS:
         origin, _ = things.KINDS[resource["name"]]

@@ -8,8 +8,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
+from factorykit.borders import one_of
 from factorykit.datasets.catalogue import resources, table
-from factorykit.errors import DatasetError, UnknownName, unknown
+from factorykit.errors import DatasetError, UnknownName, shown, unknown
 
 Name = TypeVar("Name", str, tuple[str, ...])
 
@@ -55,8 +56,7 @@ def identify(kind: str, name: str) -> str:
     >>> identify("model", "llama-3.1 405b")
     'llama_3_1_405b'
     """
-    if kind not in KINDS:
-        raise UnknownName(unknown("kind of thing", kind, KINDS))
+    one_of("kind of thing", kind, KINDS)
     names = _names(kind, _state())
     if not isinstance(name, str):
         raise UnknownName(unknown(kind, name, names.exact))
@@ -82,6 +82,8 @@ def accelerator_in(text: str) -> str:
     >>> accelerator_in("8x H100 SXM5 80GB (700 W)"), accelerator_in("GB200 NVL72"), accelerator_in("A100 80 GB PCIe")
     ('h100_sxm', 'gb200', 'a100_pcie')
     """
+    if not isinstance(text, str):
+        raise UnknownName(unknown("accelerator", text, ()))
     return _accelerator_in(" ".join(text.split()), _state())
 
 
@@ -182,7 +184,7 @@ def _only(kind: str, said: str, keys: Iterable[str], names: _Names) -> str:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise UnknownName(f"{kind} {said!r} fits several: {', '.join(fitting)}; give one of them")
+        raise UnknownName(f"{kind} {shown(said)} fits several: {', '.join(fitting)}; give one of them")
     raise UnknownName(unknown(kind, said, list(names.exact)))
 
 

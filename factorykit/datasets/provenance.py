@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import one_of
 from factorykit.datasets.catalogue import find, table
 from factorykit.datasets.things import KINDS
-from factorykit.errors import UnknownName, unknown
+from factorykit.errors import UnknownName
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,8 +59,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     named = [about, *(name for name in own if name == "statement")]
     if key is not None:
         known = pl.concat([rows[name].rename("key") for name in named]).unique(maintain_order=True).to_list()
-        if key not in known:
-            raise UnknownName(unknown(f"{about} in {table_name}", key, known))
+        one_of(f"{about} in {table_name}", key, known)
         rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
     names = [about, *own] if about != "source" else []
     optional = [name for name in ("locator", "as_of") if name in fields]
@@ -104,8 +104,7 @@ def _of_things(kind: str, key: str | None) -> pl.DataFrame:
     said = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"thing": about})
     if key is not None:
         known = table(kind).select(about).collect()[about].to_list()
-        if key not in known:
-            raise UnknownName(unknown(f"{about} in {kind}", key, known))
+        one_of(f"{about} in {kind}", key, known)
         said = said.filter(pl.col(about) == key)
     return (
         said.join(_cited(), on="source", how="left", maintain_order="left")

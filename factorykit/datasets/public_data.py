@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
+from factorykit.borders import LARGEST_BYTES, file_path, is_text, one_of
 from factorykit.datasets import catalogue
 from factorykit.datasets.identity import identify
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
@@ -37,7 +38,6 @@ PUBLISHED: Final = Path(__file__).with_name("publisher_columns.csv")
 HEADER_WITHIN: Final = 5
 """Lines of a file among which its header is looked for: some publishers put a title above it."""
 TIMEOUT_S: Final = 60.0
-LARGEST_BYTES: Final = 500_000_000
 SHOWN: Final = 10
 CHANGES: Final = "Rows and columns were selected, renamed and converted."
 CC_BY: Final = ("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/")
@@ -272,8 +272,7 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
         If the file cannot be read, a column is gone or was renamed, or a cell is not of its column's type; ``rows``
         holds all such cells.
     """
-    if name not in PUBLISHERS:
-        raise UnknownName(unknown("connector", name, PUBLISHERS))
+    one_of("connector", name, PUBLISHERS)
     record = _record(name)
     if path_or_url is not None:
         content, origin = _content(name, path_or_url)
@@ -358,7 +357,7 @@ def _mapping_hash(name: str) -> str:
 
 def _content(name: str, path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
     """Return the bytes of a file or an address, and what to call where they came from."""
-    said = os.fspath(path_or_url)
+    said = str(path_or_url if is_text(path_or_url) else file_path("path_or_url", path_or_url))
     if re.match(r"^[a-z][a-z0-9+.-]+://", said, re.IGNORECASE):
         if not said.lower().startswith("https://"):
             raise DatasetError(f"{said}: an address starts with https://")
@@ -371,7 +370,7 @@ def _content(name: str, path_or_url: str | os.PathLike[str]) -> tuple[bytes, str
         if len(content) > LARGEST_BYTES:
             raise DatasetError(f"{said} is larger than {LARGEST_BYTES / 1e6:.0f} MB; {name} is not")
         return content, said
-    path = Path(said)
+    path = file_path("path_or_url", said)
     try:
         return path.read_bytes(), path.name
     except OSError as error:

@@ -9,8 +9,9 @@ from threading import Lock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import is_text
 from factorykit.datasets import catalogue
-from factorykit.errors import DatasetError, QueryError, UnknownName, unknown
+from factorykit.errors import DatasetError, QueryError, UnknownName, shown, unknown
 
 if TYPE_CHECKING:
     import duckdb
@@ -124,8 +125,8 @@ def sql(query: str, **params: object) -> pl.DataFrame:
     import duckdb
     import polars as pl
 
-    if not isinstance(query, str) or not query.strip():
-        raise QueryError(f"a query is a text such as 'select * from clusters', not {query!r}")
+    if not is_text(query) or not query.strip():
+        raise QueryError(f"a query is a text such as 'select * from clusters', not {shown(query)}")
     blank = _ENGINE.cursor()
     try:
         statements = blank.extract_statements(query)
@@ -146,6 +147,8 @@ def sql(query: str, **params: object) -> pl.DataFrame:
         frame = pl.DataFrame(stream)
     except duckdb.Error as error:
         raise QueryError(_explain(error, names)) from None
+    except RecursionError:
+        raise QueryError("a parameter is nested too deep; give numbers, texts or lists of them") from None
     except pl.exceptions.DuplicateError as error:
         raise QueryError(f"{_first_line(error)}; name the columns apart with AS") from None
     except pl.exceptions.PolarsError as error:

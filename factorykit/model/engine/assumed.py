@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import columns_of
+from factorykit.errors import ScenarioError
 from factorykit.formulas.terms import as_text
 from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.chain import ASSUMED, CELL, FITTED, NEUTRAL, Step, ask
@@ -62,7 +64,11 @@ def assumed(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] | 
     else:
         from factorykit.model.engine.frames import resolved
 
-        chain = resolved(inputs.collect_schema(), named(outputs), chosen(using), assume=True)
+        if not hasattr(inputs, "collect_schema"):
+            raise ScenarioError(
+                f"inputs are {type(inputs).__name__}; give a mapping, a polars DataFrame or a LazyFrame"
+            )
+        chain = resolved(columns_of("inputs", inputs), named(outputs), chosen(using), assume=True)
         results = compute([step for step in chain.steps if not step.arguments], {})
         filled = []
     rows = [_told(step, results) for step in chain.steps if step.origin in (ASSUMED, NEUTRAL)]

@@ -13,7 +13,8 @@ from functools import cache, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from factorykit.errors import CycleError, MissingQuantity, ScenarioError, UnknownQuantity
+from factorykit.borders import flag
+from factorykit.errors import CycleError, MissingQuantity, ScenarioError, UnknownQuantity, shown
 from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.terms import Symbol, Term, term
 from factorykit.quantities import neutral, quantity, unknown_quantity, vocabulary
@@ -121,6 +122,7 @@ def ask(
     >>> [step.quantity for step in ask({"accelerators", "accelerator_mtbf_s"}, ["failures_per_day"]).steps]
     ['cluster_mtbf_s', 'failures_per_day']
     """
+    flag("assume", assume)
     known = tuple(sorted((name, word) for name, word in (words or {}).items() if quantity(name).is_text))
     rivals = tuple(sorted((using or {}).items()))
     asked = None if outputs is None else tuple(outputs)
@@ -315,9 +317,9 @@ def choice(name: str, rival: str) -> str:
     >>> choice("goodput", "ettr")
     'ettr'
     """
-    if rival not in vocabulary():
+    if not isinstance(rival, str) or rival not in vocabulary():
         wanted = f"neither a number ({quantity(name).described}) nor a formula"
-        raise UnknownQuantity(f"{name} = {rival!r} is {wanted}: {unknown_quantity(rival)}")
+        raise UnknownQuantity(f"{name} = {shown(rival)} is {wanted}: {unknown_quantity(rival)}")
     rivals = quantity(name).rivals
     if rival not in rivals:
         offered = f"those are {', '.join(rivals)}" if rivals else "it has none"

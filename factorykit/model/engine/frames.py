@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import usual
+from factorykit.borders import columns_of
 from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
 from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
@@ -36,7 +37,7 @@ def evaluate_frame(
     lazy = isinstance(frame, pl.LazyFrame)
     if not lazy and frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be evaluated")
-    schema = frame.collect_schema()
+    schema = columns_of("inputs", frame)
     chain = resolved(schema, outputs, using, assume=assume)
     given = chain.question.given
     ruled = rules.LOOKED_AT.intersection(given) if rules.concern(chain.computed) else frozenset()

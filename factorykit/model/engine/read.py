@@ -6,7 +6,8 @@ from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factorykit import usual
-from factorykit.errors import ScenarioError
+from factorykit.borders import texts
+from factorykit.errors import ScenarioError, shown
 from factorykit.model.engine.chain import choice
 from factorykit.quantities import Quantity, begins_with_digit, quantity
 
@@ -61,7 +62,7 @@ def chosen(using: Mapping[str, str] | None) -> dict[str, str]:
     if using is None:
         return {}
     if not isinstance(using, Mapping):
-        raise ScenarioError(f"using = {using!r}: give a mapping such as {{'checkpoint_interval_s': '…_young_s'}}")
+        raise ScenarioError(f"using = {shown(using)}: give a mapping such as {{'checkpoint_interval_s': '…_young_s'}}")
     return {quantity(name).name: choice(name, rival) for name, rival in using.items()}
 
 
@@ -74,9 +75,7 @@ def named(outputs: Outputs) -> tuple[str, ...] | None:
     """
     if outputs is None:
         return None
-    if not isinstance(outputs, Iterable):
-        raise ScenarioError(f"outputs = {outputs!r}: give the name of a quantity, or several")
-    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    names = texts("outputs", outputs)
     if not names:
         raise ScenarioError("outputs are empty; name at least one quantity, or leave outputs away for all of them")
     return tuple(quantity(name).name for name in names)

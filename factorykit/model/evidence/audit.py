@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import one_of
 from factorykit.datasets.catalogue import table
 from factorykit.errors import RecipeError, UnknownName, unknown
 from factorykit.model.evidence.recipes import Part, Result, Span, Tables, cook
@@ -185,10 +186,10 @@ def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFra
 
     rows = table("claims").collect()
     documents = rows["source"].unique(maintain_order=True).to_list()
-    if document is not None and document not in documents:
-        raise UnknownName(unknown("document", document, documents))
-    if verdict is not None and verdict not in VERDICTS:
-        raise UnknownName(unknown("verdict", verdict, VERDICTS))
+    if document is not None:
+        one_of("document", document, documents)
+    if verdict is not None:
+        one_of("verdict", verdict, VERDICTS)
     auditor = _Auditor(rows.to_dicts())
     wanted = rows if document is None else rows.filter(pl.col("source") == document)
     frame = pl.DataFrame([auditor.row(claim) for claim in wanted["claim"]], schema=_schema())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit import datasets
+from factorykit import borders, datasets
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import ScenarioError, unknown
 from factorykit.formulas.compute import training_flop, training_s
@@ -121,9 +121,7 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
 def _frame(rows: Any) -> pl.DataFrame:
     import polars as pl
 
-    if not isinstance(rows, (pl.DataFrame, pl.LazyFrame)):
-        raise ScenarioError(f"rows are {type(rows).__name__}; give a polars frame with the columns of training_runs")
-    frame = rows.lazy().collect()
+    frame = borders.frame("rows", rows)
     if frame.is_empty():
         raise ScenarioError("the frame has no rows; nothing can be validated")
     wanted = ("energy_mwh", "hardware", "gpu_hours", "power_w_per_accelerator")

@@ -8,8 +8,8 @@ from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.borders import renamed
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
+from factorykit.borders import one_of, renamed, texts
+from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.rules import judged
@@ -105,17 +105,15 @@ def check_recipe(
     import polars as pl
 
     values, rivals = checked(inputs)
-    for name in practices:
-        if name not in PRACTICES:
-            raise UnknownName(unknown("practice", name, PRACTICES))
-    known = _Known(values, rivals | chosen(using), assume)
+    practices = [one_of("practice", name, PRACTICES) for name in texts("practices", practices)]
+    have = _Known(values, rivals | chosen(using), assume)
     rows = [
-        _parallelism(known),
-        _memory(known),
-        _interval(known),
-        _best_interval(known),
-        _stages(known),
-        _mfu(known),
+        _parallelism(have),
+        _memory(have),
+        _interval(have),
+        _best_interval(have),
+        _stages(have),
+        _mfu(have),
         *(_practice(name, name in practices) for name in PRACTICES),
     ]
     said = datasets.table("recipes").select("item", "source", "locator").collect()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit import datasets
+from factorykit import borders, datasets
 from factorykit.errors import DatasetError, ScenarioError, unknown
 from factorykit.formulas.step.interval import step_high_s, step_low_s
 from factorykit.model.engine.evaluate import evaluate
@@ -13,6 +13,7 @@ from factorykit.model.evidence.training_runs import COLUMNS, GIB, NUMBERS, TEXTS
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.recomputation import ROUNDING
 from factorykit.model.supply.fitted import constants
+from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,7 +89,11 @@ def validate(
 
     shipped = rows is None
     frame = tidied(datasets.table("training_runs") if shipped else rows)
-    left_out = shipped if leave_family_out is None else leave_family_out
+    left_out = shipped if leave_family_out is None else borders.flag("leave_family_out", leave_family_out)
+    moved = {
+        borders.one_of("constant of a calibration", name, constants()): float(quantity(name).check(value))
+        for name, value in borders.mapping("calibration", {} if calibration is None else calibration).items()
+    }
     ready, reasons = prepared(frame)
     told = frame.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
@@ -98,7 +103,7 @@ def validate(
         ],
         positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
-    predicted = _predicted(ready, left_out, calibration or {}) if ready.height else _nothing()
+    predicted = _predicted(ready, left_out, moved) if ready.height else _nothing()
     wide = told.join(predicted, on="row", how="left", maintain_order="left").join(
         reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
     )
@@ -134,7 +139,7 @@ def tidied(rows: Any) -> pl.DataFrame:
 
     if not isinstance(rows, (pl.DataFrame, pl.LazyFrame)):
         raise ScenarioError(f"rows are {type(rows).__name__}; give a polars frame with the columns of training_runs")
-    frame = rows.lazy().collect()
+    frame = borders.frame("rows", rows)
     if frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be validated")
     needed = COLUMNS[2:]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.borders import renamed
-from factorykit.errors import MissingQuantity, UnknownName, unknown
+from factorykit.borders import one_of, renamed, texts
+from factorykit.errors import MissingQuantity
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.shown import html_table, html_text
@@ -67,7 +67,7 @@ def decide(
         money set aside, whatever the run costs. Where the rent of the run is known too, the answer says whether the
         budget pays it.
     conditions
-        Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of several years),
+        Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of texts years),
         ``b4`` (data sovereignty), ``c2`` (research phase), ``c3`` (variable need), ``p1`` to ``p4``.
     using
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
@@ -98,9 +98,7 @@ def decide(
     rivals |= chosen(using)
     table = datasets.table("rules").filter(pl.col("decision").is_in(DECISIONS)).collect()
     worded = table.filter(pl.col("quantity").is_null())["rule"].to_list()
-    for name in conditions:
-        if name not in worded:
-            raise UnknownName(unknown("condition", name, worded))
+    conditions = [one_of("condition", name, worded) for name in texts("conditions", conditions)]
     rows: list[tuple[str, str, str, float | None, bool | None]] = []
     gaps: dict[str, list[float]] = {}
     for row in table.iter_rows(named=True):

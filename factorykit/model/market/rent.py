@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.borders import renamed
+from factorykit.borders import flag, renamed
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
@@ -91,7 +91,7 @@ def rent(
     given = (pl.lit(value).alias(name) for name, value in values.items() if name not in rows.columns)
     asked = rows.with_columns(*given, pl.col(PRICE).alias("spot_usd_per_accelerator_h"))
     priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals, assume=assume)
-    placed = _whole(priced, wanted) if whole else _spread(priced, wanted)
+    placed = _whole(priced, wanted) if flag("whole", whole) else _spread(priced, wanted)
     unsaid = pl.col("taken").is_null()
     takes = (pl.col("taken") > 0.0).fill_null(value=False)
     least = pl.coalesce(pl.col("unit_usd").filter(takes).min(), pl.col("unit_usd").min())

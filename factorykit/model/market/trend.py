@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.borders import need
-from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.borders import frame, need, numbers, one_of, share, text
+from factorykit.errors import ScenarioError, shown
 from factorykit.formulas.cost import LOG_TWO, accelerator_usd_per_flop_per_s, real_usd
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def price_performance(of_year: int | None = None) -> pl.DataFrame:
     if of_year is not None:
         levels = datasets.table("price_levels").filter(country="usa").select("year", "price_level").collect()
         level = dict(levels.iter_rows())
-        if of_year not in level:
-            raise UnknownName(unknown("price level of year", str(of_year), [f"{year:.0f}" for year in level]))
+        one_of("price level of year", shown(of_year), [f"{year:.0f}" for year in level])
         chips = chips.join(levels.lazy().rename({"year": "calendar_year"}), on="calendar_year", how="left")
         chips = chips.with_columns(
             accelerator_usd=real_usd(pl.col("accelerator_usd"), pl.col("price_level"), level[of_year])
@@ -128,12 +127,11 @@ def trend(rows: pl.DataFrame, quantity: str, by: str = "year", *, mass: float = 
     import polars as pl
 
     stats = need("scipy.stats")
-    for name in (by, quantity):
-        if name not in rows.columns:
-            raise ScenarioError(f"rows have no column {name}; give {by} and {quantity}")
-    if not 0.0 < mass < 1.0:
-        raise ScenarioError(f"mass = {mass!r} is outside (0, 1); give the share inside the interval, e.g. 0.95")
-    seen = rows.select(pl.col(by).cast(pl.Float64), pl.col(quantity).cast(pl.Float64)).sort(by)
+    names = (text("by", by), text("quantity", quantity))
+    if by == quantity:
+        raise ScenarioError(f"by and quantity are both {by}; give the column of years and another one")
+    seen = numbers(frame("rows", rows, names), names).select(*dict.fromkeys(names)).sort(by)
+    mass = share("mass", mass)
     if seen.height < 3 or seen[by].n_unique() < 2:
         raise ScenarioError(f"{seen.height} rows at {seen[by].n_unique()} times; give three or more at two or more")
     good = seen.select((pl.col(quantity) > 0.0) & pl.col(quantity).is_finite() & pl.col(by).is_finite()).to_series()

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from factorykit.borders import whole
+from factorykit.borders import flag, several, whole
 from factorykit.constants import SECONDS_PER_HOUR
-from factorykit.errors import MissingQuantity, ScenarioError
+from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.uncertainty.distributions import Distribution, in_units_of
@@ -26,13 +26,13 @@ NEEDED = ("training_s", "checkpoint_interval_s", "checkpoint_write_s", "cluster_
 
 def _share(owner: str, name: str, value: float) -> None:
     if not is_number(value) or not 0.0 <= value < 1.0:
-        raise ScenarioError(f"{owner}: {name} = {value!r} is outside [0, 1); give a fraction, e.g. 0.01")
+        raise ScenarioError(f"{owner}: {name} = {shown(value)} is outside [0, 1); give a fraction, e.g. 0.01")
 
 
 def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> float:
     seconds = read(duration(name), value) if isinstance(value, str) else value
     if not is_number(seconds) or not least <= seconds < math.inf:
-        raise ScenarioError(f"{owner}: {name} = {value!r} is outside [{least:g}, inf); give seconds, or '30 min'")
+        raise ScenarioError(f"{owner}: {name} = {shown(value)} is outside [{least:g}, inf); give seconds, or '30 min'")
     return seconds
 
 
@@ -68,9 +68,9 @@ class Cause:
     destroys: int = 0
 
     def __post_init__(self) -> None:
-        owner = f"Cause({self.name!r})"
+        owner = f"Cause({shown(self.name)})"
         if not (is_number(self.weight) and 0.0 <= self.weight < math.inf):
-            raise ScenarioError(f"{owner}: weight = {self.weight!r} is outside [0, inf); a count or a rate")
+            raise ScenarioError(f"{owner}: weight = {shown(self.weight)} is outside [0, inf); a count or a rate")
         whole("destroys", self.destroys)
         if self.repair_s is not None:
             object.__setattr__(self, "repair_s", _law(owner, "repair_s", self.repair_s))
@@ -105,11 +105,11 @@ class Tier:
     corrupt_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        owner = f"Tier({self.name!r})"
+        owner = f"Tier({shown(self.name)})"
         for name in ("write_s", "restore_s", "lag_s"):
             object.__setattr__(self, name, _seconds(owner, name, getattr(self, name)))
         if whole("every", self.every) < 1:
-            raise ScenarioError(f"{owner}: every = {self.every!r} is below 1")
+            raise ScenarioError(f"{owner}: every = {shown(self.every)} is below 1")
         _share(owner, "corrupt_probability", self.corrupt_probability)
 
 
@@ -205,10 +205,10 @@ def plan(
 ) -> Plan:
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
     for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
-        if strangers := [one for one in given if not isinstance(one, kind)]:
-            raise ScenarioError(f"{name} hold {strangers[0]!r}; each is a fk.{kind.__name__}")
+        if strangers := [one for one in several(name, given) if not isinstance(one, kind)]:
+            raise ScenarioError(f"{name} hold {shown(strangers[0])}; each is a fk.{kind.__name__}")
     if maintenance is not None and not isinstance(maintenance, Maintenance):
-        raise ScenarioError(f"maintenance = {maintenance!r}; give fk.Maintenance(every_s, duration_s)")
+        raise ScenarioError(f"maintenance = {shown(maintenance)}; give fk.Maintenance(every_s, duration_s)")
     if not isinstance(inputs, Mapping):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
     needed = [name for name in NEEDED if not (tiers and name == "checkpoint_write_s")]
@@ -222,7 +222,7 @@ def plan(
         quantity(name).check(value)
     places = list(tiers) or [Tier("storage", values["checkpoint_write_s"])]
     if places[0].every != 1:
-        raise ScenarioError(f"Tier({places[0].name!r}): the nearest tier is written every time; leave every at 1")
+        raise ScenarioError(f"Tier({shown(places[0].name)}): the nearest tier is written every time; leave every at 1")
     kinds: tuple[Cause, ...] = tuple(causes) or (Cause("failure"),)
     if sum(cause.weight for cause in kinds) <= 0.0:
         raise ScenarioError("the weights of the causes sum to 0; give counts or rates")
@@ -237,6 +237,12 @@ def plan(
         raise ScenarioError(f"a cause destroys all {len(places)} tiers; one has to be left to restart from")
     if gap_s is not None:
         gap_s = cast("Distribution", _law("simulate", "gap_s", gap_s))
+        shortest = float(gap_s.ppf(0.5)) if isinstance(gap_s, Distribution) else gap_s
+        if shortest * MOST_FAILURES < values["training_s"]:
+            raise ScenarioError(
+                f"gap_s = {shown(gap_s)}: half of the failures come within {shortest:g} s, so that a run of "
+                f"{values['training_s']:g} s never ends; give longer ones"
+            )
     _share("simulate", "restart_failure_probability", restart_failure_probability)
     special = causes or len(places) > 1 or places[0].lag_s or places[0].corrupt_probability or places[0].restore_s
     return Plan(
@@ -251,7 +257,7 @@ def plan(
         gap_s=gap_s,
         spare_nodes=spare_nodes,
         restart_failure_probability=restart_failure_probability,
-        protected_restart=protected_restart,
+        protected_restart=flag("protected_restart", protected_restart),
         maintenance=maintenance,
         is_plain=not (special or gap_s is not None or restart_failure_probability or maintenance),
     )

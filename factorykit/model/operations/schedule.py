@@ -15,12 +15,12 @@ import re
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.borders import renamed, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError
+from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError, shown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.shown import html_table
@@ -82,8 +82,8 @@ class Plant:
     rental_usd_per_accelerator_h: float = _usual("rental_usd_per_accelerator_h")
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            object.__setattr__(self, name, float(quantity(name).check(value)))
+        for name in (each.name for each in fields(self)):
+            object.__setattr__(self, name, float(quantity(name).check(getattr(self, name))))
         for name in ("accelerators", "accelerators_per_node", "nodes_per_pod"):
             whole(name, getattr(self, name))
         if self.accelerators % self.accelerators_per_node:
@@ -197,10 +197,11 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     >>> schedule(pl.DataFrame(two).with_columns(priority=0), one_node).jobs["queue_s"].to_list()
     [0.0, 3599.0]
     """
-    plant, policy = plant or Plant(), policy or Policy()
+    plant = Plant() if plant is None else plant
+    policy = Policy() if policy is None else policy
     for name, given, kind in (("plant", plant, Plant), ("policy", policy, Policy)):
         if not isinstance(given, kind):
-            raise ScenarioError(f"{name} = {given!r}; give a fk.{kind.__name__}")
+            raise ScenarioError(f"{name} = {shown(given)}; give a fk.{kind.__name__}")
     rows = _checked(jobs, plant)
     run = _Run(rows, plant, policy, random.Random(whole("seed", seed)))
     run.play()

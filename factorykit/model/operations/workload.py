@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.borders import need, whole
-from factorykit.errors import FactorykitError, ScenarioError, UnknownName, unknown
-from factorykit.quantities import is_number
+from factorykit.borders import need, number, one_of, whole
+from factorykit.errors import FactorykitError, ScenarioError, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
+MOST_JOBS: Final = 100_000_000
 SINGLE_SHARE: Final = 0.55
 """Share of jobs on one accelerator in a synthetic workload; published medians are 1, so it is at least a half."""
 PRIORITY_SHARES: Final = (0.3, 0.6, 0.1)
@@ -68,12 +68,14 @@ def workload(
 
     np, optimize, special = need("numpy"), need("scipy.optimize"), need("scipy.special")
     for what, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
-        if not is_number(value) or not math.isfinite(value) or value <= 0:
-            raise ScenarioError(f"{what} = {value!r} is not above zero; give a finite number above zero")
-    if not is_number(estimate_factor) or not 1.0 <= estimate_factor < math.inf:
+        if number(what, value) <= 0.0:
+            raise ScenarioError(f"{what} = {shown(value)} is not above zero; give a finite number above zero")
+    if number("estimate_factor", estimate_factor) < 1.0:
         raise ScenarioError(
-            f"estimate_factor = {estimate_factor!r} is outside [1, inf); a job that outruns its estimate is killed"
+            f"estimate_factor = {shown(estimate_factor)} is outside [1, inf); a job that outruns its estimate is killed"
         )
+    if jobs > MOST_JOBS:
+        raise ScenarioError(f"jobs = {jobs:g} is more than {MOST_JOBS:,}; give fewer")
     row = _published(name)
     sizes, shares = _sizes(row, optimize)
     medians, sigma = _run_times(row, sizes, shares, optimize, special)
@@ -97,8 +99,7 @@ def _published(name: str) -> dict[str, Any]:
     import polars as pl
 
     table = datasets.table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
-    if name not in table["workload"].to_list():
-        raise UnknownName(unknown("workload", name, table["workload"]))
+    one_of("workload", name, table["workload"])
     return table.row(by_predicate=pl.col("workload") == name, named=True)
 
 

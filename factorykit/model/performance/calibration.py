@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import file_path, text
 from factorykit.errors import ScenarioError
 from factorykit.model.performance.nearness import NEAR, NOISE, drawn, most_telling, places, slope, update
 from factorykit.model.supply.fitted import EVERYTHING, constants
@@ -93,7 +94,7 @@ class Calibration(Mapping[str, float]):
         """Write the calibration as JSON and return where it is."""
         told = {"constants": dict(self.constants), "learned": list(self.learned), "refused": dict(self.refused)}
         told |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts], "width": self.width}
-        file = Path(path)
+        file = file_path("path", path)
         file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
         return file
 
@@ -107,7 +108,7 @@ class Calibration(Mapping[str, float]):
             If the file holds none.
         """
         try:
-            told = json.loads(Path(path).read_text(encoding="utf-8"))
+            told = json.loads(file_path("path", path).read_text(encoding="utf-8"))
             values = {quantity(name).name: float(quantity(name).check(v)) for name, v in told["constants"].items()}
             layouts = tuple(tuple(float(number) for number in layout) for layout in told["layouts"])
             refused, width = dict(told["refused"]), float(told["width"])
@@ -214,7 +215,7 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     measured = Measured(frame)
     names = [str(name) for name in (frame["id"] if "id" in frame.columns else range(frame.height))]
     refused = {names[row]: reason for row, reason in measured.reasons.select("row", "reason").iter_rows()}
-    start = constants(left_out)
+    start = constants(text("left_out", left_out))
     numbers, spread = _loose()
     used = _usable(frame, measured, start, names, refused)
     if not used:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from factorykit import datasets
+from factorykit.borders import file_path
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.model.engine.assumed import FILLED
 from factorykit.model.engine.rules import check
@@ -202,9 +203,9 @@ CHECKED: Final = ("attention_heads", "kv_heads", "experts", "experts_per_token")
 
 
 def _parsed(path: str | Path) -> tuple[Path, dict[str, Any]]:
-    file: Any = path
+    file = file_path("path", path)
     try:
-        file = Path(path) / "config.json" if Path(path).is_dir() else Path(path)
+        file = file / "config.json" if file.is_dir() else file
         if file.exists() and not file.is_file():
             raise ScenarioError(f"{file} is no regular file; give a config.json")
         with file.open("rb") as stream:
@@ -213,7 +214,7 @@ def _parsed(path: str | Path) -> tuple[Path, dict[str, Any]]:
             raise ScenarioError(f"{file} has more than {LARGEST_FILE:,} bytes; a configuration is smaller")
         config = json.loads(content.decode("utf-8-sig"))
     except (OSError, TypeError, ValueError, RecursionError) as error:
-        raise ScenarioError(f"{str(file)[:200]!r} cannot be read as a configuration: {str(error)[:200]}") from None
+        raise ScenarioError(f"{file} cannot be read as a configuration: {error}") from None
     if not isinstance(config, dict):
         raise ScenarioError(f"{file} holds a {type(config).__name__}; a configuration is an object with fields")
     return file, config

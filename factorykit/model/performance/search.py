@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import flag, mapping, several
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.model.engine import rules
 from factorykit.model.engine.chain import Step, ask
@@ -115,7 +116,7 @@ def search(
     import polars as pl
 
     fixed, given = _scalars(model, cluster, global_batch_size)
-    tried = _tried(fixed, choices or {})
+    tried = _tried(fixed, {} if choices is None else mapping("choices", choices))
     rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
     told = dict.fromkeys((*OUTPUTS, quantity(objective).name))
     wanted = tuple(told | {"memory_needed_bytes": None})
@@ -128,7 +129,7 @@ def search(
     lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, choices or {}))
     there = {*tried, *(step.quantity for step in first)}
     lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
-    if not keep_excluded:
+    if not flag("keep_excluded", keep_excluded):
         lazy = lazy.filter(pl.col("excluded_by").is_null())
     if settled:
         lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
@@ -165,11 +166,8 @@ def search(
 def _scalars(
     model: str | Mapping[str, Any], cluster: Mapping[str, Any], global_batch_size: float
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    if not isinstance(cluster, Mapping):
-        raise ScenarioError(
-            f"cluster {cluster!r} is no mapping; give {{'accelerators': 512, 'accelerator': 'h100_sxm'}}"
-        )
-    shape = {"sequence_length": 4096.0, **architecture(model)} if isinstance(model, str) else dict(model)
+    mapping("cluster", cluster)
+    shape = {"sequence_length": 4096.0, **architecture(model)} if isinstance(model, str) else mapping("model", model)
     values, using = checked({**shape, **cluster, "global_batch_size": global_batch_size})
     values.setdefault("precision", "bf16")
     if "accelerator" not in values and "gemm_ceiling" not in values:
@@ -184,7 +182,8 @@ def _scalars(
 
 def _divisors(number: float) -> tuple[int, ...]:
     whole = int(number)
-    return tuple(part for part in range(1, whole + 1) if whole % part == 0)
+    small = [part for part in range(1, math.isqrt(whole) + 1) if whole % part == 0]
+    return tuple(sorted({*small, *(whole // part for part in small)}))
 
 
 def _domain(fixed: Mapping[str, Any]) -> float:
@@ -213,10 +212,8 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
     for name, values in usual.items():
         if name in fixed:
             continue
-        row, wanted = quantity(name), choices.get(name, values)
-        if isinstance(wanted, str) or not isinstance(wanted, Iterable):
-            raise ScenarioError(f"{name}: {wanted!r} is one value; give a list, [{wanted!r}]")
-        tried[name] = [value(row, given) for given in wanted]
+        row = quantity(name)
+        tried[name] = [value(row, given) for given in several(name, choices.get(name, values))]
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried

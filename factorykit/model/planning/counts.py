@@ -68,6 +68,8 @@ def batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_step: 
     listed = list(counts)
     frame = {"accelerators": listed}
     if "global_batch_size" not in fixed:
+        if not math.isfinite(tokens_per_step):
+            raise ScenarioError("no batch suits so many tokens; give global_batch_size")
         sequences = max(tokens_per_step / fixed["sequence_length"], 1.0)
         frame["global_batch_size"] = [_near(sequences, number) for number in listed]
     return pl.DataFrame(frame, dict.fromkeys(frame, pl.Float64))

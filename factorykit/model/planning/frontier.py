@@ -38,8 +38,8 @@ def _rounded(share: pl.Expr) -> pl.Expr:
     """Return a ratio as text of three digits, without decimals from a hundred on."""
     import polars as pl
 
-    digits = share.round_sig_figs(3)
-    return pl.when(share < 100.0).then(digits.cast(pl.String)).otherwise(digits.cast(pl.Int64).cast(pl.String))
+    digits = share.round_sig_figs(3).cast(pl.String)
+    return pl.when(share < 100.0).then(digits).otherwise(digits.str.strip_suffix(".0"))
 
 
 def value(wishes: Wishes, objective: str | None) -> pl.Expr:

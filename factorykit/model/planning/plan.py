@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit import datasets
+from factorykit.borders import texts, whole
 from factorykit.datasets import identify
 from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.model.engine.assumed import assumed
@@ -140,7 +141,8 @@ def plan(
     doubted = check(drawn) if (drawn := {n: v for n, v in given.items() if isinstance(v, Distribution)}) else {}
     once, choices = parted({name: value for name, value in given.items() if name not in doubted})
     once |= {name: float(distribution.ppf(0.5)) for name, distribution in doubted.items()}
-    shape = dense(SMALLEST) if model == LARGEST else model_of(model)
+    is_largest = isinstance(model, str) and model == LARGEST
+    shape = dense(SMALLEST) if is_largest else model_of(model)
     if "layers" not in shape:
         raise ScenarioError(
             f"{shape.label or 'the model'} gives no layers, and a layout needs them; join it with a shape, "
@@ -156,17 +158,17 @@ def plan(
         counts if counts is not None else once.pop("accelerators", None),
         ways(acquire or (("rent", "own") if wishes.budget_usd else ("rent",))),
         acquire is None,
-        tuple(sites or ()),
+        texts("sites", () if sites is None else sites),
         tiers_of(tiers),
         None if offers is None else offers_in_hand.read(offers),
         None if objective is None else _objective(objective),
         checked({**shape, **once})[1] | chosen(using),
         doubted,
-        draws,
-        seed,
+        whole("draws", draws),
+        whole("seed", seed),
         (model, said),
     )
-    return largest(question) if model == LARGEST else question.answer()
+    return largest(question) if is_largest else question.answer()
 
 
 def _objective(named: str) -> str:
@@ -182,7 +184,7 @@ def _chips(chips: str | Iterable[str] | None, once: dict[str, Any]) -> tuple[str
         chips = named if chips is None else chips
     if chips is None:
         return _on_offer()
-    listed = (chips,) if isinstance(chips, str) else tuple(chips)
+    listed = texts("chips", chips)
     if not listed:
         raise ScenarioError("chips are empty; give at least one, such as 'h100_sxm'")
     return tuple(dict.fromkeys(identify("accelerator", chip) for chip in listed))

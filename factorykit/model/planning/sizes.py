@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from factorykit import datasets
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName
+from factorykit.borders import mapping
+from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, shown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.scenario.models import architecture
 from factorykit.model.scenario.scenario import Scenario
@@ -19,6 +20,7 @@ from factorykit.quantities import is_number, quantity
 SIZE: Final = re.compile(r"\s*([\d.]+\s*[kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*")
 FAMILY: Final = ("llama3_2_1b", "llama3_2_3b", "llama3_8b", "llama3_70b", "llama3_405b")
 """Dense models whose depth is interpolated for a size that nobody published: one family, five sizes."""
+MOST_PARAMETERS: Final = 1e18
 HEAD_SIZE: Final = 128.0
 KV_HEADS: Final = 8.0
 FFN_OVER_HIDDEN: Final = 3.5
@@ -49,12 +51,13 @@ def model_of(model: Any) -> Scenario:
     """
     if isinstance(model, Mapping):
         sources = getattr(model, "sources", {})
-        return Scenario.sourced(getattr(model, "label", ""), model, sources)
+        return Scenario.sourced(getattr(model, "label", ""), mapping("model", model), sources)
     if is_number(model):
-        return dense(float(model))
+        return dense(float(quantity("parameters").check(model)))
     if not isinstance(model, (str, Path)):
         raise ScenarioError(
-            f"model = {model!r}: give a model's name, a config.json, a mapping of quantities, or a size such as '70B'"
+            f"model = {shown(model)}: give a model's name, a config.json, a mapping of quantities, or a size such as "
+            "'70B'"
         )
     if sized := SIZE.fullmatch(str(model)):
         number = float(quantity("parameters").check(sized[1].replace(" ", "")))
@@ -75,6 +78,8 @@ def dense(parameters: float) -> Scenario:
     >>> dense(70.6e9).layers, dense(70.6e9).hidden_size
     (80.0, 8192.0)
     """
+    if parameters > MOST_PARAMETERS:
+        raise ScenarioError(f"parameters = {parameters:g} are more than {MOST_PARAMETERS:g}; no such model has a shape")
     known = dict(architecture(FAMILY[-1]))
     layers = float(max(round(_interpolated(parameters)), 1))
     vocabulary = float(known["vocabulary_size"])

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from factorykit.borders import need, whole
-from factorykit.errors import ScenarioError
+from factorykit.borders import need, several, whole
+from factorykit.errors import ScenarioError, shown
 from factorykit.formulas.checkpoint_tiers import level_interval_s, level_overhead
 from factorykit.quantities import quantity
 
@@ -126,11 +126,12 @@ def pattern_s(
     mtbf = _checked_mtbf(cluster_mtbf_s)
     interval = float(quantity("checkpoint_interval_s").check(checkpoint_interval_s))
     _check(levels)
+    counts = several("counts", counts)
     if len(counts) != len(levels) - 1:
-        raise ScenarioError(f"counts = {list(counts)!r}: give {len(levels) - 1} for {len(levels)} levels")
+        raise ScenarioError(f"counts = {shown(counts)}: give {len(levels) - 1} for {len(levels)} levels")
     for count in counts:
         if whole("counts", count) < 1:
-            raise ScenarioError(f"counts = {list(counts)!r}: each is at least 1")
+            raise ScenarioError(f"counts = {shown(counts)}: each is at least 1")
     downtime = float(quantity("downtime_s").check(downtime_s))
     shares = [level.share for level in levels]
     recovery = downtime + sum(level.share * level.restart_s for level in levels)
@@ -248,8 +249,8 @@ def _rounded(ratio: float | None) -> int:
 
 
 def _check(levels: Sequence[Level]) -> None:
-    if strangers := [level for level in levels if not isinstance(level, Level)]:
-        raise ScenarioError(f"levels hold {strangers[0]!r}; give Level(share, write_s, restart_s) for each")
+    if strangers := [level for level in several("levels", levels) if not isinstance(level, Level)]:
+        raise ScenarioError(f"levels hold {shown(strangers[0])}; give Level(share, write_s, restart_s) for each")
     if not levels:
         raise ScenarioError("levels are empty; give at least one place for checkpoints")
     total = sum(level.share for level in levels)

@@ -7,9 +7,9 @@ The records are not shipped. Each reader checks the publisher's columns and retu
 from __future__ import annotations
 
 import lzma
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factorykit.borders import LARGEST_BYTES, file_path
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from factorykit.errors import DatasetError
 
@@ -163,11 +163,15 @@ def _rows(
 ) -> pl.DataFrame:
     import polars as pl
 
+    file = file_path("path", path)
     words += moments
     kinds = dict.fromkeys(numbers, pl.Float64) | dict.fromkeys(words, pl.String) | dict.fromkeys(flags, pl.Boolean)
     try:
-        with lzma.open(path) if str(path).endswith(".xz") else Path(path).open("rb") as file:
-            rows = pl.read_csv(file.read(), schema_overrides=kinds, infer_schema=False)
+        with lzma.open(file) if file.suffix == ".xz" else file.open("rb") as opened:
+            content = opened.read(LARGEST_BYTES + 1)
+        if len(content) > LARGEST_BYTES:
+            raise DatasetError(f"{file} is larger than {LARGEST_BYTES / 1e6:.0f} MB; give the file of the publisher")
+        rows = pl.read_csv(content, schema_overrides=kinds, infer_schema=False)
         if missing := [name for name in kinds if name not in rows.columns]:
             raise DatasetError(f"{path}: no column {', '.join(missing)}; this record has {', '.join(kinds)}")
         return rows.with_columns(pl.col(moments).str.to_datetime(MOMENT))

@@ -9,13 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import need, share
+from factorykit.borders import frame, need, number, numbers, one_of, several, share, whole
 from factorykit.errors import ScenarioError
+from factorykit.formulas.functions import exp
 from factorykit.model.reliability.statistics import weibull_mean_s
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+MOST_POINTS = 100_000
+"""Of a curve that is read at so many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ class Lognormal:
     @property
     def mean_s(self) -> float:
         """Mean [s]."""
-        return self.median_s * math.exp(0.5 * self.sigma * self.sigma)
+        return self.median_s * exp(0.5 * self.sigma * self.sigma)
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles [s]."""
@@ -199,9 +204,10 @@ def law(fits: pl.DataFrame, name: str | None = None) -> Exponential | Weibull | 
     """
     import polars as pl
 
-    rows = fits if name is None else fits.filter(pl.col("law") == name)
-    if rows.is_empty():
-        raise ScenarioError(f"no law {name!r} among the fits; there are {', '.join(fits['law'])}")
+    fits = frame("fits", fits, ("law", "scale_s", "parameter")).cast({"law": pl.String})
+    if fits.is_empty():
+        raise ScenarioError("the fits have no rows; give what fit() returns")
+    rows = fits if name is None else fits.filter(law=one_of("law among the fits", name, fits["law"].drop_nulls()))
     row = rows.row(0, named=True)
     match row["law"]:
         case "exponential":
@@ -245,6 +251,8 @@ def survival_curve(
     times, seen = _checked(durations_s, observed)
     kaplan = lifelines.KaplanMeierFitter(alpha=1.0 - share("confidence", confidence)).fit(times, seen)
     limits = kaplan.confidence_interval_.to_numpy()
+    if not 1 < whole("points", points) <= MOST_POINTS:
+        raise ScenarioError(f"points = {points} is no length of a curve; give 2 to {MOST_POINTS}")
     spans = np.geomspace(times.min(), times.max(), points)
     spans[-1] = times.max()
     step = np.searchsorted(kaplan.survival_function_.index.to_numpy(), spans, side="right") - 1
@@ -282,7 +290,10 @@ def beside(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
     """
     import polars as pl
 
-    record = curve.select(pl.lit("record").alias("law"), "span_s", "survival", "survival_low", "survival_high")
+    columns = ("span_s", "survival", "survival_low", "survival_high")
+    curve = numbers(frame("curve", curve, columns), columns)
+    fits = frame("fits", fits, ("law",)).cast({"law": pl.String})
+    record = curve.select(pl.lit("record").alias("law"), *columns)
     spans = curve["span_s"]
     laws = [
         pl.DataFrame({"law": name, "span_s": spans, "survival": law(fits, name).survival(spans.to_numpy())})
@@ -299,6 +310,8 @@ def misfit_limit(events: float, confidence: float = 0.95) -> float:
     >>> round(misfit_limit(100), 3)
     0.136
     """
+    if number("events", events) <= 0.0:
+        raise ScenarioError(f"events = {events} is not above 0; a misfit needs events")
     alpha = 1.0 - share("confidence", confidence)
     return math.sqrt(-0.5 * math.log(alpha / 2.0)) / math.sqrt(events)
 
@@ -307,16 +320,18 @@ def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
     import numpy as np
 
     try:
-        times = np.asarray(durations_s, float)
-        seen = np.ones(len(times), bool) if observed is None else np.asarray(observed, bool)
-    except (TypeError, ValueError) as error:
+        times = np.asarray(several("durations_s", durations_s), float)
+        seen = np.ones(len(times), bool) if observed is None else np.asarray(several("observed", observed), bool)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ScenarioError(f"durations_s cannot be read as numbers: {error}; give seconds") from None
+    if times.ndim != 1 or seen.ndim != 1:
+        raise ScenarioError("durations_s holds lists; give one number of seconds each")
     if len(times) != len(seen):
         raise ScenarioError(f"{len(times)} durations and {len(seen)} in observed; give one for each")
     if not np.all(np.isfinite(times) & (times > 0.0)):
         bad = int(np.flatnonzero(~(np.isfinite(times) & (times > 0.0)))[0])
         raise ScenarioError(
-            f"durations_s[{bad}] = {times[bad]!r} is not above 0; leave out or widen times of length zero"
+            f"durations_s[{bad}] = {times[bad]:g} is not above 0; leave out or widen times of length zero"
         )
     if seen.sum() < 2:
         raise ScenarioError(f"{int(seen.sum())} events were seen; a fit needs two or more")
@@ -334,9 +349,14 @@ def _fitted(times: Any, seen: Any) -> list[tuple[str, Any, tuple[float, float], 
     lifelines = _lifelines()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exponential = lifelines.ExponentialFitter().fit(times, seen)
-        weibull = lifelines.WeibullFitter().fit(times, seen)
-        lognormal = lifelines.LogNormalFitter().fit(times, seen)
+        try:
+            exponential = lifelines.ExponentialFitter().fit(times, seen)
+            weibull = lifelines.WeibullFitter().fit(times, seen)
+            lognormal = lifelines.LogNormalFitter().fit(times, seen)
+        except need("lifelines.exceptions").ConvergenceError:
+            raise ScenarioError(
+                f"no law fits durations_s from {times.min():g} to {times.max():g} s; look for slips among them"
+            ) from None
     (mean, mean_error), (scale, scale_error), (mu, mu_error) = (
         fitted.summary.iloc[0][["coef", "se(coef)"]].astype(float) for fitted in (exponential, weibull, lognormal)
     )

@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from factorykit.borders import need, renamed, share, whole
+from factorykit.borders import MOST, need, number, renamed, several, share, whole
 from factorykit.constants import SECONDS_PER_DAY
-from factorykit.errors import ScenarioError
+from factorykit.errors import ScenarioError, shown
 from factorykit.formulas.failure_cost import spares_usd_per_day
 from factorykit.formulas.reliability import nodes_in_repair, unavailability
 from factorykit.quantities import is_number, quantity, rounded
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+MOST_NODES = 1e9
 ACCELERATORS_PER_NODE = 8.0
 """In the servers of every fleet whose accelerators, not nodes, are counted by its source."""
 
@@ -79,8 +80,8 @@ def rate_interval(failures: float, exposure: float, confidence: float = 0.95) ->
     >>> [round(1000 * limit, 2) for limit in rate_interval(419, 54 * 2048)]  # per 1,000 node-days
     [3.43, 4.17]
     """
-    if not (is_number(exposure) and 0.0 < exposure < math.inf):
-        raise ScenarioError(f"exposure = {exposure!r}: give a finite amount above 0, e.g. node-days or seconds")
+    if number("exposure", exposure) <= 0.0:
+        raise ScenarioError(f"exposure = {shown(exposure)}: give a finite amount above 0, e.g. node-days or seconds")
     low, high = count_interval(failures, confidence)
     return Interval(low / exposure, high / exposure)
 
@@ -136,15 +137,15 @@ def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[floa
     >>> series_mtbf_s({"accelerators": (16384, 1.8e8), "hosts": (2048, 4e8), "switches": (300, 3e8)}) / 3600
     2.8594...
     """
-    rows = parts.items() if isinstance(parts, Mapping) else enumerate(parts)
+    rows = parts.items() if isinstance(parts, Mapping) else enumerate(several("parts", parts))
     rate = 0.0
     for name, part in rows:
         match part:
-            case (number, mtbf) if is_number(number) and is_number(mtbf) and 0 <= number < math.inf and mtbf > 0:
-                rate += number / mtbf
+            case (count, mtbf) if is_number(count) and is_number(mtbf) and 0 <= count < MOST and mtbf > 0:
+                rate += count / mtbf
             case _:
                 raise ScenarioError(
-                    f"part {name!r} = {part!r}: give a number from 0 on and a time between failures above 0 s"
+                    f"part {shown(name)} = {shown(part)}: give a number from 0 on and a time between failures above 0 s"
                 )
     return 1.0 / rate if rate else math.inf
 
@@ -172,7 +173,9 @@ def spares_poisson(nodes_in_repair: float, confidence: float = 0.99) -> int:
     >>> spares_poisson(419 / 54), spares_poisson(419 / 54, 0.999)
     (15, 18)
     """
-    mean = quantity("nodes_in_repair").check(nodes_in_repair)
+    mean = float(quantity("nodes_in_repair").check(nodes_in_repair))
+    if mean > MOST_NODES:
+        raise ScenarioError(f"nodes_in_repair = {mean:g} is more than {MOST_NODES:g}; give how many are down at a time")
     return round(float(need("scipy.stats").poisson.ppf(share("confidence", confidence), mean)))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from factorykit.borders import mapping, texts
 from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import evaluate
@@ -65,8 +66,8 @@ def compare(
     """
     import polars as pl
 
-    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    if len(scenarios) < 2:
+    names = texts("outputs", outputs)
+    if len(mapping("scenarios", scenarios)) < 2:
         raise ScenarioError(f"{len(scenarios)} scenario; give two or more, by name")
     given = {label: _given(scenario, names, using, assume=assume) for label, scenario in scenarios.items()}
     results = {label: evaluate(scenario, names, using=using, assume=assume) for label, scenario in scenarios.items()}
@@ -133,13 +134,14 @@ def attribute(
     """
     import polars as pl
 
+    output = quantity(output).name
     first, last = (_given(each, (output,), using, assume=assume) for each in (start, end))
     differing = [name for name in {**first, **last} if first.get(name) != last.get(name)]
     if order is None:
         effects = _shapley(first, last, differing, output, assume=assume)
         order = sorted(differing, key=lambda name: -abs(effects[name]))
     else:
-        _check_order(order, differing)
+        order = _check_order(order, differing)
         subsets = [frozenset(order[:i]) for i in range(len(order) + 1)]
         values = _mixtures(first, last, subsets, output, assume=assume)
         steps = zip(order, subsets, subsets[1:], strict=False)
@@ -171,11 +173,12 @@ def _given(
     return kept | {name: rival for name, rival in rivals.items() if name in chain.computed}
 
 
-def _check_order(order: Sequence[str], differing: Sequence[str]) -> None:
-    if sorted(order) != sorted(differing):
+def _check_order(order: Sequence[str], differing: Sequence[str]) -> tuple[str, ...]:
+    if sorted(named := texts("order", order)) != sorted(differing):
         raise ScenarioError(
-            f"order names {', '.join(order) or 'nothing'}; the inputs that differ are {', '.join(differing) or 'none'}"
+            f"order names {', '.join(named) or 'nothing'}; the inputs that differ are {', '.join(differing) or 'none'}"
         )
+    return named
 
 
 def _shapley(first: Values, last: Values, names: Sequence[str], output: str, *, assume: bool) -> dict[str, float]:

@@ -40,12 +40,12 @@ def architecture(name: ArchitectureName | str) -> Scenario:
     >>> evaluate(architecture("deepseek_v3"), "parameters")
     {'parameters': 671026404352.0}
     """
-    return _read(name)
+    return _read(datasets.identify("architecture", name))
 
 
 @cache
-def _read(name: str) -> Scenario:
-    row = datasets.table("architectures").filter(architecture=datasets.identify("architecture", name)).collect()
+def _read(key: str) -> Scenario:
+    row = datasets.table("architectures").filter(architecture=key).collect()
     found = row.row(0, named=True)
     shape = {column: value for column, value in found.items() if column in vocabulary() and value is not None}
     said = f"{found['source']}, {found['locator']}"

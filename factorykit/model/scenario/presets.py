@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from factorykit import datasets
-from factorykit.errors import UnknownName, unknown
+from factorykit.borders import one_of
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def preset(name: PresetName | str) -> Scenario:
     >>> preset("llama_3_1_405b").accelerators
     16384.0
     """
-    return _read(name)
+    return _read(one_of("preset", name, presets()["preset"]))
 
 
 @cache
@@ -46,8 +46,6 @@ def _read(name: str) -> Scenario:
     import polars as pl
 
     rows = datasets.table("presets").filter(pl.col("preset") == name).collect()
-    if rows.is_empty():
-        raise UnknownName(unknown("preset", name, presets()["preset"]))
     values = dict(rows.select("quantity", "value").iter_rows())
     sources = {
         quantity: f"{source}, {locator}" if locator else source

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
-from factorykit.borders import need
-from factorykit.errors import ScenarioError
+from factorykit.borders import need, number, several
+from factorykit.errors import ScenarioError, shown
 from factorykit.quantities import Quantity, is_number, quantity
 from factorykit.units import read
 
@@ -37,6 +37,11 @@ class _InUnits:
     def __post_init__(self) -> None:
         if not any(isinstance(number, str) for number in _numbers(self)):
             self._check()
+            for field in fields(self):  # type: ignore[arg-type]
+                value = getattr(self, field.name)
+                object.__setattr__(
+                    self, field.name, tuple(map(float, value)) if isinstance(value, tuple) else float(value)
+                )
 
     def _check(self) -> None:
         raise NotImplementedError
@@ -70,11 +75,12 @@ def in_units_of(row: Quantity, law: Distribution) -> Distribution:
 
 def _finite(kind: str, **numbers: float) -> None:
     for name, value in numbers.items():
-        if not is_number(value) or not math.isfinite(value):
-            raise ScenarioError(f"{kind}: {name} = {value!r} is not a finite number; give one")
+        number(f"{kind}: {name}", value)
 
 
 def _ordered(kind: str, low: float, high: float) -> None:
+    if not (is_number(low) and is_number(high)):
+        raise ScenarioError(f"{kind}: low = {shown(low)} and high = {shown(high)} are no limits; give numbers")
     if not low < high:
         raise ScenarioError(f"{kind}: low = {low!r} is not below high = {high!r}; a fixed value belongs in the base")
 
@@ -226,10 +232,13 @@ class Quantiles(_InUnits):
     values: tuple[float, ...]
 
     def _check(self) -> None:
+        for name in ("shares", "values"):
+            object.__setattr__(self, name, several(f"Quantiles: {name}", getattr(self, name)))
         if len(self.shares) != len(self.values) or len(self.shares) < 2:
             raise ScenarioError(
                 f"Quantiles: {len(self.shares)} shares and {len(self.values)} values; give two or more pairs"
             )
+        _finite("Quantiles", **{f"shares[{i}]": value for i, value in enumerate(self.shares)})
         _finite("Quantiles", **{f"values[{i}]": value for i, value in enumerate(self.values)})
         rising = all(a < b for a, b in zip(self.shares, self.shares[1:], strict=False))
         if self.shares[0] != 0.0 or self.shares[-1] != 1.0 or not rising:
@@ -252,6 +261,7 @@ def empirical(values: Sequence[float]) -> Quantiles:
     >>> float(empirical([3.0, 1.0, 2.0]).ppf(0.5))
     2.0
     """
+    values = several("empirical: values", values)
     _finite("empirical", **{f"values[{i}]": value for i, value in enumerate(values)})
     seen = sorted(float(value) for value in values)
     if len(seen) < 2:
@@ -281,7 +291,7 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
             raise ScenarioError(f"{name} is a word, not a number; compare its alternatives instead")
         if not isinstance(distribution, Distribution):
             raise ScenarioError(
-                f"{name} = {distribution!r} is no distribution; give one such as Uniform(0.35, 0.45), "
+                f"{name} = {shown(distribution)} is no distribution; give one such as Uniform(0.35, 0.45), "
                 f"or put a fixed value in the base"
             )
         checked[name] = law = in_units_of(row, distribution)

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from factorykit.borders import Called, need, renamed, whole
-from factorykit.errors import FactorykitWarning, ScenarioError
+from factorykit.borders import Called, need, one_of, renamed, several, text, texts, whole
+from factorykit.errors import FactorykitWarning, ScenarioError, shown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import Outputs, checked, chosen
 from factorykit.model.uncertainty.distributions import FURTHEST, Distribution, check
@@ -101,7 +101,7 @@ def sample(
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
     cube = points(len(distributions), n, whole("seed", seed), method)
     drawn = pl.DataFrame({name: column(cube[:, i], d) for i, (name, d) in enumerate(distributions.items())})
-    axes = axes_of(grid) if grid else {}
+    axes = {} if grid is None or (isinstance(grid, Mapping) and not grid) else axes_of(grid)
     for name, values in axes.items():
         drawn = pl.DataFrame({name: column_of(name, values)}).join(drawn, how="cross", maintain_order="left_right")
     values, rivals = checked(inputs, without=distributions | axes)
@@ -116,12 +116,11 @@ def sample(
 def points(d: int, n: int, seed: int, method: str = "sobol") -> Any:
     """Return ``n`` points of the unit cube, one row each: scrambled Sobol points, or a Latin hypercube."""
     qmc = need("scipy.stats.qmc")
+    one_of("method", method, ("sobol", "latin"))
     if method == "sobol":
         drawn = qmc.Sobol(d, bits=SOBOL_BITS, rng=seed).random_base2((n - 1).bit_length())[:n]
         return drawn + FURTHEST
-    if method == "latin":
-        return qmc.LatinHypercube(d, rng=seed).random(n)
-    raise ScenarioError(f"method = {method!r} is not known; use 'sobol' or 'latin'")
+    return qmc.LatinHypercube(d, rng=seed).random(n)
 
 
 def column(points: Any, distribution: Distribution) -> Any:
@@ -163,17 +162,17 @@ def bands(
     """
     import polars as pl
 
-    names = [outputs] if isinstance(outputs, str) else list(outputs)
-    keys = [by] if isinstance(by, str) else list(by)
+    names, keys = texts("outputs", outputs), texts("by", by)
+    columns = {_share_name(share): share for share in several("shares", shares)}
     _refuse_missing(frame, [*names, *keys])
     long = frame.unpivot(names, index=keys, variable_name="quantity", value_name="value")
-    quantiles = [pl.col("value").quantile(share, "linear").alias(_share_name(share)) for share in shares]
+    quantiles = [pl.col("value").quantile(share, "linear").alias(name) for name, share in columns.items()]
     return long.group_by(*keys, "quantity", maintain_order=True).agg(quantiles)
 
 
 def _share_name(share: float) -> str:
     if not is_number(share) or not 0.0 <= share <= 1.0:
-        raise ScenarioError(f"share = {share!r} is outside [0, 1]; give fractions, e.g. 0.05")
+        raise ScenarioError(f"share = {shown(share)} is outside [0, 1]; give fractions, e.g. 0.05")
     return f"p{100 * share:04.1f}".removesuffix(".0").replace(".", "_")
 
 
@@ -191,7 +190,7 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     """
     import polars as pl
 
-    _refuse_missing(frame, [output])
+    _refuse_missing(frame, [text("output", output)])
     if whole("points", points) < 2:
         raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
     above = 1.0 - pl.int_range(1, pl.len() + 1) / pl.len()
@@ -210,7 +209,7 @@ def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
         raise ScenarioError("the frame has no rows; give the rows of a sample")
     for name in names:
         if name not in frame.columns:
-            raise ScenarioError(f"the frame has no column {name!r}; there are {', '.join(frame.columns)}")
+            raise ScenarioError(f"the frame has no column {shown(name)}; there are {', '.join(frame.columns)}")
 
 
 @renamed(base="inputs")
@@ -262,7 +261,7 @@ def sensitivity(
     import polars as pl
 
     distributions = check(distributions)
-    names = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    names = texts("outputs", outputs)
     values, rivals = checked(inputs, without=distributions)
     rivals |= chosen(using)
 
@@ -340,9 +339,9 @@ def _bars(
 ) -> list[tuple[tuple[float, float], list[tuple[float, float, float]]]]:
     import numpy as np
 
-    low, high = swing
+    low, high = pair if len(pair := several("swing", swing)) == 2 else (1.0, 0.0)
     if not (is_number(low) and is_number(high) and 0.0 <= low < high <= 1.0):
-        raise ScenarioError(f"swing = {swing!r} is no pair of rising quantiles in [0, 1]; give e.g. (0.05, 0.95)")
+        raise ScenarioError(f"swing = {shown(swing)} is no pair of rising quantiles in [0, 1]; give e.g. (0.05, 0.95)")
     medians = {name: float(d.ppf(0.5)) for name, d in distributions.items()}
     columns = {name: np.full(2 * len(distributions) + 1, medians[name]) for name in distributions}
     ends = []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from factorykit.borders import need, renamed
+from factorykit.borders import file_path, need, one_of, renamed, several
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import Outputs, checked, chosen, value
@@ -90,8 +90,7 @@ def sweep(
     """
     import polars as pl
 
-    if engine not in ("local", "ray"):
-        raise ScenarioError(f"engine = {engine!r} is not known; use 'local' or 'ray'")
+    one_of("engine", engine, ("local", "ray"))
     axes = axes_of(grid)
     values, rivals = checked(inputs, without=axes)
     rivals |= chosen(using)
@@ -102,7 +101,7 @@ def sweep(
     if out is None:
         _refuse_many(axes)
         return lazy.collect(engine="streaming")
-    path = Path(out)
+    path = file_path("out", out)
     part = path.with_name(f".{path.name}.part")
     try:
         lazy.sink_parquet(part)
@@ -128,9 +127,7 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]
     axes = {}
     for name, values in grid.items():
         row = quantity(name)
-        if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
-            raise ScenarioError(f"grid: {name} = {values!r} is no series of values; give a list, [{values!r}]")
-        axes[name] = [value(row, given) for given in values]
+        axes[name] = [value(row, given) for given in several(f"grid: {name}", values)]
         if not axes[name]:
             raise ScenarioError(f"grid: {name} has no values; give at least one")
     return axes

@@ -40,7 +40,7 @@ def test_numbers_and_crossed_axes_name_the_same_combinations():
         ({"mfu": []}, {}, "mfu has no values"),
         ({"mfu": [0.3, 30.0]}, {}, "give a fraction, e.g. 0.3"),
         ({"mfuu": [0.3]}, {}, "nearest is 'mfu'"),
-        ({"mfu": [0.3]}, {"engine": "spark"}, "use 'local' or 'ray'"),
+        ({"mfu": [0.3]}, {"engine": "spark"}, "there are local, ray"),
         ({"mfu": [0.3]}, {"out": "/no/such/folder/x.parquet"}, "name a file in a folder that exists"),
         ({"pue": [1.1]}, {}, "cannot be computed"),
     ],
@@ -69,7 +69,7 @@ def test_a_contradiction_shows_before_anything_is_computed():
         (RUN, {"mfu": 0.4}, "training_s", "mfu = 0.4 is no series of values; give a list"),
         (RUN, [0.3, 0.4], "training_s", "grid is list"),
         (None, {"mfu": [0.4]}, "training_s", "inputs are NoneType"),
-        (RUN, {"mfu": [0.4]}, 7, "outputs = 7: give the name"),
+        (RUN, {"mfu": [0.4]}, 7, "outputs = 7: give a name"),
     ],
 )
 def test_what_is_no_grid_is_refused(base, grid, outputs, message):

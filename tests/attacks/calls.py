@@ -1,0 +1,462 @@
+"""Every public call with arguments that work, and what hostile arguments are made of."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fractions
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import factorykit as fk
+from factorykit.quantities import vocabulary
+
+RUN = {
+    "active_parameters": 70e9,
+    "parameters": 70e9,
+    "tokens": 2e12,
+    "accelerators": 1024.0,
+    "accelerators_per_node": 8.0,
+    "peak_flop_per_s": 989e12,
+    "mfu": 0.4,
+    "accelerator_mtbf_s": 3.2e8,
+    "restart_s": 300.0,
+    "downtime_s": 60.0,
+    "checkpoint_write_s": 20.0,
+    "rental_usd_per_accelerator_h": 2.5,
+}
+LAWS = {"mfu": fk.Uniform(0.3, 0.5), "accelerator_mtbf_s": fk.LogNormal(2e8, 6e8)}
+USING = {"checkpoint_interval_s": "checkpoint_interval_young_s"}
+CLUSTER = {"accelerator": "h100_sxm", "accelerators": 8.0, "precision": "bf16"}
+
+
+def _frame() -> pl.DataFrame:
+    return pl.DataFrame({name: [value, value] for name, value in RUN.items()})
+
+
+def _durations() -> list[float]:
+    return [3.0, 5.0, 8.0, 13.0, 21.0, 34.0]
+
+
+def _jobs() -> pl.DataFrame:
+    return fk.workload("seren", 20)
+
+
+@cache
+def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], Any]]]]:
+    """Return every public function and constructor, each with makers of arguments that work."""
+    run: dict[str, Any] = {"inputs": lambda: dict(RUN), "using": lambda: dict(USING), "assume": lambda: False}
+    law = {"confidence": lambda: 0.9}
+    levels = {
+        "levels": lambda: (fk.checkpoint_patterns.Level(0.8, 1.0, 5.0), fk.checkpoint_patterns.Level(0.2, 30.0, 60.0)),
+        "cluster_mtbf_s": lambda: 3600.0,
+    }
+    curve = fk.lifetimes.survival_curve(_durations())
+    fits = fk.lifetimes.fit(_durations())
+    made: dict[str, tuple[Callable[..., Any], Mapping[str, Callable[[], Any]]]] = {
+        "Calibration": (fk.Calibration, {"constants": dict, "learned": tuple, "refused": dict, "rows": lambda: 0}),
+        "Cause": (
+            fk.Cause,
+            {"name": lambda: "gpu", "weight": lambda: 1.0, "repair_s": lambda: None, "destroys": lambda: 0},
+        ),
+        "LogNormal": (fk.LogNormal, {"low": lambda: 1.0, "high": lambda: 2.0, "mass": lambda: 0.9}),
+        "LogUniform": (fk.LogUniform, {"low": lambda: 1.0, "high": lambda: 2.0}),
+        "Maintenance": (fk.Maintenance, {"every_s": lambda: 1e6, "duration_s": lambda: 1e3}),
+        "Normal": (fk.Normal, {"mean": lambda: 1.0, "sd": lambda: 2.0, "low": lambda: 0.0, "high": lambda: 9.0}),
+        "Plant": (fk.Plant, {"accelerators": lambda: 64.0, "node_repair_median_s": lambda: 3600.0}),
+        "Plant.of": (fk.Plant.of, dict(run)),
+        "Policy": (fk.Policy, {"backfill": lambda: True, "preempt": lambda: True, "packed": lambda: True}),
+        "Quantiles": (fk.Quantiles, {"shares": lambda: (0.0, 0.5, 1.0), "values": lambda: (1.0, 2.0, 4.0)}),
+        "Scenario": (fk.Scenario, {name: (lambda value=value: value) for name, value in RUN.items()}),
+        "Tier": (
+            fk.Tier,
+            {"name": lambda: "disk", "write_s": lambda: 5.0, "restore_s": lambda: 9.0, "every": lambda: 1}
+            | {"lag_s": lambda: 0.0, "corrupt_probability": lambda: 0.0},
+        ),
+        "Triangular": (fk.Triangular, {"low": lambda: 1.0, "mode": lambda: 2.0, "high": lambda: 3.0}),
+        "Uniform": (fk.Uniform, {"low": lambda: 1.0, "high": lambda: 2.0}),
+        "accelerator": (fk.accelerator, {"name": lambda: "mine", "like": lambda: "h100_sxm", "mfu": lambda: 0.4}),
+        "architecture": (fk.architecture, {"name": lambda: "llama3_70b"}),
+        "assumed": (fk.assumed, {"inputs": lambda: dict(RUN), "outputs": lambda: "rental_cost_usd", "using": dict}),
+        "attribute": (
+            fk.attribute,
+            {"start": lambda: dict(RUN), "end": lambda: RUN | {"mfu": 0.5}, "output": lambda: "wall_days"}
+            | {"order": lambda: ["mfu"], "using": dict},
+        ),
+        "audit": (fk.audit, {"document": lambda: None, "verdict": lambda: "agrees"}),
+        "bands": (fk.bands, {"frame": _frame, "outputs": lambda: "mfu", "shares": lambda: (0.1, 0.9), "by": tuple}),
+        "calibrate": (fk.calibrate, {"rows": lambda: _found(), "left_out": lambda: "all_in"}),
+        "charts.table": (fk.charts.table, {"frame": _frame}),
+        "check_recipe": (fk.check_recipe, {"inputs": lambda: dict(RUN), "practices": tuple, "using": dict}),
+        "best_pattern": (fk.checkpoint_patterns.best_pattern, {**levels, "downtime_s": lambda: 1.0}),
+        "first_order": (fk.checkpoint_patterns.first_order, dict(levels)),
+        "pattern_s": (
+            fk.checkpoint_patterns.pattern_s,
+            {**levels, "counts": lambda: (2,), "checkpoint_interval_s": lambda: 100.0, "downtime_s": lambda: 0.0},
+        ),
+        "Level": (
+            fk.checkpoint_patterns.Level,
+            {"share": lambda: 0.5, "write_s": lambda: 2.0, "restart_s": lambda: 3.0},
+        ),
+        "compare": (
+            fk.compare,
+            {"scenarios": lambda: {"a": dict(RUN), "b": RUN | {"mfu": 0.5}}, "outputs": lambda: "wall_days"}
+            | {"using": dict, "assume": lambda: False},
+        ),
+        "connect": (fk.connect, {"name": lambda: "epoch_notable_models", "path_or_url": lambda: "/nowhere/file.csv"}),
+        "accelerator_in": (fk.datasets.accelerator_in, {"text": lambda: "NVIDIA H100 SXM"}),
+        "identify": (fk.identify, {"kind": lambda: "accelerator", "name": lambda: "H100"}),
+        "sources": (fk.sources, {"table_name": lambda: "accelerators", "key": lambda: None}),
+        "sql": (fk.sql, {"query": lambda: "select $a + 1 as b", "a": lambda: 3.0}),
+        "table": (fk.table, {"name": lambda: "clusters", "as_of": lambda: "2025-06"}),
+        "decide": (fk.decide, {"inputs": lambda: dict(RUN), "conditions": tuple, "assume": lambda: True}),
+        "empirical": (fk.empirical, {"values": lambda: [1.0, 2.0, 4.0]}),
+        "evaluate": (fk.evaluate, {**run, "outputs": lambda: ["wall_days", "rental_cost_usd"]}),
+        "evaluate frame": (fk.evaluate, {"inputs": _frame, "outputs": lambda: "wall_days", "assume": lambda: False}),
+        "evaluate lazy": (
+            lambda **given: _collected(fk.evaluate(**given)),
+            {"inputs": lambda: _frame().lazy(), "outputs": lambda: ["wall_days"]},
+        ),
+        "exceedance": (fk.exceedance, {"frame": _frame, "output": lambda: "mfu", "points": lambda: 5}),
+        "explain": (fk.explain, {**run, "output": lambda: "rental_cost_usd"}),
+        "explore": (
+            fk.explore,
+            {"what": lambda: dict(RUN), "over": lambda: "mfu", "sliders": lambda: ["accelerators"], "using": dict},
+        ),
+        "stepfun": (fk.fault_traces.stepfun, {"path": lambda: "/nowhere/trace.csv"}),
+        "lanl": (fk.fault_traces.lanl, {"path": lambda: Path("/nowhere/trace.csv")}),
+        "titan": (fk.fault_traces.titan, {"path": lambda: "/nowhere/trace.csv"}),
+        "Exponential": (fk.lifetimes.Exponential, {"mean_s": lambda: 5.0}),
+        "Lognormal": (fk.lifetimes.Lognormal, {"median_s": lambda: 5.0, "sigma": lambda: 0.4}),
+        "Weibull": (fk.lifetimes.Weibull, {"scale_s": lambda: 5.0, "shape": lambda: 0.8}),
+        "beside": (fk.lifetimes.beside, {"curve": lambda: curve, "fits": lambda: fits}),
+        "fit": (fk.lifetimes.fit, {"durations_s": _durations, "observed": lambda: [True] * 6, **law}),
+        "law": (fk.lifetimes.law, {"fits": lambda: fits, "name": lambda: "weibull"}),
+        "misfit_limit": (fk.lifetimes.misfit_limit, {"events": lambda: 30, **law}),
+        "survival_curve": (
+            fk.lifetimes.survival_curve,
+            {"durations_s": _durations, "observed": lambda: None, "points": lambda: 4, **law},
+        ),
+        "outside": (fk.outside, {"inputs": _frame, "outputs": lambda: "wall_days", "using": dict}),
+        "plan": (
+            fk.plan,
+            {"model": lambda: "llama3_8b", "tokens": lambda: "1T", "chips": lambda: ["h100_sxm"]}
+            | {"counts": lambda: [64], "deadline": lambda: "30 d", "budget": lambda: "1M", "power": lambda: None}
+            | {"draws": lambda: 16, "seed": lambda: 0, "sites": lambda: None, "objective": lambda: None},
+        ),
+        "preset": (fk.preset, {"name": lambda: "llama_3_1_405b"}),
+        "price_performance": (fk.price_performance, {"of_year": lambda: 2024}),
+        "quantity": (fk.quantity, {"name": lambda: "mfu"}),
+        "read_hf_config": (fk.read_hf_config, {"path": lambda: "/nowhere/config.json"}),
+        "Interval": (fk.reliability.Interval, {"low": lambda: 1.0, "high": lambda: 2.0}),
+        "copies_left_probability": (
+            fk.reliability.copies_left_probability,
+            {"nodes": lambda: 16, "copies": lambda: 2, "nodes_lost": lambda: 2},
+        ),
+        "count_interval": (fk.reliability.count_interval, {"failures": lambda: 12, **law}),
+        "failures_range": (fk.reliability.failures_range, {"expected_failures": lambda: 12.0, **law}),
+        "mtbf_interval_s": (
+            fk.reliability.mtbf_interval_s,
+            {"failures": lambda: 12, "observed_s": lambda: 1e6, **law},
+        ),
+        "nodes_up_probability": (
+            fk.reliability.nodes_up_probability,
+            {"nodes_needed": lambda: 60, "nodes": lambda: 64, "availability": lambda: 0.99},
+        ),
+        "published_rates": (fk.reliability.published_rates, dict(law)),
+        "rate_interval": (fk.reliability.rate_interval, {"failures": lambda: 3, "exposure": lambda: 1e6, **law}),
+        "renewal_failures": (
+            fk.reliability.renewal_failures,
+            {"span_s": lambda: 1e5, "accelerators": lambda: 10.0, "lifetime_scale_s": lambda: 1e5}
+            | {"lifetime_shape": lambda: 0.8, "steps": lambda: 50},
+        ),
+        "series_mtbf_s": (fk.reliability.series_mtbf_s, {"parts": lambda: {"gpu": (8, 1e6), "nic": (8, 2e6)}}),
+        "spares_binomial": (
+            fk.reliability.spares_binomial,
+            {"nodes": lambda: 64, "node_mtbf_s": lambda: 1e7, "node_repair_s": lambda: 1e4, **law},
+        ),
+        "spares_poisson": (fk.reliability.spares_poisson, {"nodes_in_repair": lambda: 3.0, **law}),
+        "spares_table": (
+            fk.reliability.spares_table,
+            {
+                "inputs": lambda: RUN | {"node_repair_s": 3600.0, "node_failures_per_node_day": 0.001},
+                "most": lambda: 3,
+                "confidence": lambda: 0.99,
+            },
+        ),
+        "weibull_mean_s": (
+            fk.reliability.weibull_mean_s,
+            {"lifetime_scale_s": lambda: 1e6, "lifetime_shape": lambda: 0.8},
+        ),
+        "weibull_scale_s": (
+            fk.reliability.weibull_scale_s,
+            {"lifetime_mean_s": lambda: 1e6, "lifetime_shape": lambda: 0.8},
+        ),
+        "rent": (
+            fk.rent,
+            {"inputs": lambda: RUN | {"accelerator": "h100_sxm"}, "offers": lambda: None, "whole": lambda: True},
+        ),
+        "sample": (
+            fk.sample,
+            {**run, "distributions": lambda: dict(LAWS), "outputs": lambda: "wall_days", "n": lambda: 8}
+            | {"seed": lambda: 1, "method": lambda: "sobol", "grid": lambda: {"accelerators": [8.0, 16.0]}},
+        ),
+        "schedule": (fk.schedule, {"jobs": _jobs, "plant": lambda: None, "policy": lambda: None, "seed": lambda: 0}),
+        "search": (
+            fk.search,
+            {"model": lambda: "llama3_8b", "cluster": lambda: dict(CLUSTER), "global_batch_size": lambda: 64.0}
+            | {"objective": lambda: "step_s", "choices": lambda: {"tensor_parallel": [1, 2]}, "using": dict}
+            | {"keep_excluded": lambda: False, "assume": lambda: True},
+        ),
+        "sensitivity": (
+            fk.sensitivity,
+            {**run, "distributions": lambda: dict(LAWS), "outputs": lambda: "wall_days", "n": lambda: 16}
+            | {"swing": lambda: (0.1, 0.9), "seed": lambda: 0},
+        ),
+        "simulate": (
+            fk.simulate,
+            {
+                **run,
+                "runs": lambda: 3,
+                "seed": lambda: 1,
+                "causes": lambda: (fk.Cause("gpu", repair_s=fk.lifetimes.Lognormal(3600.0, 1.0)),),
+                "gap_s": lambda: None,
+            }
+            | {"tiers": lambda: (fk.Tier("disk", 5.0),), "spare_nodes": lambda: 2}
+            | {"restart_failure_probability": lambda: 0.1, "maintenance": lambda: fk.Maintenance(1e6, 1e3)}
+            | {"protected_restart": lambda: False},
+        ),
+        "sweep": (
+            fk.sweep,
+            {**run, "grid": lambda: {"accelerators": [8.0, 16.0]}, "outputs": lambda: "wall_days"}
+            | {"engine": lambda: "local", "out": lambda: None},
+        ),
+        "timeline": (fk.timeline, {**run, "seed": lambda: 1, "restart_failure_probability": lambda: 0.1}),
+        "trend": (
+            fk.trend,
+            {"rows": lambda: pl.DataFrame({"year": [2020, 2021, 2022, 2023], "mfu": [0.3, 0.35, 0.4, 0.5]})}
+            | {"quantity": lambda: "mfu", "by": lambda: "year", "mass": lambda: 0.9},
+        ),
+        "validate": (
+            fk.validate,
+            {"rows": lambda: _runs().head(1), "leave_family_out": lambda: False, "calibration": lambda: None},
+        ),
+        "validate_energy": (
+            fk.validate_energy,
+            {"rows": lambda: _stating("energy_mwh")},
+        ),
+        "validate_runs": (
+            fk.validate_runs,
+            {"rows": lambda: _stating("gpu_hours")},
+        ),
+        "workload": (
+            fk.workload,
+            {"name": lambda: "seren", "jobs": lambda: 5, "load": lambda: 0.8, "accelerators": lambda: 64}
+            | {"seed": lambda: 0, "estimate_factor": lambda: 2.0},
+        ),
+    }
+    return made
+
+
+def _collected(found: Any) -> Any:
+    return found.collect()
+
+
+@cache
+def _runs() -> pl.DataFrame:
+    return fk.table("training_runs").collect()
+
+
+def _stating(column: str) -> pl.DataFrame:
+    return _runs().filter(pl.col(column).is_not_null()).head(2)
+
+
+@cache
+def _found() -> pl.DataFrame:
+    return _runs().filter(pl.col("id").str.starts_with("mb-")).head(2)
+
+
+class Odd:
+    """Answers every question with itself or an error."""
+
+    def __repr__(self) -> str:
+        return "\x1b[31modd\x00"
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+def _cyclic() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+def _deep() -> Any:
+    made: Any = 1.0
+    for _ in range(2000):
+        made = [made]
+    return made
+
+
+MAKERS: tuple[Callable[[], Any], ...] = (
+    lambda: None,
+    lambda: True,
+    lambda: 0,
+    lambda: -1,
+    lambda: 5,
+    lambda: 1.5,
+    lambda: -0.0,
+    lambda: 10**400,
+    lambda: -(10**400),
+    lambda: 2**63,
+    lambda: 1e308,
+    lambda: 5e-324,
+    lambda: math.nan,
+    lambda: math.inf,
+    lambda: -math.inf,
+    lambda: 1j,
+    lambda: "",
+    lambda: " ",
+    lambda: "nope",
+    lambda: "mfu",
+    lambda: "h100_sxm",
+    lambda: "1e999",
+    lambda: "3 parsecs",
+    lambda: "12 GB/s",
+    lambda: "9" * 5000,
+    lambda: "x" * 100_000,
+    lambda: "\x00\x1b[2J",
+    lambda: "\ud800",
+    lambda: "＄{a}",
+    lambda: "../../etc/passwd",
+    lambda: b"bytes",
+    list,
+    dict,
+    lambda: (),
+    lambda: set(),
+    lambda: [None],
+    lambda: ["mfu", 3],
+    lambda: [[1.0], [2.0]],
+    lambda: {"mfu": None},
+    lambda: {3: 4},
+    lambda: {"nope": 1.0},
+    lambda: {"mfu": "checkpoint_goodput"},
+    lambda: {"number of row": 1.0},
+    _cyclic,
+    _deep,
+    Odd,
+    lambda: Odd,
+    lambda: Colour.RED,
+    lambda: object(),
+    lambda: len,
+    lambda: (x for x in (1, 2)),
+    lambda: range(3),
+    lambda: decimal.Decimal("0.4"),
+    lambda: decimal.Decimal("NaN"),
+    lambda: fractions.Fraction(2, 5),
+    lambda: datetime.date(2025, 1, 1),
+    lambda: datetime.timedelta(days=1),
+    lambda: np.float32(0.4),
+    lambda: np.int64(8),
+    lambda: np.array([1.0, 2.0]),
+    lambda: np.array([[1.0]]),
+    lambda: np.array(["a"], dtype=object),
+    lambda: np.datetime64("2025-01-01"),
+    lambda: pl.Series([1.0, 2.0]),
+    lambda: pl.Series(["a"]),
+    lambda: pl.col("mfu"),
+    lambda: pl.DataFrame(),
+    lambda: pl.DataFrame({"mfu": [0.4]}),
+    lambda: pl.DataFrame({"mfu": [None]}),
+    lambda: pl.DataFrame({"mfu": ["0.4"]}),
+    lambda: pl.DataFrame({"accelerator": ["h100_sxm"]}, schema={"accelerator": pl.Categorical}),
+    lambda: pl.DataFrame({"number of row": [1], "mfu": [2.0]}),
+    lambda: pl.DataFrame({"mfu": [[1.0]]}),
+    lambda: pl.LazyFrame({"mfu": [0.4]}),
+    lambda: pl.LazyFrame({"mfu": [0.4]}).select("gone"),
+    lambda: Path("/dev/null"),
+    lambda: Path("/nowhere\x00"),
+    lambda: fk.Uniform(0.0, 1.0),
+    lambda: fk.preset("llama_3_1_405b"),
+)
+
+DTYPES = (pl.Float32, pl.Int64, pl.Int128, pl.String, pl.Boolean, pl.Categorical, pl.Null, pl.Decimal(20, 4), pl.Date)
+
+
+def damaged(good: Any, chance: random.Random) -> Any:
+    """Return an argument with one part that is hostile, or a hostile one in its place."""
+    hostile = chance.choice(MAKERS)
+    if chance.random() < 0.5:
+        return hostile()
+    if isinstance(good, Mapping) and good:
+        names = list(good)
+        match chance.randrange(4):
+            case 0:
+                return {**good, chance.choice(names): hostile()}
+            case 1:
+                name = hostile()
+                return {**good, name: 1.0} if _hashable(name) else {**good, "mfu": name}
+            case 2:
+                gone = chance.choice(names)
+                return {name: value for name, value in good.items() if name != gone}
+            case _:
+                return {**good, chance.choice(list(vocabulary())): hostile()}
+    if isinstance(good, pl.DataFrame | pl.LazyFrame):
+        return _damaged_frame(good, chance)
+    if isinstance(good, list | tuple) and good:
+        many = list(good)
+        many[chance.randrange(len(many))] = hostile()
+        return many
+    return hostile()
+
+
+def _hashable(thing: Any) -> bool:
+    try:
+        hash(thing)
+    except TypeError:
+        return False
+    return True
+
+
+def _damaged_frame(good: Any, chance: random.Random) -> Any:
+    name = chance.choice(good.collect_schema().names())
+    match chance.randrange(6):
+        case 0:
+            return good.with_columns(pl.lit(None).cast(chance.choice(DTYPES)).alias(name))
+        case 1:
+            return good.drop(name)
+        case 2:
+            return good.clear() if isinstance(good, pl.DataFrame) else good.limit(0)
+        case 3:
+            return good.with_columns(pl.lit(chance.choice((None, math.nan, -1.0, "x", math.inf))).alias(name))
+        case 4:
+            return good.with_columns(pl.lit(1.0).alias(chance.choice(STRANGE)))
+        case _:
+            return good.rename({name: name + " "})
+
+
+STRANGE = ("number of row", "x" * 10_000, "\x00", "", "whether all that is given is within bounds")
+"""Names of columns, two of which the engine uses itself."""
+
+
+def attacks(seed: int, number: int) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:
+    """Yield calls with one or two arguments damaged; the same seed yields the same."""
+    chance = random.Random(seed)
+    known = sorted(calls())
+    for _ in range(number):
+        name = chance.choice(known)
+        function, makers = calls()[name]
+        arguments = {key: make() for key, make in makers.items()}
+        for key in chance.sample(sorted(arguments), k=min(len(arguments), 1 + (chance.random() < 0.2))):
+            arguments[key] = damaged(arguments[key], chance)
+        yield name, function, arguments

@@ -1,0 +1,62 @@
+"""Whatever is given, a call answers or refuses in words: no stranger's exception, nothing long, nothing unprintable."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calls import attacks, calls
+
+import factorykit as fk
+
+QUICK = 3000
+LONG = 20_000
+
+
+def _foreign(seed: int, number: int, folder: Path) -> list[str]:
+    """Return what went wrong in calls with damaged arguments, made in a folder of their own."""
+    wrong: list[str] = []
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        for name, function, arguments in attacks(seed, number):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    function(**arguments)
+            except fk.FactorykitError as error:
+                said = str(error)
+                if len(said) > 300 or any(letter < " " and letter != "\n" for letter in said):
+                    wrong.append(f"{name}: says {said[:80]!r} in {len(said)} characters")
+            except Exception as error:
+                wrong.append(f"{name}: {type(error).__name__}: {str(error)[:80]}; {_kinds(arguments)}")
+    finally:
+        os.chdir(here)
+    return wrong
+
+
+def _kinds(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{name}: {type(value).__name__}" for name, value in arguments.items())
+
+
+def test_every_call_that_is_attacked_works_when_it_is_not() -> None:
+    files = {"connect", "stepfun", "lanl", "titan", "read_hf_config"}
+    for name, (function, makers) in calls().items():
+        if name in files:
+            with pytest.raises(fk.FactorykitError, match="nowhere"):
+                function(**{key: make() for key, make in makers.items()})
+        else:
+            function(**{key: make() for key, make in makers.items()})
+
+
+def test_damaged_arguments_are_answered_or_refused_in_words(tmp_path: Path) -> None:
+    assert _foreign(16, QUICK, tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_many_damaged_arguments_are_answered_or_refused_in_words(seed: int, tmp_path: Path) -> None:
+    assert _foreign(seed, LONG, tmp_path) == []
