@@ -90,10 +90,9 @@ def validate(
     shipped = rows is None
     frame = tidied(datasets.table("training_runs") if shipped else rows)
     left_out = shipped if leave_family_out is None else borders.flag("leave_family_out", leave_family_out)
-    moved = {
-        borders.one_of("constant of a calibration", name, constants()): float(quantity(name).check(value))
-        for name, value in borders.mapping("calibration", {} if calibration is None else calibration).items()
-    }
+    moved = {} if calibration is None else borders.mapping("calibration", calibration)
+    for name, value in moved.items():
+        quantity(borders.one_of("constant of a calibration", name, constants())).check(value)
     ready, reasons = prepared(frame)
     told = frame.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
