@@ -9,7 +9,7 @@ from typing import Final
 
 from factorykit.charts import bundle
 from factorykit.site.planner.controls import formulas, page_data
-from factorykit.site.planner.model import model_script
+from factorykit.site.planner.model import in_json, model_script
 
 __all__ = ["formulas_script", "model_script", "script"]
 
@@ -34,7 +34,7 @@ def script() -> str:
             engine,
             "serve(port, MODEL);",
             "}",
-            f"const PAGE = {json.dumps(page_data(), separators=(',', ':'), ensure_ascii=False)};",
+            f"const PAGE = {in_json(page_data())};",
             bundle.bundled(page),
             f"start(PAGE, factorykitEngine, {style});",
             "})();\n",
@@ -44,4 +44,4 @@ def script() -> str:
 
 def formulas_script() -> str:
     """Return the script with the formulas behind the values; the page reads it when one is unfolded first."""
-    return f"factorykitFormulas({json.dumps(formulas(), separators=(',', ':'), ensure_ascii=False)});\n"
+    return f"factorykitFormulas({in_json(formulas())});\n"

@@ -176,13 +176,13 @@ def model_script() -> str:
     return "\n".join(
         [
             "const MODEL = (() => {",
-            f"const TABLES = {_json({name: dict(values) for name, values in found.items()})};",
+            f"const TABLES = {in_json({name: dict(values) for name, values in found.items()})};",
             f"const TIERS = {{{', '.join(tiered)}}};",
             chain_function(_filled(), "fill"),
             habits_function(),
             search_function(searched),
             "const {chain} = TIERS.one;",
-            f"return {{chain, tiers: TIERS, fill, habits, search, rules: {rules_list(names)}, ...{_json(data)}}};",
+            f"return {{chain, tiers: TIERS, fill, habits, search, rules: {rules_list(names)}, ...{in_json(data)}}};",
             "})();",
         ]
     )
@@ -197,8 +197,17 @@ def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), default=_plain)
+def in_json(value: Any) -> str:
+    """Return a value as JSON without a letter too many: whole numbers have no point."""
+    return json.dumps(_short(value), separators=(",", ":"), ensure_ascii=False, default=_plain)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _short(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 
 def _plain(value: Any) -> Any:
