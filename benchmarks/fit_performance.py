@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from factorykit import datasets
 from factorykit.model.performance.calibrate import Measured, fit, weight
 from factorykit.model.supply.fitted import EVERYTHING, constants
+from factorykit.model.supply.frameworks import named
 
 FILE = Path(__file__).parents[1] / "data" / "sources" / "performance_constants.csv"
 NORMAL_95 = 1.6448536269514722
@@ -27,6 +28,8 @@ SPREADS = (
     "spread_new_software",
     "spread_experts",
     "spread_overhead",
+    "spread_across",
+    "spread_other_kernels",
     "spread_assumed",
 )
 LEAST_ROWS = 20
@@ -90,6 +93,8 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
             1.0 / np.maximum(arrays["evidence_software"], 1.0),
             (arrays["experts"] > 1.0).astype(float),
             idle**2,
+            (arrays["tensor_parallel"] > arrays["scale_up_domain"]).astype(float),
+            1.0 - arrays["maker_kernels"],
             arrays["assumed_inputs"],
             beyond**2,
         )
@@ -100,6 +105,7 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
                 {
                     "family": [family] * len(mine),
                     "chip": some["hardware"],
+                    "framework": [named(row) or "" for row in some.iter_rows(named=True)],
                     "precision": some["precision"].fill_null(""),
                     "experts": (some["experts"].fill_null(0) > 1).cast(pl.String),
                     "group": some["group"],
@@ -108,7 +114,7 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
         )
     miss, term, told = np.concatenate(misses), np.concatenate(terms, axis=1), pl.concat(strata)
     members: list[Any] = [np.ones(len(miss), bool)]
-    for name in ("family", "chip", "precision", "experts"):
+    for name in ("family", "chip", "framework", "precision", "experts"):
         for value in sorted(set(told[name])):
             inside = (told[name] == value).to_numpy()
             if inside.sum() >= LEAST_ROWS:

@@ -565,6 +565,8 @@ QuantityName: TypeAlias = Literal[
     "spread_assumed",
     "spread_experts",
     "spread_overhead",
+    "spread_across",
+    "spread_other_kernels",
     "spread_scale",
     "scale_seen",
     "step_spread",
@@ -1393,6 +1395,8 @@ class Quantities(TypedDict, total=False):
     spread_assumed: Any
     spread_experts: Any
     spread_overhead: Any
+    spread_across: Any
+    spread_other_kernels: Any
     spread_scale: Any
     scale_seen: Any
     step_spread: Any

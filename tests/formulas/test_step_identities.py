@@ -272,7 +272,7 @@ def test_fused_attention_does_what_is_attended_and_unfused_the_square() -> None:
     scores = 8192 * 32 * 256
     assert of(layer.layer_attention_s) == pytest.approx(scores * 4096 / (1e15 * 0.5), rel=1e-12)
     assert of(layer.layer_attention_s, exponentials_per_s=1e12) - of(layer.layer_attention_s) == pytest.approx(
-        8192 * 32 * 4096 * 0.5 / 1e12, rel=1e-9
+        8192 * 32 * 4096 * 0.5 / 1e12 * 2 / 3.5, rel=1e-9
     )
     square = of(layer.layer_attention_s, flash_attention=0.0)
     written = 25.0 * 8192 * 32 * 8192 / (3 * 2.5e12)
@@ -546,6 +546,11 @@ def test_a_step_of_little_arithmetic_is_less_certain() -> None:
     experts = none | busy | {"spread_experts": 0.3, "spread_overhead": 0.0, "experts": 8.0}
     assert of(interval.step_spread, **experts) == pytest.approx(0.3)
     assert of(interval.step_spread, **experts | {"experts": 1.0}) == 0.0
+    apart = (
+        none | busy | {"spread_across": 0.4, "spread_overhead": 0.0, "tensor_parallel": 16.0, "scale_up_domain": 8.0}
+    )
+    assert of(interval.step_spread, **apart) == pytest.approx(0.4)
+    assert of(interval.step_spread, **apart | {"scale_up_domain": 16.0}) == 0.0
 
 
 def test_the_step_is_the_middle_of_its_interval() -> None:

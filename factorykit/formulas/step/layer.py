@@ -16,6 +16,9 @@ ROUTED_BYTES = 20.0
 bits; the first reads and the last writes each element once and not for every expert."""
 UNROUTED_BYTES = 4.0
 """Bytes per element that the first permutation reads and the last one writes."""
+EXPONENTIAL_PASSES = 2.0 / 3.5
+"""Exponentials of a forward's worth of fused attention: a forward and backward take those of each score twice, in the
+time of three and a half forwards' products (the backward has five products where the forward has two)."""
 GRAPHED = 0.9
 """Share of launches that a graph of a whole iteration or layer saves."""
 
@@ -126,18 +129,18 @@ def layer_attention_s(
     .. math::
         \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a}
         \left[1 + \frac{s_0}{s_a}\right]
-        + \frac{1}{2 E}\right)
+        + \frac{1}{2 E} \frac{2}{3.5}\right)
         \quad \text{fused}, \qquad
         \frac{2 T s a (d + d_r + d_v) m_8}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
 
     Notes
     -----
     A fused kernel does the causal half, and of a window its band; an unfused one the whole square, and writes it to
-    memory. Always in 16 bits. Every score takes one exponential, which is why attention keeps less of the peak where
-    chips grew more matrix units than special function units. Kernels ripen twice, on the chip and since fused attention
-    was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`. Products of a head width that is no multiple of 8 leave
-    the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the diagonal and few tiles a
-    head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
+    memory. Always in 16 bits. Every score takes one exponential forward and one backward, which is why attention keeps
+    less of the peak where chips grew more matrix units than special function units. Kernels ripen twice, on the chip
+    and since fused attention was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`. Products of a head width that
+    is no multiple of 8 leave the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the
+    diagonal and few tiles a head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
 
     References
     ----------
@@ -150,7 +153,7 @@ def layer_attention_s(
     >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
     >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 400.0, 4.0, 1.0, 0.4, 2026.5, 1.5)
     >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 25.0, 2.7e12), 5)
-    0.00261
+    0.00237
     """
     rows = micro_batch_tokens * attention_heads / tensor_parallel
     width = head_size + rope_head_size + value_head_size
@@ -159,7 +162,7 @@ def layer_attention_s(
         1.0 - (1.0 - age) * (1.0 - young_attention_share)
     )
     ramp = 1.0 + attention_ramp_tokens / attended_tokens
-    score = ramp * width / (peak_16bit_flop_per_s * attention_share) + 0.5 / exponentials_per_s
+    score = ramp * width / (peak_16bit_flop_per_s * attention_share) + 0.5 * EXPONENTIAL_PASSES / exponentials_per_s
     fused = rows * attended_tokens * score / (ripe * power_limit_share**power_exponent)
     square = rows * sequence_length
     slow = where(ceil(head_size / 8.0) * 8.0 > head_size, misaligned_factor, 1.0)

@@ -89,6 +89,8 @@ GIB: Final = 2.0**30
 CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
 """Share of the activations of models with experts that software of that year keeps: it repeats norms, activations and
 up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it."""
+KEPT_NARROW: Final = 0.5
+"""Bytes of activations that a source says are kept in 8 bits over those of 16."""
 FULL_GRADIENT_BYTES: Final = 4.0
 """Bytes of the copy in 32 bits that an update of fp16 training takes of each gradient."""
 GRAPH_POOL: Final = 0.3
@@ -224,17 +226,17 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     )
     if "GCD" in hardware:
         chip |= {name: 0.5 * chip[name] for name in half}
-    node = re.search(r"(\d+) (?:a|per) node", hardware.lower())
+    network = row.get("network") or ""
+    node = re.search(r"\b(\d+) (?:[a-z]+\d+ )?(?:a|per) node", f"{hardware} {network}".lower())
     if node:
         chip["scale_up_domain"] = float(node[1])
     watts = re.search(r"(\d+) ?W\b", hardware)
     design = chips()[key]["tdp_w"]
     chip["power_limit_share"] = float(watts[1]) / design if watts and design else 1.0
-    network = row.get("network") or ""
     cut = re.search(r"NVLink cut to (\d+) GB/s", network)
     if cut:
         chip["scale_up_bytes_per_s"] = float(cut[1]) * 0.5e9
-    stated = link_bytes_per_s(network)
+    stated = link_bytes_per_s(network, float(node[1]) if node else 8.0)
     if stated:
         chip["scale_out_bytes_per_s"] = stated
     fabric = next((what for word, what in FABRICS.items() if re.search(rf"\b{word}\b", network.lower())), {})
@@ -310,31 +312,17 @@ def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, 
     """Return the features of the software that a row names, in its own column or in the words of its source."""
     stated = row.get("framework") or ""
     found = frameworks.named(row)
+    brought: dict[str, Any] = {}
     if found is None:
         assumed.append("framework")
-        return {
-            **frameworks.unnamed(year),
-            **dict.fromkeys(("chunked_loss", "graph_pool_share", *OWN), 0.0),
-            **dict.fromkeys(("expert_imbalance", "sequence_parallel", "dropout"), 1.0),
-            "logs": logged(row, "process"),
-        }
-    brought: dict[str, Any] = {**frameworks.features(found, year, vendor, domain)}
+        brought |= frameworks.unnamed(year) | dict.fromkeys(("chunked_loss", "graph_pool_share", *OWN), 0.0)
+        brought |= dict.fromkeys(("sequence_parallel", "dropout"), 1.0)
+        return brought | _said(row) | {"logs": logged(row, "process")}
+    brought |= frameworks.features(found, year, vendor, domain)
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
         brought["fused_kernels"] = 1.0
-    said = f"{row.get('note')} {row.get('notes')}".lower()
-    capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
-    brought["expert_imbalance"] = max(float(capacity[1]), 1.0) if capacity else 1.0
-    if "deepep" in said or "hybridep" in said:
-        brought["dispatched_once"] = 1.0
-    elif "nccl all-to-all" in said:
-        brought["dispatched_once"] = 0.0
-    if "overlap off" in said or re.search(r"no (all-to-all|ep) overlap", said):
-        brought["expert_overlap"] = 0.0
-    elif re.search(r"(all-to-all|ep) overlap", said):
-        brought["expert_overlap"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
     brought["logs"] = logged(row, frameworks.frameworks()[found]["logs"])
-    brought["sequence_parallel"] *= "no sequence parallel" not in said
     brought["chunked_loss"] = float("liger" in stated.lower())
     if brought["fused_kernels"] == 1.0:
         brought["whole_logits"] = 0.0
@@ -344,14 +332,37 @@ def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, 
     if graphs:
         brought["cuda_graphs"] = float(graphs not in ("none", "no", "off", "0"))
     brought["graph_pool_share"] = GRAPH_POOL * ("full" in graphs)
-    return brought
+    return brought | _said(row)
+
+
+SAID: Final[tuple[tuple[str, str, float], ...]] = (
+    (r"deepep|hybridep|once (a|per|to a) (node|domain)", "dispatched_once", 1.0),
+    (r"nccl all-to-all", "dispatched_once", 0.0),
+    (r"no (flash attention|transformer engine)", "flash_attention", 0.0),
+    (r"(all-to-all|ep) overlap", "expert_overlap", 1.0),
+    (r"overlap off|no (all-to-all|ep) overlap", "expert_overlap", 0.0),
+    (r"no sequence parallel", "sequence_parallel", 0.0),
+)
+"""Words of a note, the feature of the software that they tell of, and its value; what comes later prevails."""
+
+
+def _said(row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the features of the software that the notes of a row state, whatever the software is called.
+
+    >>> _said({"note": "DeepEP, all-to-all overlap; capacity factor 1.25"})
+    {'expert_imbalance': 1.25, 'dispatched_once': 1.0, 'expert_overlap': 1.0}
+    """
+    said = f"{row.get('note')} {row.get('notes')}".lower()
+    capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
+    imbalance = {"expert_imbalance": max(float(capacity[1]), 1.0) if capacity else 1.0}
+    return imbalance | {feature: value for words, feature, value in SAID if re.search(words, said)}
 
 
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
     layers, hidden, heads = (float(row[name]) for name in ("layers", "hidden", "heads"))
     experts = float(row.get("experts") or 0)
     known = _architectures().get((hidden, heads, float(row.get("vocab") or 0)), {})
-    public = known if row.get("kv_heads") is None and experts > 1 else {}
+    public = known if experts > 1 and row.get("kv_heads") in (None, known.get("kv_heads")) else {}
     if row.get("vocab") is None:
         assumed.append("vocabulary_size")
     head = float(row.get("head_dim") or public.get("head_size") or hidden / heads)
@@ -381,7 +392,7 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
         "shared_experts": float(row.get("shared_experts") or 0),
         "expert_ffn_size": expert_width or width,
         "dense_layers": _dense_layers(layers, public),
-        "mtp_layers": 0.0,
+        "mtp_layers": _prediction_layers(row),
         "sequence_length": float(row["seq_len"]),
     }
 
@@ -395,6 +406,16 @@ def _schedule(row: Mapping[str, Any]) -> str:
     said = " ".join(str(row.get(name) or "") for name in ("sharding", "note", "notes")).lower()
     found = next((key for word, key in SCHEDULES.items() if re.search(rf"(?<!no )(?<!without )\b{word}", said)), None)
     return found or "1f1b"
+
+
+def _prediction_layers(row: Mapping[str, Any]) -> float:
+    """Return the layers that predict further tokens, where a row says that they ran.
+
+    >>> _prediction_layers({"note": "one MTP layer besides"}), _prediction_layers({"model": "DeepSeekV3 (w/o MTP)"})
+    (1.0, 0.0)
+    """
+    said = " ".join(str(row.get(name) or "") for name in ("model", "note", "notes")).lower()
+    return float(bool(re.search(r"\b(one|1) mtp layer|w/ mtp|multi-token prediction presumably on", said)))
 
 
 def _dense_layers(layers: float, known: Mapping[str, Any]) -> float:
@@ -612,13 +633,16 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         stated = "selective"
     elif "offload" in recompute:
         stated = "full"
+    text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
+    kept = 1.0
+    if stated is None and "norms and up-projections" in text:
+        stated, kept = "none", CHEAP_KEPT * (KEPT_NARROW if "kept in 8 bits" in text else 1.0)
     if stated is None:
         assumed.append("recompute")
     if row.get("vp") is None and layout["pipeline_parallel"] > 1 and stated is None and year >= 2023:
         assumed.append("virtual_stages")
-    text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
     halved = "optimizer state in bfloat16" in text or "bf16 optimizer" in text
-    optimizer = 0.0 if "optimizer on the cpu" in text else 4.0 if halved else 12.0
+    optimizer = 4.0 if halved else 12.0
     state = chip["state_bytes"]
     gradients = (
         6.0
@@ -641,9 +665,11 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         "precision": precision,
         "recompute": stated or "none",
         "recompute_stated": stated is not None,
+        "kept_stated": kept,
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
         "optimizer_bytes_per_parameter": optimizer,
         "offloaded_share": float("offload" in recompute),
+        "offloaded_optimizer_share": float("optimizer on the cpu" in text),
         "dropout": chip["dropout"] * (1.0 - shape["gated_ffn"]),
         "sequence_parallel": chip["sequence_parallel"]
         if year >= 2023
@@ -761,8 +787,8 @@ def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     room, needed = ready["accelerator_memory_bytes"], "memory_needed_bytes"
     whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share")), needed)[needed]
     cheap = ~ready["recompute_stated"] & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
-    kept = pl.select(pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(1.0)).to_series()
-    plain = plain.with_columns(kept.alias("kept_share"))
+    kept = pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(pl.col("kept_stated"))
+    plain = plain.with_columns(kept.alias("kept_share")).drop("kept_stated")
     none, first, full = (
         evaluate(plain.with_columns(pl.lit(share).alias("recompute_share")), needed)[needed]
         for share in (0.0, FIRST_LAYER, 1.0)

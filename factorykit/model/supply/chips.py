@@ -15,13 +15,14 @@ from factorykit.formulas.step.rates import exponentials_per_s
 from factorykit.formulas.terms import Lookup, term
 from factorykit.quantities import neutral
 
-CEILING_16BIT: Final = 0.85
-"""Ceiling of matrix products over the peak where nobody measured the chip; the measured ones span 0.51 to 0.97."""
+CEILING_16BIT: Final = 0.79
+"""Ceiling of matrix products over the peak where nobody measured the chip: the middle of 13 measured ones, which span
+0.51 to 0.97."""
 CEILING_TPU: Final = 0.95
 """The same of a TPU: a systolic array that holds its clock. MaxText trains at 0.67 of the peak of v5p, which with
 attention, norms and exchange leaves products no less."""
-CEILING_8BIT: Final = 0.80
-"""The ceiling in 8 bits where nobody measured it."""
+CEILING_8BIT: Final = 0.75
+"""The ceiling in 8 bits where nobody measured it: the middle of 8 measured ones."""
 UNLIMITED_J_PER_FLOP: Final = 1e-12
 """Design power over peak of TPUs, whose power nobody states: enough to hold their clock. Others have that of H100."""
 FEW_BITS: Final = MappingProxyType(

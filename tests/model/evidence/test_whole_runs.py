@@ -31,9 +31,9 @@ def test_hours_of_whole_runs_are_met_and_beat_one_line_of_arithmetic(found):
 
 
 def test_what_is_known_only_afterwards_is_not_read(runs, found):
-    """Of a note, which may print results, the schedule alone counts."""
-    schedule = pl.col("note").str.extract("(DualPipe)")
-    blind = fk.validate_runs(runs.drop(OUTCOMES, strict=False).with_columns(note=schedule))
+    """Of a note, which may print results, what it says of the plan counts: schedule, what is repeated, dispatch."""
+    plan = pl.col("note").str.extract("(DualPipe; norms.*)")
+    blind = fk.validate_runs(runs.drop(OUTCOMES, strict=False).with_columns(note=plan))
     assert blind["gpu_hours"].to_list() == found["gpu_hours"].to_list()
     assert blind["wall_days"].to_list() == found["wall_days"].to_list()
 
