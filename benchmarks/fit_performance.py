@@ -44,7 +44,7 @@ SOFT = 0.02
 
 def main() -> None:
     rows = datasets.table("training_runs").collect()
-    measured = Measured(rows)
+    measured = Measured(rows, as_stated=True)
     family = measured.frame["family"].to_numpy()
     whole = fit(measured)
     found = {EVERYTHING: whole}

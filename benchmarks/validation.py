@@ -33,7 +33,7 @@ LEAST_ROWS = 10
 
 def main() -> None:
     rows = datasets.table("training_runs").collect()
-    measured = Measured(rows)
+    measured = Measured(rows, as_stated=True)
     kinds = told(rows)[measured.frame["row"].to_list()]
     print("families out", line(validate(rows, leave_family_out=True)))
     for name in ("organisation", "framework", "generation"):

@@ -33,11 +33,16 @@ Priors = Mapping[str, tuple[float, float]]
 
 
 class Measured:
-    """Measured rows that can be predicted, as arrays, with the chain of formulas to their step time."""
+    """Measured rows that can be predicted, as arrays, with the chain of formulas to their step time.
 
-    def __init__(self, rows: pl.DataFrame) -> None:
+    What a row states of its own, such as the latency of its network, keeps its ratio to the constant while one's own
+    constants are looked for; ``as_stated``, it stays what it is, so that one fabric says nothing of another.
+    """
+
+    def __init__(self, rows: pl.DataFrame, *, as_stated: bool = False) -> None:
         import polars as pl
 
+        self.as_stated = as_stated
         frame, self.reasons = prepared(rows)
         measured = measured_step_s(rows, frame)
         groups = rows["group"] if "group" in rows.columns else pl.Series([""] * rows.height)
@@ -64,20 +69,27 @@ class Measured:
         return {name: self.frame[name].to_numpy() for name in self.frame.columns if name not in BESIDE}
 
     def results(self, values: Mapping[str, float], *names: str, at: Any = None) -> dict[str, Any]:
-        """Return quantities with constants as given, each an array over the scenarios or those numbered ``at``.
-
-        What a row states of its own, such as the latency of its network, keeps its ratio to the constant.
-        """
+        """Return quantities with constants as given, each an array over the scenarios or those numbered ``at``."""
         import numpy as np
 
         given = self.arrays if at is None else {name: value[at] for name, value in self.arrays.items()}
         usual = constants()
-        scaled = {name: given[name] * (value / usual[name]) for name, value in values.items() if name in given}
-        known = {**usual, **given, **values, **scaled}
+        own = {name: self._own(name, given[name], value) for name, value in values.items() if name in given}
+        known = {**usual, **given, **values, **own}
         with np.errstate(all="ignore"):
             found = compute(ask(known, names).steps, known)  # type: ignore[arg-type]
         height = len(next(iter(given.values())))
         return {name: np.broadcast_to(np.asarray(found[name]), height) for name in names}
+
+    def _own(self, name: str, stated: np.ndarray, value: float) -> np.ndarray:
+        """Return a constant of each row: what it states, or the value; a stated one in proportion, unless as stated."""
+        usual = constants()[name]
+        scaled = stated * (value / usual)
+        if not self.as_stated:
+            return scaled
+        import numpy as np
+
+        return np.where(stated == usual, scaled, stated)
 
     def chosen(self, values: Mapping[str, float]) -> np.ndarray:
         """Return the number of the scenario that stands for each row: the fastest that fits, else the smallest."""
