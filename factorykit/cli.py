@@ -6,6 +6,7 @@ Exit status: 0 fine, 1 found wanting (a page, claim or run that fails its check)
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -41,8 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(passed_on)}")
     options.passed_on = passed_on
     warnings.showwarning = _one_line
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
-        return options.run(options) or 0
+        status = options.run(options) or 0
+        sys.stdout.flush()
+        return status
     except SiteError as error:
         return _fail(error, 1)
     except FactorykitError as error:
@@ -50,10 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         return _fail(not_installed(error), 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _hush()
         return 0
+    except OSError as error:
+        _hush()
+        return _fail(error, 2)
+    except MemoryError as error:
+        return _fail(error, 2)
     except KeyboardInterrupt:
         return 130
+
+
+def _hush() -> None:
+    """Let Python end without a second try to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: Exception, status: int) -> int:

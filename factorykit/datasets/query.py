@@ -21,6 +21,7 @@ SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
+    "memory_limit": "4GB",
     "temp_directory": "",
 }
 LOCKS: Final = ("SET enable_external_access = false", "SET lock_configuration = true")

@@ -9,6 +9,7 @@ import ipywidgets
 import polars as pl
 import traitlets
 
+from factorykit.borders import need
 from factorykit.charts.embed import outputs as embedded
 from factorykit.charts.exploring import exploring
 from factorykit.charts.live import Case, Live
@@ -231,7 +232,7 @@ class Explorer(ipywidgets.VBox):
 
     def _display_(self) -> Any:
         """Return what marimo shows, which knows the sliders and the chart, but no boxes and buttons of ipywidgets."""
-        import marimo
+        marimo = need("marimo")
 
         return marimo.vstack([marimo.md(f"**{self.live.title}**"), *self.sliders.values(), self.chart])
 

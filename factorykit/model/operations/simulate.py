@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from factorykit.model.operations.draws import Way
 
+MOST_RUNS = 10_000_000
+"""Held in memory at once."""
+
 
 @renamed(scenario="inputs")
 def simulate(
@@ -122,6 +125,8 @@ def simulate(
     count = whole("runs", runs)
     if count < 1:
         raise ScenarioError("runs = 0; give at least one")
+    if count > MOST_RUNS:
+        raise ScenarioError(f"runs = {count:,} are more than {MOST_RUNS:,}; give fewer, or other seeds one by one")
     drawn = _draws().draw(planned, count, whole("seed", seed))
     if drawn.endless:
         warnings.warn(f"wall_s is infinite{drawn.endless}", FactorykitWarning, stacklevel=3)

@@ -12,7 +12,7 @@ from factorykit.errors import FactorykitWarning, ScenarioError, shown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import Outputs, checked, chosen
 from factorykit.model.uncertainty.distributions import FURTHEST, Distribution, check
-from factorykit.model.uncertainty.sweep import axes_of, column_of
+from factorykit.model.uncertainty.sweep import ROWS_IN_MEMORY, axes_of, column_of
 from factorykit.quantities import is_number
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ def sample(
     distributions, n = check(distributions), whole("n", n)
     if n < 1:
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
+    if n > ROWS_IN_MEMORY:
+        raise ScenarioError(f"n = {n:,} draws are more than {ROWS_IN_MEMORY:,}; give fewer, or other seeds one by one")
     cube = points(len(distributions), n, whole("seed", seed), method)
     drawn = pl.DataFrame({name: column(cube[:, i], d) for i, (name, d) in enumerate(distributions.items())})
     axes = {} if grid is None or (isinstance(grid, Mapping) and not grid) else axes_of(grid)
