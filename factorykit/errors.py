@@ -12,16 +12,14 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 300
-"""Characters of a message; what is longer loses its middle, for what is wrong comes first and what to try last."""
+"""Characters of a line of a message; what is longer loses its middle: what is wrong comes first, what to try last."""
 
 
 class FactorykitError(Exception):
     """Base of all errors that a caller of factorykit can cause."""
 
-    longest = LONGEST
-
     def __init__(self, message: str = "") -> None:
-        super().__init__(_cut(_printable(message), self.longest))
+        super().__init__("\n".join(_cut(line) for line in _printable(message).split("\n")))
 
 
 class UnknownQuantity(FactorykitError):
@@ -105,9 +103,9 @@ def _printable(text: str) -> str:
     return text.translate({ord(letter): letter.encode("unicode_escape").decode() for letter in strange})
 
 
-def _cut(text: str, longest: int) -> str:
-    kept = (longest - 3) // 3
-    return text if len(text) <= longest else f"{text[: longest - kept - 3]} … {text[-kept:]}"
+def _cut(line: str) -> str:
+    kept = LONGEST // 3
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - kept - 3]} … {line[-kept:]}"
 
 
 MISSPELT: Final = 0.8
