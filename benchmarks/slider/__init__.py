@@ -223,6 +223,8 @@ def _explorers(running: Any, folder: Path) -> Iterator[Row]:
     """Yield what each ready-made explorer takes in JupyterLab, and with a pinned curve beside its own."""
     made = [(name, f"explorer = fk.explore(fk.charts.{name}({run}))\nexplorer") for name, run in ready_made()]
     first = "import factorykit as fk\nrun = {'Llama 3.1 405B': fk.preset('llama_3_1_405b')}"
+    folder = folder / "explorers"  # a workspace of its own, that restores no notebook of the others before it
+    folder.mkdir()
     write(folder, "explorers.ipynb", [first, *(cell for _, cell in made), "'end'"])
     with jupyterlab(folder) as address:
         page = running.new_page(viewport={"width": 1200, "height": 1000})
