@@ -186,7 +186,7 @@ def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
     import polars as pl
 
     if not isinstance(value, (pl.DataFrame, pl.LazyFrame)):
-        raise ScenarioError(f"{name} = {shown(value)} is no frame; give a polars DataFrame")
+        raise ScenarioError(f"{name} = {shown(value)} is a {type(value).__name__}; give a polars DataFrame")
     columns_of(name, value)
     found = value.lazy().collect()
     if gone := [column for column in columns if column not in found.columns]:

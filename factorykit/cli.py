@@ -33,6 +33,8 @@ EPILOG = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    if sys.stdout is None:
+        return _fail(OSError("standard output is closed"), 2)
     parser = _parser()
     options, passed_on = parser.parse_known_args(arguments)
     if "inputs" in options:
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     try:
         status = options.run(options) or 0
-        sys.stdout.flush()
+        print(end="", flush=True)
         return status
     except SiteError as error:
         return _fail(error, 1)

@@ -110,8 +110,8 @@ class Known:
 
     def by_chart(self, payload: Mapping[str, Any], root: str) -> dict[str, dict[str, Any]]:
         """Return where the words of a chart lead: of each what to show and its address; of fields of keys, a table."""
-        keys = {place for place, _ in self._by_table(payload)}
-        texts = {text for place, text in _texts(payload) if place not in keys}
+        tables = dict(self._by_table(payload))
+        texts = {text for place, text in _texts(payload) if place not in tables}
         texts |= {each["title"] for each in payload.get("columns", ())} | {*_titles(payload).values()}
         rows = {text: self.cells[text.rpartition("@")[2]] for text in texts if text.rpartition("@")[2] in self.cells}
         quantities = {
@@ -121,7 +121,7 @@ class Known:
         led = rows | self._line(str(payload.get("source", ""))) | self._presets(payload) | quantities
         return {
             "leads": {text: [words, f"{root}{address}"] for text, (words, address) in led.items()},
-            "keys": {field: f"{root}tables/{name}.html?q=" for field, name in self._by_table(payload)},
+            "keys": {field: f"{root}tables/{name}.html?q=" for field, name in tables.items()},
         }
 
     def _line(self, line: str) -> dict[str, tuple[str, str]]:

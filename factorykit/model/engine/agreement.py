@@ -82,7 +82,8 @@ def agree_in_frame(floats: pl.LazyFrame, given: Collection[str], using: Mapping[
         differs = (pl.col(stated) - pl.col(name)).abs() > AGREEMENT * pl.max_horizontal(
             pl.col(stated).abs(), pl.col(name).abs()
         )
-        rows = compared.with_row_index("number of row").filter(differs).select("number of row", stated, name).collect()
+        numbered = compared.select(pl.int_range(pl.len()).alias("number of row"), stated, name)
+        rows = numbered.filter(differs).collect()
         if rows.height:
             first, said, computed = rows.row(0)
             raise ScenarioError(

@@ -175,8 +175,8 @@ def _check_inputs(floats: pl.LazyFrame, names: Sequence[str]) -> None:
     import polars as pl
 
     for name in names:
-        broken = floats.with_row_index("number of row").filter(_holds(name).not_() | pl.col(name).is_null())
-        rows = broken.select("number of row", name).collect()
+        numbered = floats.select(pl.int_range(pl.len()).alias("number of row"), name)
+        rows = numbered.filter(_holds(name).not_() | pl.col(name).is_null()).collect()
         if rows.is_empty():
             if quantity(name).usual:
                 usual.warn_column(floats, name)

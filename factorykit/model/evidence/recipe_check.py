@@ -106,14 +106,14 @@ def check_recipe(
 
     values, rivals = checked(inputs)
     practices = [one_of("practice", name, PRACTICES) for name in texts("practices", practices)]
-    have = _Known(values, rivals | chosen(using), assume)
+    known = _Known(values, rivals | chosen(using), assume)
     rows = [
-        _parallelism(have),
-        _memory(have),
-        _interval(have),
-        _best_interval(have),
-        _stages(have),
-        _mfu(have),
+        _parallelism(known),
+        _memory(known),
+        _interval(known),
+        _best_interval(known),
+        _stages(known),
+        _mfu(known),
         *(_practice(name, name in practices) for name in PRACTICES),
     ]
     said = datasets.table("recipes").select("item", "source", "locator").collect()

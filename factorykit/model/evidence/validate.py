@@ -136,8 +136,6 @@ def tidied(rows: Any) -> pl.DataFrame:
     """
     import polars as pl
 
-    if not isinstance(rows, (pl.DataFrame, pl.LazyFrame)):
-        raise ScenarioError(f"rows are {type(rows).__name__}; give a polars frame with the columns of training_runs")
     frame = borders.frame("rows", rows)
     if frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be validated")

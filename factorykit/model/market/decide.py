@@ -67,7 +67,7 @@ def decide(
         money set aside, whatever the run costs. Where the rent of the run is known too, the answer says whether the
         budget pays it.
     conditions
-        Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of texts years),
+        Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of several years),
         ``b4`` (data sovereignty), ``c2`` (research phase), ``c3`` (variable need), ``p1`` to ``p4``.
     using
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.

@@ -116,7 +116,8 @@ def search(
     import polars as pl
 
     fixed, given = _scalars(model, cluster, global_batch_size)
-    tried = _tried(fixed, {} if choices is None else mapping("choices", choices))
+    choices = {} if choices is None else mapping("choices", choices)
+    tried = _tried(fixed, choices)
     rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
     told = dict.fromkeys((*OUTPUTS, quantity(objective).name))
     wanted = tuple(told | {"memory_needed_bytes": None})
@@ -126,7 +127,7 @@ def search(
     rules.check(known, fixed)
     first, then = parted(left, rules.LOOKED_AT)
     lazy = widened(_grid(tried), first)
-    lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, choices or {}))
+    lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, choices))
     there = {*tried, *(step.quantity for step in first)}
     lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
     if not flag("keep_excluded", keep_excluded):

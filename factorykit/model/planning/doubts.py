@@ -11,6 +11,7 @@ from factorykit import datasets
 from factorykit.borders import need
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.run import fold, widened
+from factorykit.model.market.rent import PRICE
 from factorykit.model.planning.whole import RESULTS
 from factorykit.model.uncertainty.distributions import Distribution, LogNormal
 from factorykit.model.uncertainty.sample import points
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 STEP: Final = "step_s"
-PRICE: Final = "rental_usd_per_accelerator_h"
 COMMON: Final = math.sqrt(0.5)
 """How much of what is unknown of a step time or a price all chips share: half of its variance, chosen."""
 NORMAL_75: Final = 0.6744897501960817

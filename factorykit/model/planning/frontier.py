@@ -38,8 +38,9 @@ def _rounded(share: pl.Expr) -> pl.Expr:
     """Return a ratio as text of three digits, without decimals from a hundred on."""
     import polars as pl
 
-    digits = share.round_sig_figs(3).cast(pl.String)
-    return pl.when(share < 100.0).then(digits).otherwise(digits.str.strip_suffix(".0"))
+    rounded = share.round_sig_figs(3)
+    digits = rounded.cast(pl.String)
+    return pl.when(rounded < 100.0).then(digits).otherwise(digits.str.strip_suffix(".0"))
 
 
 def value(wishes: Wishes, objective: str | None) -> pl.Expr:

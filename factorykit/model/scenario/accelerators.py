@@ -50,13 +50,14 @@ def accelerator(
     >>> evaluate({**mine, "accelerators": 1000.0}, "cluster_peak_flop_per_s")
     {'cluster_peak_flop_per_s': 2e+18}
     """
-    key = identify("accelerator", text("name", name) if like is None else like)
+    name = text("name", name)
+    key = identify("accelerator", name if like is None else like)
     label = chips()[key]["name"]
     for each in quantities:
         if each not in BROUGHT and quantity(each).is_text:
             raise ScenarioError(f"{each} is no quantity of an accelerator; give numbers such as peak_flop_per_s")
     if "peak_flop_per_s" in quantities:
         quantities.setdefault("peak_16bit_flop_per_s", quantities["peak_flop_per_s"])
-    title = label if like is None else f"{text('name', name)}, like {label}"
+    title = label if like is None else f"{name}, like {label}"
     sources = {"accelerator": told("accelerator_memory_bytes", key), **dict.fromkeys(quantities, f"given for {name}")}
     return Scenario.sourced(title, {"accelerator": key, **quantities}, sources)

@@ -38,7 +38,12 @@ def preset(name: PresetName | str) -> Scenario:
     >>> preset("llama_3_1_405b").accelerators
     16384.0
     """
-    return _read(one_of("preset", name, presets()["preset"]))
+    return _read(one_of("preset", name, _names()))
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(presets()["preset"])
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from factorykit.borders import need, number, several
 from factorykit.errors import ScenarioError, shown
-from factorykit.quantities import Quantity, is_number, quantity
+from factorykit.quantities import Quantity, as_float, is_number, quantity
 from factorykit.units import read
 
 CENTRAL_MASS = 0.9
@@ -40,7 +40,7 @@ class _InUnits:
             for field in fields(self):  # type: ignore[arg-type]
                 value = getattr(self, field.name)
                 object.__setattr__(
-                    self, field.name, tuple(map(float, value)) if isinstance(value, tuple) else float(value)
+                    self, field.name, tuple(map(as_float, value)) if isinstance(value, tuple) else as_float(value)
                 )
 
     def _check(self) -> None:

@@ -18,6 +18,7 @@ from factorykit.formulas import catalogue, topic
 from factorykit.formulas.terms import as_text
 from factorykit.model.engine.assumed import who_says
 from factorykit.model.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRAL, RIVAL, Step
+from factorykit.model.market.rent import PRICE
 from factorykit.model.performance import configurations
 from factorykit.model.planning import doubts
 from factorykit.model.planning.counts import STEPS
@@ -127,7 +128,7 @@ SPELLED: Final = {
 
 
 ALSO: Final = ("training_carbon_kg", "data_parallel", "recompute_share", "checkpoint_interval_s", "spare_nodes")
-DIFFERENT: Final = (*doubts.distributions({}), doubts.STEP, doubts.PRICE)
+DIFFERENT: Final = (*doubts.distributions({}), doubts.STEP, PRICE)
 """What is said beside the readouts, and what futures differ in."""
 
 

@@ -21,6 +21,7 @@ from factorykit.charts.script import (
 )
 from factorykit.model.engine import rules
 from factorykit.model.engine.chain import CELL, Chain, Step, ask
+from factorykit.model.market.rent import PRICE
 from factorykit.model.planning import doubts, sizes
 from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
 from factorykit.model.planning.plan import DRAWS
@@ -137,7 +138,7 @@ def draws() -> Mapping[str, tuple[float, ...]]:
 def model_script() -> str:
     """Return JavaScript that defines ``MODEL``: functions and tables that the planner's engine takes."""
     drawn = tuple(doubts.distributions({}))
-    moved = (*drawn, doubts.STEP, doubts.PRICE)
+    moved = (*drawn, doubts.STEP, PRICE)
     searched = _searched().steps
     steps = every_step().values()
     found = tables(steps)

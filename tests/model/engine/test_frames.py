@@ -74,7 +74,7 @@ def test_a_bound_is_in_or_out_as_its_bracket_says(mfu: float, held: bool) -> Non
 
 def test_an_output_that_was_given_is_checked_too() -> None:
     with pytest.raises(ScenarioError, match=r"column mfu: 1 of 2 rows break \(0, 1\]; the first is row 1 with 38"):
-        fk.evaluate(pl.DataFrame({"mfu": [0.38, 38.0]}), "mfu")
+        fk.evaluate(pl.DataFrame({"mfu": [0.38, 38.0], "number of row": ["a", "b"]}), "mfu")
     assert fk.evaluate(pl.LazyFrame({"mfu": [0.38, 38.0]}), "mfu").collect()["mfu"].to_list() == [0.38, None]
 
 

@@ -122,7 +122,7 @@ def test_a_row_that_tests_nothing_says_why(row, verdict, reason):
     [
         (pl.DataFrame({"energymwh": [1.0]}), "none of the columns energy_mwh"),
         (pl.DataFrame({"energy_mwh": []}), "no rows"),
-        ([1], "is no frame"),
+        ([1], "is a list"),
     ],
 )
 def test_frames_that_hold_no_runs_are_refused(rows, message):
