@@ -17,8 +17,6 @@ from factorykit.quantities import as_float, is_number
 if TYPE_CHECKING:
     import polars as pl
 
-LARGEST_BYTES: Final = 500_000_000
-"""Of a file or a download that is read as a whole."""
 MOST: Final = 2**53
 """Where whole numbers end that a float can tell apart."""
 

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import factorykit as fk
+from factorykit import files
 from factorykit.borders import not_installed
-from factorykit.errors import DatasetError, FactorykitError, ScenarioError, SiteError
+from factorykit.errors import FactorykitError, ScenarioError, SiteError
 from factorykit.quantities import Quantity, begins_with_digit, quantity
 from factorykit.units import read
 
@@ -329,7 +330,7 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
     import polars as pl
 
     scenario = _scenario(options)
-    rows = _read(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
+    rows = files.frame(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
     wider = fk.evaluate(rows, options.output, assume=options.assume)
     if options.out is None:
         _print_frame(wider, options.json)
@@ -400,15 +401,6 @@ def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float
         raise ValueError
     parts = [i / (count - 1) for i in range(count)]
     return [low * (high / low) ** part if by_factors else low + (high - low) * part for part in parts]
-
-
-def _read(path: Path) -> pl.DataFrame:
-    import polars as pl
-
-    try:
-        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DatasetError(f"{path}: {str(error).splitlines()[0]}") from None
 
 
 def _explain(options: argparse.Namespace) -> None:
@@ -496,7 +488,7 @@ def _short(value: Any) -> str:
 def _validate(options: argparse.Namespace) -> None:
     from factorykit.model.evidence.validate import errors
 
-    validated = fk.validate(_read(options.file) if options.file else None)
+    validated = fk.validate(files.frame(options.file) if options.file else None)
     _print_frame(errors(validated, options.by) if options.by else validated, options.json)
 
 

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import math
 import shutil
 import tempfile
 import types
@@ -22,6 +21,7 @@ from factorykit.datasets.identity import KINDS, letters
 from factorykit.datasets.things import KINDS as THINGS
 from factorykit.datasets.things import derived, needed, picked_from
 from factorykit.errors import DatasetError, unknown
+from factorykit.files import number
 
 if TYPE_CHECKING:
     import dataframely as dy
@@ -278,13 +278,9 @@ def _numbers(
     path: Path, name: str, cells: list[str | None], lines: list[int], broken: _Broken
 ) -> Iterator[float | None]:
     for cell, line in zip(cells, lines, strict=True):
-        try:
-            value = None if cell is None else float(cell)
-            if value is not None and not math.isfinite(value):
-                raise ValueError(cell)
-        except ValueError:
+        value = None if cell is None else number(cell)
+        if value is None and cell is not None:
             broken.add(path, line, name, cell, "must be a finite number")
-            value = None
         yield value
 
 

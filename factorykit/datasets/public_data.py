@@ -11,7 +11,6 @@ import csv
 import hashlib
 import io
 import json
-import math
 import os
 import re
 import sys
@@ -20,12 +19,14 @@ import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from factorykit.borders import LARGEST_BYTES, file_path, is_text, one_of
+from factorykit import files
+from factorykit.borders import file_path, is_text, one_of
 from factorykit.datasets import catalogue
 from factorykit.datasets.identity import identify
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
@@ -275,7 +276,7 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
     one_of("connector", name, PUBLISHERS)
     record = _record(name)
     if path_or_url is not None:
-        content, origin = _content(name, path_or_url)
+        content, origin = _content(path_or_url)
         _keep(name, content, origin)
     elif not record.exists():
         raise DatasetError(
@@ -306,7 +307,7 @@ def read(name: str, path_or_url: str | os.PathLike[str]) -> pl.DataFrame:
     """
     if name not in PUBLISHERS:
         raise UnknownName(unknown("connector", name, PUBLISHERS))
-    return _tidy(name, *_rows(name, _content(name, path_or_url)[0]))
+    return _tidy(name, *_rows(name, _content(path_or_url)[0]))
 
 
 def cache_folder() -> Path:
@@ -355,7 +356,7 @@ def _mapping_hash(name: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def _content(name: str, path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
+def _content(path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
     """Return the bytes of a file or an address, and what to call where they came from."""
     said = str(path_or_url if is_text(path_or_url) else file_path("path_or_url", path_or_url))
     if re.match(r"^[a-z][a-z0-9+.-]+://", said, re.IGNORECASE):
@@ -364,17 +365,15 @@ def _content(name: str, path_or_url: str | os.PathLike[str]) -> tuple[bytes, str
         request = Request(said, headers={"User-Agent": "factorykit"})
         try:
             with urlopen(request, timeout=TIMEOUT_S) as answer:
-                content = answer.read(LARGEST_BYTES + 1)
-        except (URLError, OSError, ValueError) as error:
+                packed = answer.read(files.LARGEST_BYTES + 1)
+        except (URLError, OSError, ValueError, HTTPException) as error:
             raise DatasetError(f"{said} cannot be fetched ({error}); give the path of a file instead") from None
-        if len(content) > LARGEST_BYTES:
-            raise DatasetError(f"{said} is larger than {LARGEST_BYTES / 1e6:.0f} MB; {name} is not")
-        return content, said
+        try:
+            return files.unpacked(packed), said
+        except ValueError as error:
+            raise DatasetError(f"{said} {error}") from None
     path = file_path("path_or_url", said)
-    try:
-        return path.read_bytes(), path.name
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be read ({error.strerror})") from None
+    return files.content(path), path.name
 
 
 def _keep(name: str, content: bytes, origin: str) -> None:
@@ -406,9 +405,9 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
         told = ", ".join(column.theirs for column in _columns(name))
         raise DatasetError(f"{name}: the file is JSON; give a CSV file with the columns {told}")
     try:
-        lines = [row for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DatasetError(f"{name}: the file is no CSV in UTF-8 ({error})") from None
+        lines = [row for _, row in files.rows(content)]
+    except ValueError as error:
+        raise DatasetError(f"{name}: the file is no CSV in UTF-8: it {error}") from None
     above, layout = max(
         ((at, layout) for at in range(min(len(lines), HEADER_WITHIN)) for layout in _layouts(name)),
         key=lambda found: _likeness(lines[found[0]], found[1]),
@@ -498,7 +497,7 @@ def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
     """Return a data set under our names and units, or raise with every cell that is not of its column's type."""
     import polars as pl
 
-    read = {"number": _number, "boolean": _boolean, "date": _date, "text": str}
+    read = {"number": files.number, "boolean": _boolean, "date": _date, "text": str}
     types = {"number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date, "text": pl.String}
     series: list[pl.Series] = []
     broken: list[tuple[int, str, str, str]] = []
@@ -525,14 +524,6 @@ def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
             pl.DataFrame(broken, schema=schema, orient="row"),
         )
     return pl.DataFrame(series)
-
-
-def _number(cell: str) -> float | None:
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _boolean(cell: str) -> bool | None:

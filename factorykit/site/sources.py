@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from factorykit import files
 from factorykit.errors import SiteError
 from factorykit.site import dialect
 
@@ -156,7 +156,7 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
         If the text is no notebook, or a cell's options are no YAML.
     """
     try:
-        rows = dialect.quarto(json.loads(text))["cells"]
+        rows = dialect.quarto(files.fields(text.encode()))["cells"]
         return tuple(_cell(number, row, where) for number, row in enumerate(rows, 1))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SiteError(f"{where}: no notebook that can be read ({error}); restore it or save it again") from error

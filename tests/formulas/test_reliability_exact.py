@@ -281,6 +281,8 @@ def test_counts_from_numpy_are_counts() -> None:
         (lambda: fk.reliability.series_mtbf_s([1e8]), "part 0 = 100000000.0: give a number"),
         (lambda: fk.reliability.series_mtbf_s([(-1, 1e8)]), "part 0 = "),
         (lambda: fk.reliability.renewal_failures(1e5, 10, 1e6, 0.7, steps=0), "steps = 0"),
+        (lambda: fk.reliability.renewal_failures(1e6, 1, 0.5, 1e6, 50), "from a few lives on"),
+        (lambda: fk.reliability.renewal_failures(1e3, 1, 0.5, 2.0, 50), r"steps = 50 is outside \[1202, 20000\]"),
         (lambda: fk.reliability.spares_table(SPARES | {"nodes": 0.0}), "nodes = 0.0 is outside"),
         (lambda: fk.reliability.spares_table(SPARES | {"node_repair_s": None}), "node_repair_s = None is NoneType"),
         (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "long"}), "neither a number"),

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import file_path, text
-from factorykit.errors import ScenarioError
-from factorykit.model.performance.nearness import NEAR, NOISE, drawn, most_telling, places, slope, update
+from factorykit import files
+from factorykit.borders import file_path, mapping, number, several, text, texts, whole
+from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.model.performance.nearness import NEAR, NOISE, PLACES, drawn, most_telling, places, slope, update
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.quantities import quantity
 
@@ -78,6 +79,29 @@ class Calibration(Mapping[str, float]):
     layouts: tuple[tuple[float, ...], ...] = ()
     width: float = 1.0
 
+    def __post_init__(self) -> None:
+        """Check what a file or a caller says.
+
+        Raises
+        ------
+        UnknownQuantity, ScenarioError
+            If a constant is none or out of bounds, or a layout is not as long as others or not finite.
+        """
+        said = mapping("constants", self.constants).items()
+        constants = {quantity(name).name: number(name, quantity(name).check(value)) for name, value in said}
+        layouts = tuple(
+            tuple(number("a number of a layout", part) for part in several("a layout", one))
+            for one in several("layouts", self.layouts)
+        )
+        if any(len(one) != PLACES + 2 for one in layouts):
+            raise ScenarioError(f"layouts of a calibration have {PLACES + 2} numbers each; write them with save")
+        if number("width", self.width) <= 0.0:
+            raise ScenarioError(f"width = {self.width:g} is not above 0; a calibration says 1.0 or another factor")
+        checked = {"constants": constants, "learned": texts("learned", self.learned), "layouts": layouts}
+        checked |= {"refused": dict(mapping("refused", self.refused)), "rows": whole("rows", self.rows)}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
     def __getitem__(self, name: str) -> float:
         """Return one constant."""
         return self.constants[name]
@@ -108,12 +132,11 @@ class Calibration(Mapping[str, float]):
             If the file holds none.
         """
         try:
-            told = json.loads(file_path("path", path).read_text(encoding="utf-8"))
-            values = {quantity(name).name: float(quantity(name).check(v)) for name, v in told["constants"].items()}
-            layouts = tuple(tuple(float(number) for number in layout) for layout in told["layouts"])
-            refused, width = dict(told["refused"]), float(told["width"])
-            return cls(values, tuple(told["learned"]), refused, int(told["rows"]), layouts, width)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            told = files.fields(files.content(path, error=ScenarioError))
+            return cls(**{name: told[name] for name in ("constants", "learned", "refused", "rows", "layouts", "width")})
+        except KeyError as error:
+            raise ScenarioError(f"{path} holds no calibration: no {error}; write one with Calibration.save") from None
+        except (ValueError, TypeError, FactorykitError) as error:
             raise ScenarioError(f"{path} holds no calibration: {error}; write one with Calibration.save") from None
 
     def near(self, scenarios: pl.DataFrame) -> pl.DataFrame:

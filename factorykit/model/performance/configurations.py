@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from factorykit import datasets
+from factorykit import datasets, files
 from factorykit.borders import file_path
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.model.engine.assumed import FILLED
@@ -206,14 +206,8 @@ def _parsed(path: str | Path) -> tuple[Path, dict[str, Any]]:
     file = file_path("path", path)
     try:
         file = file / "config.json" if file.is_dir() else file
-        if file.exists() and not file.is_file():
-            raise ScenarioError(f"{file} is no regular file; give a config.json")
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise ScenarioError(f"{file} has more than {LARGEST_FILE:,} bytes; a configuration is smaller")
-        config = json.loads(content.decode("utf-8-sig"))
-    except (OSError, TypeError, ValueError, RecursionError) as error:
+        config = files.fields(files.content(file, LARGEST_FILE, ScenarioError))
+    except (OSError, ValueError) as error:
         raise ScenarioError(f"{file} cannot be read as a configuration: {error}") from None
     if not isinstance(config, dict):
         raise ScenarioError(f"{file} holds a {type(config).__name__}; a configuration is an object with fields")

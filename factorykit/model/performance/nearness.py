@@ -19,6 +19,8 @@ DOUBLINGS: Final = (
     *("accelerators", "global_batch_size", "sequence_length", "layers", "hidden_size"),
 )
 """Quantities whose doubling is one step away."""
+PLACES: Final = len(DOUBLINGS) + 3
+"""Numbers that say where a layout lies."""
 CHIP: Final = 4.0
 """Steps for a doubling of the chip's rate, by another chip or number format."""
 AGAIN: Final = 4.0

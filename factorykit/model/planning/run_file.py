@@ -7,7 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from factorykit.errors import ScenarioError, UnknownName, nearest
+from factorykit import files
+from factorykit.errors import ScenarioError, UnknownName, nearest, shown
 from factorykit.model.planning.plan import plan
 from factorykit.quantities import vocabulary
 
@@ -26,16 +27,16 @@ def read_run(path: str | Path) -> dict[str, Any]:
     ScenarioError, UnknownName
         If the file cannot be read, names no model, or has a key that is no argument and no quantity.
     """
+    content = files.content(path, error=ScenarioError)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        said = tomllib.loads(text)
-    except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        said = files.shallow(tomllib.loads(files.text(content)))
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{path}: {error}") from None
     given = said.pop("given", {})
     if not isinstance(given, dict):
-        raise ScenarioError(f"{path}: given = {given!r} is no table; write [given] above quantities")
+        raise ScenarioError(f"{path}: given = {shown(given)} is no table; write [given] above quantities")
+    if twice := sorted(said.keys() & given.keys()):
+        raise ScenarioError(f"{path} says {twice[0]} twice, above [given] and under it; leave one out")
     asked = said | given
     if "model" not in asked:
         raise ScenarioError(f"{path} names no model; write model = 'llama3_70b'")
@@ -44,5 +45,5 @@ def read_run(path: str | Path) -> dict[str, Any]:
         if name not in known and name not in vocabulary():
             close = nearest(name, [*known, *vocabulary()])
             hint = f"; nearest is {close!r}" if close else ""
-            raise UnknownName(f"{path}: {name!r} is no argument of plan and no quantity{hint}")
+            raise UnknownName(f"{path}: {shown(name)} is no argument of plan and no quantity{hint}")
     return asked

@@ -6,17 +6,20 @@ The records are not shipped. Each reader checks the publisher's columns and retu
 
 from __future__ import annotations
 
-import lzma
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import LARGEST_BYTES, file_path
+from factorykit import files
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
-from factorykit.errors import DatasetError
+from factorykit.errors import DatasetError, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
-MOMENT = "%m/%d/%Y %H:%M"
+MOMENT, MOMENT_SHOWN = "%m/%d/%Y %H:%M", "12/31/2004 23:59"
+ROUNDED_H = 0.01
+"""Hours by which the repair in a trace may miss the time from its start to its end: days have four digits."""
 LANL_CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 
 
@@ -40,7 +43,7 @@ def stepfun(path: str) -> pl.DataFrame:
     Raises
     ------
     DatasetError
-        If the file cannot be read or lacks a column.
+        If the file cannot be read or lacks a column, a cell is not of its kind, or a repair contradicts its days.
 
     References
     ----------
@@ -50,6 +53,14 @@ def stepfun(path: str) -> pl.DataFrame:
     import polars as pl
 
     rows = _rows(path, ("start_day", "end_day", "repair_hours"), ("node", "fault_class"))
+    lasted = (pl.col("end_day") - pl.col("start_day")) * (SECONDS_PER_DAY / SECONDS_PER_HOUR)
+    odd = rows.with_row_index("row", 1).filter((lasted - pl.col("repair_hours")).abs() > ROUNDED_H)
+    if odd.height:
+        raise DatasetError(
+            f"{path}: repair_hours = {odd['repair_hours'][0]:g} in row {odd['row'][0]} is not the time from start_day "
+            "to end_day; correct one of them",
+            odd,
+        )
     rows = rows.sort("start_day", maintain_order=True)
     end = float(rows.select(pl.max_horizontal(pl.col("start_day").max(), pl.col("end_day").max())).item())
     faults = rows.select(
@@ -84,7 +95,7 @@ def lanl(path: str) -> pl.DataFrame:
     Raises
     ------
     DatasetError
-        If the file cannot be read or lacks a column.
+        If the file cannot be read or lacks a column, or a cell is not of its kind.
 
     References
     ----------
@@ -126,7 +137,7 @@ def titan(path: str) -> pl.DataFrame:
     Raises
     ------
     DatasetError
-        If the file cannot be read or lacks a column.
+        If the file cannot be read or lacks a column, or a cell is not of its kind.
 
     References
     ----------
@@ -161,19 +172,42 @@ def _rows(
     flags: tuple[str, ...] = (),
     moments: tuple[str, ...] = (),
 ) -> pl.DataFrame:
+    """Return the columns of a record; a cell that is not of its column's kind is refused by line."""
     import polars as pl
 
-    file = file_path("path", path)
-    words += moments
-    kinds = dict.fromkeys(numbers, pl.Float64) | dict.fromkeys(words, pl.String) | dict.fromkeys(flags, pl.Boolean)
+    content = files.content(path)
     try:
-        with lzma.open(file) if file.suffix == ".xz" else file.open("rb") as opened:
-            content = opened.read(LARGEST_BYTES + 1)
-        if len(content) > LARGEST_BYTES:
-            raise DatasetError(f"{file} is larger than {LARGEST_BYTES / 1e6:.0f} MB; give the file of the publisher")
-        rows = pl.read_csv(content, schema_overrides=kinds, infer_schema=False)
-        if missing := [name for name in kinds if name not in rows.columns]:
-            raise DatasetError(f"{path}: no column {', '.join(missing)}; this record has {', '.join(kinds)}")
-        return rows.with_columns(pl.col(moments).str.to_datetime(MOMENT))
-    except (OSError, lzma.LZMAError, pl.exceptions.PolarsError) as error:
-        raise DatasetError(f"{path}: cannot be read as CSV: {error}; give the file of the publisher") from None
+        cells = files.columns(content)
+    except ValueError as error:
+        raise DatasetError(f"{path} cannot be read: it {error}; give the file of the publisher") from None
+    kinds: Mapping[str, tuple[Callable[[str], Any], type[pl.DataType], str]] = (
+        dict.fromkeys(numbers, (_amount, pl.Float64, "number from 0 on"))
+        | dict.fromkeys(words, (lambda cell: cell or None, pl.String, "text"))
+        | dict.fromkeys(flags, ({"TRUE": True, "FALSE": False}.__getitem__, pl.Boolean, "TRUE or FALSE"))
+        | dict.fromkeys(moments, (_moment, pl.Datetime, f"moment such as {MOMENT_SHOWN}"))
+    )
+    if missing := [name for name in kinds if name not in cells]:
+        raise DatasetError(f"{path}: no column {', '.join(missing)}; this record has {', '.join(kinds)}")
+    if not cells[next(iter(kinds))]:
+        raise DatasetError(f"{path} has a header and no rows; give the file of the publisher")
+    series = []
+    for name, (read, dtype, said) in kinds.items():
+        values = []
+        for row, cell in enumerate(cells[name], 1):
+            try:
+                values.append(read(cell.strip()))
+            except (ValueError, KeyError):
+                raise DatasetError(f"{path}: {name} = {shown(cell)} in row {row} is no {said}; correct it") from None
+        series.append(pl.Series(name, values, dtype))
+    return pl.DataFrame(series)
+
+
+def _amount(cell: str) -> float:
+    value = files.number(cell)
+    if value is None or value < 0.0:
+        raise ValueError
+    return value
+
+
+def _moment(cell: str) -> datetime:
+    return datetime.strptime(cell, MOMENT)

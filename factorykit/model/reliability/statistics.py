@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 
 MOST_NODES = 1e9
+MOST_STEPS = 20_000
+"""Of the renewal equation: the work grows with their square, to half a second."""
+NEVER = 1e-300
+"""Failures a second below which nothing fails."""
 ACCELERATORS_PER_NODE = 8.0
 """In the servers of every fleet whose accelerators, not nodes, are counted by its source."""
 
@@ -132,7 +136,12 @@ def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[floa
     Returns
     -------
     float
-        Mean time between failures [s]; infinite if there are no parts.
+        Mean time between failures [s].
+
+    Raises
+    ------
+    ScenarioError
+        If there is no part, or a number or a time is none.
 
     >>> series_mtbf_s({"accelerators": (16384, 1.8e8), "hosts": (2048, 4e8), "switches": (300, 3e8)}) / 3600
     2.8594...
@@ -147,7 +156,9 @@ def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[floa
                 raise ScenarioError(
                     f"part {shown(name)} = {shown(part)}: give a number from 0 on and a time between failures above 0 s"
                 )
-    return 1.0 / rate if rate else math.inf
+    if rate < NEVER:
+        raise ScenarioError("parts: there is none that could fail; give the number and time of at least one kind")
+    return 1.0 / rate
 
 
 def spares_poisson(nodes_in_repair: float, confidence: float = 0.99) -> int:
@@ -415,6 +426,11 @@ def renewal_failures(
     .. [2] W. L. Smith and M. R. Leadbetter, "On the renewal function for the Weibull distribution," Technometrics, vol.
        5, no. 3, pp. 393-396, 1963.
 
+    Raises
+    ------
+    ScenarioError
+        If a value is outside its bounds, or more than half of the parts fail within half a step.
+
     Examples
     --------
     A constant rate renews itself:
@@ -427,9 +443,16 @@ def renewal_failures(
     span, parts = _checked("span_s", span_s), _checked("accelerators", accelerators)
     scale, shape = _checked("lifetime_scale_s", lifetime_scale_s), _checked("lifetime_shape", lifetime_shape)
     count = whole("steps", steps)
-    if count < 1:
-        raise ScenarioError("steps = 0; give at least one")
-    failed = -np.expm1(-((np.linspace(0.0, span, 2 * count + 1) / scale) ** shape))
+    fewest = max(1, math.ceil(min(span / (2.0 * scale * math.log(2.0) ** (1.0 / shape)), MOST)))
+    if fewest > MOST_STEPS:
+        raise ScenarioError(
+            f"span_s = {span:g} is {fewest:.1g} times the half of the parts' life; from a few lives on, failures are "
+            "the span over the mean life: weibull_mean_s gives it"
+        )
+    if not fewest <= count <= MOST_STEPS:
+        raise ScenarioError(f"steps = {count} is outside [{fewest}, {MOST_STEPS}] for this span and these lives")
+    with np.errstate(over="ignore"):
+        failed = -np.expm1(-((np.linspace(0.0, span, 2 * count + 1) / scale) ** shape))
     at, half = failed[::2], failed[1::2]
     first = half[0]
     renewals = np.zeros(count + 1)

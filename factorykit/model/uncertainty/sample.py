@@ -165,7 +165,7 @@ def bands(
     import polars as pl
 
     names, keys = texts("outputs", outputs), texts("by", by)
-    columns = {_share_name(share): share for share in several("shares", shares)}
+    columns = {_share_name(share): float(share) for share in several("shares", shares)}
     _refuse_missing(frame, [*names, *keys])
     long = frame.unpivot(names, index=keys, variable_name="quantity", value_name="value")
     quantiles = [pl.col("value").quantile(share, "linear").alias(name) for name, share in columns.items()]
@@ -175,7 +175,7 @@ def bands(
 def _share_name(share: float) -> str:
     if not is_number(share) or not 0.0 <= share <= 1.0:
         raise ScenarioError(f"share = {shown(share)} is outside [0, 1]; give fractions, e.g. 0.05")
-    return f"p{100 * share:04.1f}".removesuffix(".0").replace(".", "_")
+    return f"p{100 * float(share):04.1f}".removesuffix(".0").replace(".", "_")
 
 
 def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFrame:

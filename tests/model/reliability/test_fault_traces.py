@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,9 +80,38 @@ def test_a_file_that_is_no_such_record_is_refused(name: str, tmp_path: Path) -> 
         read(str(tmp_path / "absent.csv"))
 
 
-def test_cells_that_are_no_dates_and_numbers_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "date.csv").write_text(LANL.replace("3/1/2004 9:00", "soon"))
-    (tmp_path / "number.csv").write_text(LANL.replace(",30,,Memory", ",long,,Memory"))
-    for name in ("date", "number"):
-        with pytest.raises(fk.FactorykitError, match="cannot be read"):
-            fk.fault_traces.lanl(str(tmp_path / f"{name}.csv"))
+@pytest.mark.parametrize(
+    ("name", "text", "old", "new", "said"),
+    [
+        ("lanl", LANL, "3/1/2004 9:00", "soon", "'soon' in row 3 is no moment"),
+        ("lanl", LANL, ",30,,Memory", ",long,,Memory", "Down Time = 'long' in row 1 is no number"),
+        ("lanl", LANL, ",30,,Memory", ",1_000,,Memory", "Down Time = '1_000' in row 1 is no number"),
+        ("titan", TITAN, "31536000", "-1", "time = '-1' in row 1 is no number from 0 on"),
+        ("titan", TITAN, "FALSE,FALSE,FALSE", "FALSE,FALSE", "22 cells in line 2 and 23 in its header"),
+        ("stepfun", STEPFUN, "1.5,3.0,36.0", "nan,3.0,36.0", "start_day = 'nan' in row 1 is no number"),
+        ("stepfun", STEPFUN, "1.5,3.0,36.0", "1.5,3.0,-5", "repair_hours = '-5' in row 1 is no number from 0 on"),
+        (
+            "stepfun",
+            STEPFUN,
+            "1.5,3.0,36.0",
+            "1.5,3.0,37.0",
+            "repair_hours = 37 in row 1 is not the time from start_day",
+        ),
+        ("stepfun", STEPFUN, STEPFUN.partition("\n")[2], "", "a header and no rows"),
+        ("stepfun", STEPFUN, "end_day", "node", "has the column 'node' twice"),
+    ],
+)
+def test_what_no_record_holds_is_refused_by_row(
+    name: str, text: str, old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x.csv").write_text(text.replace(old, new, 1))
+    with pytest.raises(fk.FactorykitError, match=re.escape(said)):
+        READERS[name][0](str(tmp_path / "x.csv"))
+
+
+def test_a_record_that_unpacks_to_more_than_is_read_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    zeros = bytes(10_000_000)
+    for name, packed in (("x", lzma.compress(zeros, preset=1) * 12), ("g", gzip.compress(zeros, 1) * 12)):
+        (tmp_path / name).write_bytes(packed)
+        with pytest.raises(fk.FactorykitError, match="larger than 100 MB"):
+            fk.fault_traces.lanl(str(tmp_path / name))
