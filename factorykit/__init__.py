@@ -21,6 +21,9 @@ from factorykit.quantities import quantities, quantity  # now: loaded later, the
 if TYPE_CHECKING:
     from factorykit import charts, datasets, formulas, widgets
     from factorykit.datasets import connect, connectors, identify, sources, sql, table, tables
+    from factorykit.logs.read import read_log
+    from factorykit.logs.tidy import Log
+    from factorykit.model import fleet
     from factorykit.model.engine.assumed import assumed
     from factorykit.model.engine.evaluate import evaluate
     from factorykit.model.engine.explain import explain
@@ -65,6 +68,7 @@ __version__ = "0.2.0"
 _HOME = {
     "Calibration": "model.performance.calibration",
     "Cause": "model.operations.simulate",
+    "Log": "logs.tidy",
     "LogNormal": "model.uncertainty.distributions",
     "LogUniform": "model.uncertainty.distributions",
     "Maintenance": "model.operations.simulate",
@@ -98,6 +102,7 @@ _HOME = {
     "explain": "model.engine.explain",
     "explore": "widgets.explorer",
     "fault_traces": "model.reliability.fault_traces",
+    "fleet": "model.fleet",
     "formulas": "",
     "identify": "datasets",
     "lifetimes": "model.reliability.lifetimes",
@@ -107,6 +112,7 @@ _HOME = {
     "presets": "model.scenario.presets",
     "price_performance": "model.market.trend",
     "read_hf_config": "model.performance.configurations",
+    "read_log": "logs.read",
     "reliability": "model.reliability.statistics",
     "rent": "model.market.rent",
     "sample": "model.uncertainty.sample",
@@ -133,6 +139,7 @@ __all__ = [
     "Cause",
     "FactorykitError",
     "FactorykitWarning",
+    "Log",
     "LogNormal",
     "LogUniform",
     "Maintenance",
@@ -166,6 +173,7 @@ __all__ = [
     "explain",
     "explore",
     "fault_traces",
+    "fleet",
     "formulas",
     "identify",
     "lifetimes",
@@ -177,6 +185,7 @@ __all__ = [
     "quantities",
     "quantity",
     "read_hf_config",
+    "read_log",
     "reliability",
     "rent",
     "sample",

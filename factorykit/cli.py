@@ -195,6 +195,13 @@ def _parser() -> argparse.ArgumentParser:
     validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
     validate.add_argument("--by", default=None, choices=("family", "group"), help="print errors by this column instead")
 
+    report = _verb(verbs, "report", _report, "read logs of a cluster and write what they say as one page")
+    report.add_argument("logs", nargs="+", metavar="LOGS", help="files or folders; plain, gzip or zstd")
+    report.add_argument("--out", "-o", type=Path, default=Path("report"), help="folder to write to (default report)")
+    report.add_argument("--kind", metavar="FORMAT", help="format of the files, where it shall not be recognised")
+    report.add_argument("--zone", default="UTC", help="time zone of moments that say none, e.g. Europe/Berlin")
+    report.add_argument("--anonymise", action="store_true", help="hash the names of users, nodes and jobs")
+
     site = verbs.add_parser("site", help="the published pages: build, check, serve")
     pages = site.add_subparsers(required=True, metavar="ACTION")
     site_build = _verb(
@@ -490,6 +497,15 @@ def _validate(options: argparse.Namespace) -> None:
 
     validated = fk.validate(files.frame(options.file) if options.file else None)
     _print_frame(errors(validated, options.by) if options.by else validated, options.json)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from factorykit.site.cluster import report
+
+    log = fk.read_log(options.logs, options.kind, zone=options.zone)
+    for what, count in log.counts.iter_rows():
+        print(f"{count:>12,}  {what}")
+    print(report(log.anonymised() if options.anonymise else log, options.out))
 
 
 def _site_build(options: argparse.Namespace) -> None:

@@ -21,10 +21,11 @@ GROUND = {"borders", "constants", "errors", "files", "names", "quantities", "typ
 LADDER = {
     "datasets": GROUND,
     "formulas": GROUND,
-    "model": GROUND | {"datasets", "formulas"},
-    "charts": GROUND | {"datasets", "formulas", "model"},
-    "widgets": GROUND | {"datasets", "formulas", "model", "charts"},
-    "site": GROUND | {"datasets", "formulas", "model", "charts"},
+    "logs": GROUND,
+    "model": GROUND | {"datasets", "formulas", "logs"},
+    "charts": GROUND | {"datasets", "formulas", "logs", "model"},
+    "widgets": GROUND | {"datasets", "formulas", "logs", "model", "charts"},
+    "site": GROUND | {"datasets", "formulas", "logs", "model", "charts"},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 

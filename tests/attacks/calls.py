@@ -8,6 +8,7 @@ import enum
 import fractions
 import math
 import random
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,14 @@ def _durations() -> list[float]:
 
 def _jobs() -> pl.DataFrame:
     return fk.workload("seren", 20)
+
+
+@cache
+def _log() -> fk.Log:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "events.csv")
+        file.write_text("at,node,kind\n2026-01-01,a,down\n2026-01-02,a,up\n2026-01-09,b,failure\n")
+        return fk.read_log(file)
 
 
 @cache
@@ -131,6 +140,8 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             fk.explore,
             {"what": lambda: dict(RUN), "over": lambda: "mfu", "sliders": lambda: ["accelerators"], "using": dict},
         ),
+        "failures": (fk.fleet.failures, {"log": _log}),
+        "mtbf": (fk.fleet.mtbf, {"log": _log, "by": lambda: "node", "nodes": lambda: 3, **law}),
         "stepfun": (fk.fault_traces.stepfun, {"path": lambda: "/nowhere/trace.csv"}),
         "lanl": (fk.fault_traces.lanl, {"path": lambda: Path("/nowhere/trace.csv")}),
         "titan": (fk.fault_traces.titan, {"path": lambda: "/nowhere/trace.csv"}),
@@ -155,6 +166,11 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "preset": (fk.preset, {"name": lambda: "llama_3_1_405b"}),
         "price_performance": (fk.price_performance, {"of_year": lambda: 2024}),
         "quantity": (fk.quantity, {"name": lambda: "mfu"}),
+        "read_log": (
+            fk.read_log,
+            {"path": lambda: "/nowhere/events.csv", "kind": lambda: "events", "columns": lambda: {"at": "when"}}
+            | {"zone": lambda: "UTC"},
+        ),
         "read_hf_config": (fk.read_hf_config, {"path": lambda: "/nowhere/config.json"}),
         "Interval": (fk.reliability.Interval, {"low": lambda: 1.0, "high": lambda: 2.0}),
         "copies_left_probability": (

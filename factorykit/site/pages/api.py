@@ -20,6 +20,7 @@ ROOMS: Final = {
     "Plans": ("model.planning",),
     "Evidence": ("model.evidence",),
     "Running a plant": ("model.operations", "model.reliability"),
+    "One's own logs": ("logs", "model.fleet"),
     "Money": ("model.market",),
     "Uncertainty and sweeps": ("model.uncertainty",),
     "Tables and vocabulary": ("datasets", "quantities"),

@@ -1,0 +1,262 @@
+"""Files of others become one log: each is recognised, read, and told with what was left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import available_timezones
+
+import polars as pl
+
+from factorykit.borders import file_path, mapping, one_of, several, text
+from factorykit.errors import DatasetError, ScenarioError
+from factorykit.logs import cells
+from factorykit.logs.formats import (
+    HEAD,
+    NEEDED,
+    OWN,
+    READERS,
+    TABLES,
+    Column,
+    Format,
+    cell,
+    documents,
+    formats,
+    header,
+    recognised,
+    scan,
+    series,
+    unpacked,
+)
+from factorykit.logs.tidy import OTHER, Log, tidied
+
+READ: Final = "lines read"
+BAD: Final = "bad lines, left out"
+LOCAL: Final = "moments without a zone"
+NOT_KNOWN: Final = "files that are no known log, left out"
+CUT: Final = "files cut short, read as far as they go"
+
+
+@dataclass
+class _Reading:
+    """What is read so far."""
+
+    zone: str
+    rows: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {name: [] for name in TABLES})
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+    def note(self, file: Path, known: str, what: str, count: int, line: int | None = None, shape: str = "") -> None:
+        if count:
+            told = {"file": file.name, "format": known, "what": what, "count": count, "line": line, "shape": shape}
+            self.notes.append(told)
+
+
+def read_log(
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
+    kind: str | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    zone: str = "UTC",
+) -> Log:
+    """Read logs of schedulers, monitors and training into four tidy tables.
+
+    Parameters
+    ----------
+    path
+        A file, a folder with files in it, or several of them; plain, gzip or zstd.
+    kind
+        Format, where it shall not be recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
+        ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``prometheus_power``, ``prometheus_xid``,
+        ``openmetrics_power``, ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``, ``nemo``, ``torchtitan``,
+        ``deepspeed``, ``maxtext``, ``wandb``, ``wandb_history``, ``tensorboard``; or for a CSV of one's own the table
+        it is: ``events``, ``jobs``, ``steps``, ``power``.
+    columns
+        Names in a CSV of one's own by the name of our column, where they differ: ``{"at": "When"}``. Needs ``kind``.
+    zone
+        Time zone of moments that say none, such as ``Europe/Berlin``.
+
+    Returns
+    -------
+    Log
+        ``events``, ``jobs``, ``steps``, ``power`` and ``notes``: what was counted and left out.
+
+    Raises
+    ------
+    DatasetError
+        If nothing can be read, or no file is a known log.
+    UnknownName, ScenarioError
+        If ``kind`` or ``zone`` is none, or ``columns`` name none of ours.
+
+    Notes
+    -----
+    Repeated rows count once, rows are put into the order of time. A line is bad if what it needs is missing or a number
+    or moment cannot be read. Where lines name no node or job, the name of the file does.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "sacct.txt")
+    >>> _ = file.write_text('''JobID|User|State|Submit|Start|End|AllocNodes|AllocTRES|NodeList
+    ... 7|ann|NODE_FAIL|2026-03-01T08:00:00|2026-03-01T08:10:00|2026-03-01T20:00:00|2|gres/gpu=16|n[1-2]
+    ... 7.batch||CANCELLED||2026-03-01T08:10:00|2026-03-01T20:00:00|1||n1
+    ... 8|ann|COMPLETED|2026-03-01T08:00:00|yesterday|2026-03-02T20:00:00|2|gres/gpu=16|n[1-2]
+    ... ''')
+    >>> log = read_log(file)
+    >>> log
+    Log(0 events, 1 jobs, 0 steps, 0 power; 1 left out)
+    >>> log.jobs["state"].item(), log.jobs["accelerators"].item(), log.jobs["on"].item()
+    ('node failure', 16.0, 'n[1-2]')
+    """
+    if one_of("time zone", zone, available_timezones()) and kind is not None:
+        one_of("format", kind, formats())
+    if columns is not None and kind not in OWN:
+        raise ScenarioError(f"columns are given and kind = {kind!r}; say which table it is: {', '.join(OWN)}")
+    chosen = _renamed(kind, columns) if kind is not None else None
+    given = [path] if isinstance(path, (str, PathLike)) else several("path", path)
+    files = [file for each in given for file in _files(file_path("path", each))]
+    reading = _Reading(zone)
+    for file in files:
+        _read(file, chosen, reading)
+    if not any(reading.rows.values()):
+        said = "; ".join(f"{note['file']}: {note['what']}" for note in reading.notes[:3])
+        raise DatasetError(f"no line of {len(files)} files can be read ({said}); say its kind, or give a CSV of events")
+    return tidied(reading.rows, reading.notes)
+
+
+def _renamed(kind: str, columns: Mapping[str, str] | None) -> Format:
+    """Return a format, its columns called as the caller says."""
+    known = formats()[kind]
+    if columns is None:
+        return known
+    for name, theirs in mapping("columns", columns).items():
+        one_of("column", name, TABLES[known.table])
+        text(f"columns[{name!r}]", theirs)
+    needs = tuple(columns.get(name, name) for name in NEEDED[known.table])
+    changed = (replace(each, theirs=(columns.get(each.ours, each.ours),)) for each in known.columns)
+    return replace(known, needs=needs, columns=tuple(changed))
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        raise DatasetError(f"{path} does not exist; give a file or a folder of logs")
+    if path.is_file():
+        yield path
+    else:
+        found = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
+        if not found:
+            raise DatasetError(f"{path} holds no file; give a folder of logs")
+        yield from found
+
+
+def _read(file: Path, chosen: Format | None, reading: _Reading) -> None:
+    """Read one file by every format that it shows, or by the one that was chosen."""
+    source: Path | bytes = file
+    try:
+        head = _head(source)
+    except (OSError, pl.exceptions.PolarsError):
+        source = unpacked(file)
+        reading.note(file, "", CUT, 1)
+        head = _head(source)
+    found = [chosen] if chosen else recognised(head)
+    if not found and head and head[0].lstrip()[:1] in "[{":
+        source = documents(_lines(source))
+        found = recognised(_head(source))
+    if not found:
+        reading.note(file, "", NOT_KNOWN, 1)
+    for known in found:
+        rows = _rows(known, source, file, reading)
+        if rows.height:
+            reading.rows[known.table].append(rows)
+
+
+def _head(source: Path | bytes) -> list[str]:
+    return scan(source).head(HEAD).collect()["line"].fill_null("").to_list() if source else []
+
+
+def _lines(source: Path | bytes) -> list[str]:
+    return scan(source).collect()["line"].fill_null("").to_list()
+
+
+def _rows(known: Format, source: Path | bytes, file: Path, reading: _Reading) -> pl.DataFrame:
+    """Return the tidy rows of a file; note what it has besides."""
+    frame, names = _frame(known, source)
+    whole = pl.concat_str(pl.col(names), separator=known.separator or ",", ignore_nulls=True)
+    told, year = {}, datetime.fromtimestamp(file.stat().st_mtime, UTC).year
+    unread, local = [], []
+    for column in known.columns:
+        theirs = [each for each in column.theirs if known.shape in ("line", "json") or each in names]
+        if not theirs:
+            continue
+        cell_ = pl.coalesce(cell(each, known.shape) for each in theirs).str.strip_chars()
+        cell_ = pl.when(cells.is_told(cell_)).then(cell_)
+        told[column.ours] = _value(column, cell_, reading.zone, year)
+        if column.read in ("moment", "number"):
+            unread.append(cell_.is_not_null() & told[column.ours].is_null())
+        if column.read == "moment":
+            local.append(cells.is_local(cell_))
+    if known.named and known.named not in told:
+        told[known.named] = pl.lit(_stem(file))
+    missing = [told[name].is_null() if name in told else pl.lit(True) for name in NEEDED[known.table]]
+    marked = pl.lit(True)
+    if known.lines:
+        first = pl.col("line") if known.shape == "line" else cell(_mark(known, names), known.shape)
+        marked = first.str.contains(known.lines).fill_null(False)
+    empty = pl.lit(None)
+    columns = [told.get(name, empty).cast(kind).alias(name) for name, kind in TABLES[known.table].items()]
+    bad = pl.any_horizontal(*missing, *unread)
+    flags = [
+        bad.alias("bad"),
+        (pl.any_horizontal(local) if local else pl.lit(False)).alias("local"),
+        pl.when(bad).then(whole).alias("whole"),
+    ]
+    every, rows = pl.collect_all(
+        [frame.select(pl.len()), frame.filter(marked).select("row", *columns, *flags)], engine="streaming"
+    )
+    wrong, lines = rows.filter("bad"), int(every.item())
+    reading.note(file, known.name, READ, lines)
+    reading.note(file, known.name, OTHER, lines - rows.height)
+    if wrong.height:
+        shape = re.sub(r"[^\W\d_]", "x", re.sub(r"\d", "9", str(wrong["whole"][0])[:120]))
+        first = int(wrong["row"][0]) + (2 if known.shape == "table" else 1)
+        reading.note(file, known.name, BAD, wrong.height, first, shape)
+    reading.note(file, known.name, f"{LOCAL}, taken as {reading.zone}", int(rows["local"].sum()))
+    return rows.filter(~pl.col("bad")).drop("row", "bad", "local", "whole")
+
+
+def _frame(known: Format, source: Path | bytes) -> tuple[pl.LazyFrame, list[str]]:
+    """Return the text of a file as columns, and their names."""
+    match known.shape:
+        case "table":
+            frame = scan(source, known.separator)
+            theirs = frame.collect_schema().names()
+            names = header([known.separator.join(f'"{name}"' for name in theirs)], known.separator)
+            return frame.rename(dict(zip(theirs, names, strict=True))), names[1:]
+        case "series":
+            frame = series(_lines(source))
+            return frame, [name for name in frame.collect_schema().names() if name != "row"]
+        case _:
+            return scan(source), ["line"]
+
+
+def _mark(known: Format, names: Iterable[str]) -> str:
+    return known.needs[0] if known.needs else next(name for name in names if name == "__name__")
+
+
+def _value(column: Column, told: pl.Expr, zone: str, year: int) -> pl.Expr:
+    if column.read == "moment":
+        return cells.moment(told, zone, year)
+    if column.read in READERS:
+        value = READERS[column.read](told)
+        return value * column.factor if column.factor != 1.0 else value
+    return cells.word(column.read, told)
+
+
+def _stem(file: Path) -> str:
+    """Return what a file's name says of job or node: the number of a Slurm job, or all before the first point."""
+    number = re.search(r"(?:slurm|job)[-_]?(\d+)", file.name)
+    return number[1] if number else file.name.partition(".")[0]

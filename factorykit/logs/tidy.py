@@ -1,0 +1,155 @@
+"""Rows of all files become one log: each once, in the order of time, and what contradicts itself counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Any, Final
+
+import polars as pl
+
+from factorykit.logs.cells import names
+from factorykit.logs.formats import TABLES
+
+NOTES: Final = {
+    "file": pl.String,
+    "format": pl.String,
+    "what": pl.String,
+    "count": pl.Int64,
+    "line": pl.Int64,
+    "shape": pl.String,
+}
+OTHER: Final = "lines of something else, left out"
+PERSONAL: Final = {"user": "user", "node": "node", "on": "node", "job": "job"}
+"""Columns with names of people and machines, and what stands for one of them."""
+MOST_W: Final = 1e5
+"""Of one accelerator; what is more is no power. [W]"""
+
+
+@dataclass(frozen=True)
+class Log:
+    """What logs say: four tidy tables, and what was counted, changed and left out on the way.
+
+    Attributes
+    ----------
+    events, jobs, steps, power
+        Frames in the order of time, empty where no file has any; the page of the package lists their columns.
+    notes
+        One row per file and thing counted: ``file``, ``format``, ``what``, ``count``, and of bad lines the number of
+        the first ``line`` and its ``shape``: letters as x and digits as 9, so that no secret is told.
+    """
+
+    events: pl.DataFrame
+    jobs: pl.DataFrame
+    steps: pl.DataFrame
+    power: pl.DataFrame
+    notes: pl.DataFrame
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{getattr(self, name).height:,} {name}" for name in TABLES)
+        return f"Log({told}; {self.left_out:,} left out)"
+
+    @property
+    def left_out(self) -> int:
+        """Lines and rows that should be in a table and are not."""
+        meant = pl.col("what").str.ends_with("left out") & (pl.col("what") != OTHER)
+        return int(self.notes.filter(meant)["count"].sum())
+
+    @property
+    def counts(self) -> pl.DataFrame:
+        """What was counted in all files together: ``what`` and ``count``, in the order in which it was met."""
+        return self.notes.group_by("what", maintain_order=True).agg(pl.col("count").sum())
+
+    def anonymised(self) -> Log:
+        """Return the log with names of users, nodes and jobs replaced, each by the same one in all tables.
+
+        Names are hashed with a key that is drawn for this call and kept nowhere: nobody can try names against them.
+        """
+        key = token_bytes(32)
+        tables = {}
+        for name in TABLES:
+            frame = getattr(self, name)
+            given = [column for column in PERSONAL if column in frame.columns]
+            tables[name] = frame.with_columns(_hashed(frame[column], column, key) for column in given)
+        files = self.notes["file"].replace({name: f"file {n}" for n, name in enumerate(self.notes["file"].unique(), 1)})
+        return Log(**tables, notes=self.notes.with_columns(files))
+
+
+def _hashed(series: pl.Series, column: str, key: bytes) -> pl.Series:
+    """Return names hashed; a list of nodes stays a list of the same nodes."""
+    kind = PERSONAL[column]
+
+    def made(text: str) -> str:
+        return f"{kind}-{blake2b(text.encode(), key=key, digest_size=4).hexdigest()}"
+
+    known = {
+        text: ",".join(map(made, names(text))) if column == "on" else made(text)
+        for text in series.drop_nulls().unique()
+    }
+    return series.replace_strict(known, return_dtype=pl.String) if known else series
+
+
+def tidied(rows: Mapping[str, Sequence[pl.DataFrame]], notes: Sequence[Mapping[str, Any]]) -> Log:
+    """Return rows of all files as a log."""
+    counted = list(notes)
+    tables = {}
+    for name, kinds in TABLES.items():
+        frame = pl.concat([pl.DataFrame(schema=dict(kinds)), *rows[name]])
+        time = "started" if name == "jobs" else "at"
+        unordered = sum(int((each[time].diff().dt.total_microseconds() < 0).sum()) for each in rows[name])
+        once = frame.unique(maintain_order=True)
+        tidy, found = TIDY[name](once.sort(time, maintain_order=True))
+        found = {
+            "rows told again, left out": frame.height - once.height,
+            "rows before the one above them, sorted": unordered if name != "jobs" else 0,
+        } | found
+        counted += [{"format": name, "what": what, "count": count} for what, count in found.items() if count]
+        tables[name] = tidy
+    told = pl.DataFrame(counted, NOTES).with_columns(pl.col("file", "format", "shape").fill_null(""))
+    return Log(**tables, notes=told)
+
+
+Tidied = tuple[pl.DataFrame, dict[str, int]]
+
+
+def _events(rows: pl.DataFrame) -> Tidied:
+    backward = pl.col("until") < pl.col("at")
+    count = rows.filter(backward).height
+    return rows.with_columns(until=pl.when(~backward.fill_null(False)).then("until")), {"ends before begins": count}
+
+
+def _jobs(rows: pl.DataFrame) -> Tidied:
+    """One row an attempt: the record that ends last; an attempt ends at the latest when the next of its job starts."""
+    kept = rows.filter((pl.col("ended") >= pl.col("started")).fill_null(True))
+    attempt = ["job", "submitted", "started"]
+    newest = kept.sort("ended", nulls_last=False, maintain_order=True).unique(attempt, keep="last", maintain_order=True)
+    ordered = newest.sort("started", maintain_order=True)
+    following = pl.col("started").shift(-1).over("job")
+    overlap = (following < pl.col("ended")).fill_null(False)
+    tidy = ordered.with_columns(ended=pl.when(overlap).then(following).otherwise("ended"))
+    return tidy, {
+        "jobs that end before they start, left out": rows.height - kept.height,
+        "older records of an attempt, left out": kept.height - newest.height,
+        "attempts that overlap the next one of their job, cut": int(ordered.select(overlap.sum()).item()),
+        "states that are not known, kept as unknown": int((tidy["state"] == "unknown").sum()),
+    }
+
+
+def _steps(rows: pl.DataFrame) -> Tidied:
+    """Tell the time of a step by the moments of two where the log does not."""
+    steps, span = pl.col("step").diff(), pl.col("at").diff().dt.total_microseconds() / 1e6
+    between = pl.when(steps > 0).then(span / steps).over("job", "node")
+    told = rows.with_columns(step_s=pl.coalesce("step_s", between))
+    wrong = (told["step_s"] <= 0.0).fill_null(False)
+    return told.filter(~wrong), {"step times that are not above 0, left out": int(wrong.sum())}
+
+
+def _power(rows: pl.DataFrame) -> Tidied:
+    right = pl.col("accelerator_power_w").is_between(0.0, MOST_W)
+    kept = rows.filter(right)
+    return kept, {f"powers outside 0 to {MOST_W:g} W, left out": rows.height - kept.height}
+
+
+TIDY: Final = {"events": _events, "jobs": _jobs, "steps": _steps, "power": _power}

@@ -1,0 +1,127 @@
+"""A report on one's own cluster: one page that holds all it needs, and the notebook that makes the same.
+
+``cluster.md`` is both: what it says stands on the page and in the notebook, and its cells are run for the page.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+import factorykit
+from factorykit.charts.bundle import page_script
+from factorykit.errors import FactorykitError, ScenarioError, shown
+from factorykit.logs.tidy import Log
+from factorykit.model.engine.shown import html_text
+from factorykit.site.frame import THEME, template
+
+TEXT: Final = THEME / "cluster.md"
+HEADING: Final = re.compile(r"## (.*?) \{#([\w-]+)\}$")
+TITLE: Final = "Your cluster, as its logs tell it"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A heading, a paragraph, or what a cell shows."""
+
+    text: str = ""
+    level: int = 0
+    name: str = ""
+    html: str = ""
+    is_silent: bool = False
+
+
+def report(log: Log, out: Path, given: Mapping[str, Any] | None = None) -> Path:
+    """Write the report on a log: ``index.html``, which needs no other file and no network, and ``report.ipynb``.
+
+    Parameters
+    ----------
+    log
+        What :func:`factorykit.read_log` returns.
+    out
+        Folder to write to.
+    given
+        What the cells take besides the log, such as a price.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ScenarioError
+        If ``log`` is none.
+    """
+    if not isinstance(log, Log):
+        raise ScenarioError(f"log = {shown(log)} is no log; give what fk.read_log returns")
+    names = {
+        "fk": factorykit,
+        "pl": pl,
+        "log": log,
+        "source": "The logs that this report was made from",
+        **(given or {}),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    style = (THEME / "things.css").read_text("utf-8")
+    text = template("cluster.html").render(
+        title=TITLE,
+        told=str(log),
+        blocks=list(_blocks(names)),
+        style=style,
+        script=page_script().replace("</script", "<\\/script"),
+        version=factorykit.__version__,
+    )
+    page = out / "index.html"
+    page.write_text(text, "utf-8")
+    return page
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    """Yield what the text is made of: ``heading``, ``words`` or ``code``, and its source."""
+    for block in re.split(r"\n{2,}(?=## |```|[A-Z])", TEXT.read_text("utf-8").strip()):
+        if block.startswith("```python"):
+            yield "code", block.removeprefix("```python\n").removesuffix("\n```")
+        else:
+            yield "heading" if block.startswith("## ") else "words", block
+
+
+def _blocks(names: dict[str, Any]) -> Iterator[Block]:
+    """Yield the blocks of the page; what a log does not tell ends the cells of its section."""
+    is_told = True
+    for kind, source in parts():
+        is_told |= kind == "heading"
+        if kind == "heading":
+            found = HEADING.match(source)
+            assert found, source
+            yield Block(text=found[1], level=2, name=found[2])
+        elif kind == "words":
+            yield Block(text=" ".join(source.split()))
+        elif is_told:
+            try:
+                yield Block(html=_html(_run(source, names)))
+            except FactorykitError as error:
+                is_told = False
+                yield Block(text=f"Not told: {error}", is_silent=True)
+
+
+def _run(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell and return the value of its last line, as a notebook shows it."""
+    *before, last = ast.parse(source).body
+    assert isinstance(last, ast.Expr)
+    exec(compile(ast.Module(before, []), TEXT.name, "exec"), names)
+    return eval(compile(ast.Expression(last.value), TEXT.name, "eval"), names)
+
+
+def _html(value: Any) -> str:
+    if isinstance(value, str):
+        return f"<p>{html_text(value)}</p>"
+    if hasattr(value, "_repr_html_"):
+        return str(value._repr_html_())
+    return str(value._repr_mimebundle_()["text/html"])
