@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from textwrap import wrap
+from typing import Any, Final
 
 import altair as alt
 import polars as pl
@@ -22,6 +23,8 @@ COLOURS = {
     "not checkable": "#8a8a8a",
 }
 """Verdicts from the best to the one that says nothing, each with its colour."""
+LETTERS: Final = 46
+"""Letters in a line beside a row; longer labels stand in two."""
 
 
 def verdicts(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
@@ -54,10 +57,12 @@ def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
     ``frame`` has one row per claim: ``label``, ``ratio``, ``verdict``, ``printed``, ``why``; in the order to be shown.
     """
     scale = alt.Scale(type="log", padding=24)
-    started = alt.Chart(frame)
+    lines = ["\n".join(wrap(label, LETTERS)) for label in frame["label"]]
+    started = alt.Chart(frame.with_columns(label=pl.Series(lines)))
+    rows = alt.Axis(labelExpr=r"split(datum.label, '\n')", labelLimit=340)
     dots = started.mark_point(filled=True, size=90, opacity=1).encode(
         x=alt.X("ratio:Q", title="Recomputed over stated", scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
-        y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
+        y=alt.Y("label:N", title=None, sort=None, axis=rows),
         color=_colour(),
         tooltip=[
             *encoding.tooltip(["label", "printed", "verdict", "why"]),
@@ -66,7 +71,7 @@ def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
     )
     one = started.mark_rule(color="gray", strokeDash=[4, 3]).encode(x=alt.datum(1.0))
     return finish(
-        (one + dots).properties(height=alt.Step(22)),
+        (one + dots).properties(height=alt.Step(32)),
         title,
         source=source,
         description="Recomputed over stated for the claims that are farthest off, a line per claim; one is agreement.",

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from textwrap import wrap
 from typing import Any
 from urllib.parse import quote
 
@@ -17,12 +18,18 @@ import polars as pl
 
 from factorykit.charts.bundle import VEGA_LITE
 from factorykit.charts.encoding import title
-from factorykit.charts.theme import INK, STILL_INK, config
+from factorykit.charts.theme import INK, STILL_FONT, STILL_INK, config
 from factorykit.quantities import vocabulary
 
 STILL_WIDTH = 680
 SPOKEN = re.compile(r' (?:aria-[\w-]+|role|class|pointer-events)="[^"]*"')
 """What a picture says of every mark; nothing reads it there, and it is half of the text."""
+TAG = re.compile(r"<[^>]+>")
+PLACE = re.compile(r"translate\(([\d.]+),")
+LEGEND = re.compile(r'role-legend-label"[^>]*><text[^>]*>([^<]*)</text>')
+LETTER_PX, SYMBOL_PX = 7.4, 26
+"""Of a legend: a letter in the widest type, and what stands before a label and after it."""
+TITLE_LETTERS, SUBTITLE_LETTERS = 66, 92
 LAB_SCRIPT = "lab/extensions/factorykit/static/factorykit.js"
 
 # Runs where it stands: the container is two siblings back. On the site the page's script has come first or will find
@@ -104,16 +111,45 @@ def address(picture: str) -> str:
 
 def svg(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
     """Return the specification drawn as SVG text."""
-    import vl_convert
-
-    spec = _without_hover(spec)
-    fixed = {**spec, "config": config(STILL_INK), **({"width": width} if spec.get("width") == "container" else {})}
-    text = vl_convert.vegalite_to_svg(json.loads(json.dumps(fixed).replace(INK, STILL_INK)), vl_version=VEGA_LITE)
+    fixed: dict[str, Any] = _without_hover(spec) | {"config": config(STILL_INK) | {"font": STILL_FONT}}
+    if "title" in spec:
+        fixed["title"] = _in_lines(spec["title"])
+    if spec.get("width") == "container":
+        fixed |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+    text = _drawn(fixed)
+    left = PLACE.search(text)
+    if columns := _legend_columns(LEGEND.findall(text), width - float(left[1] if left else 0.0)):
+        fixed["config"]["legend"] |= {"columns": columns}
+        text = _drawn(fixed)
     # Vega counts clip paths over the life of a process; a stored picture counts its own.
     clips = {name: f"clip{n}" for n, name in enumerate(dict.fromkeys(re.findall(r"clip\d+", text)))}
     text = re.sub(r"clip\d+", lambda found: clips[found[0]], text)
-    text = re.sub(r"(\d\.\d\d)\d+", r"\1", SPOKEN.sub("", text))
+    text = TAG.sub(lambda found: re.sub(r"(\d\.\d\d)\d+", r"\1", found[0]), SPOKEN.sub("", text))
     return text if "'" in text else text.replace('"', "'")
+
+
+def _drawn(spec: Mapping[str, Any]) -> str:
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(json.loads(json.dumps(spec).replace(INK, STILL_INK)), vl_version=VEGA_LITE)
+
+
+def _in_lines(title: str | Mapping[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = dict(title) if isinstance(title, Mapping) else {"text": title}
+    for part, letters in (("text", TITLE_LETTERS), ("subtitle", SUBTITLE_LETTERS)):
+        if isinstance(made.get(part), str):
+            made[part] = wrap(made[part], letters)
+    return made
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """Return in how many columns a legend has to stand that is too wide for its picture in one row, else 0.
+
+    >>> _legend_columns(["work", "idle"], 680), _legend_columns(["Waiting for other stages"] * 7, 680)
+    (0, 3)
+    """
+    wide = [SYMBOL_PX + LETTER_PX * len(label) for label in labels]
+    return max(1, int(width / max(wide))) if sum(wide) > width else 0
 
 
 def _without_hover(spec: Mapping[str, Any]) -> dict[str, Any]:

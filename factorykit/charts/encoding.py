@@ -112,7 +112,7 @@ def _is_round(channel: str) -> str:
 
 def label_expression(row: Quantity) -> str:
     """Return the Vega expression that prints an axis value: ``10k``, ``2.5B`` for counts, ``20M`` watts."""
-    if row.display_unit:
+    if row.display_unit and not row.display_unit.startswith("USD"):
         return "format(datum.value, ',~g')"
     letters = "format(datum.value, '~s')"
     if row.unit not in SI_UNITS:

@@ -11,6 +11,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import INK, PALETTE
+from factorykit.model.supply.chips import chips
 from factorykit.quantities import quantity
 
 USEFUL: Final = "Whole lines: what ends up as progress. Dashed: utilization while the run goes on"
@@ -102,7 +103,8 @@ def _named(plans: pl.DataFrame) -> pl.DataFrame:
     """Return the plans with ``Chip``: what tells one line from another."""
     parts = [name for name in ("accelerator", "precision", "acquire", "site") if name in plans.columns]
     told = [name for name in parts if name == "accelerator" or plans[name].n_unique() > 1]
-    return plans.with_columns(pl.concat_str(told, separator=", ").alias("Chip"))
+    chip = pl.col("accelerator").replace({name: str(row["name"]) for name, row in chips().items()})
+    return plans.with_columns(chip).with_columns(pl.concat_str(told, separator=", ").alias("Chip"))
 
 
 def _limits(name: str, channel: str, value: float | None) -> list[alt.Chart]:

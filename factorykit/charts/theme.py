@@ -18,6 +18,8 @@ STILL_INK = "#767676"
 """Ink of a picture that cannot know its page: 4.5:1 on white, 4:1 on near-black."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
+STILL_FONT = "Verdana, 'DejaVu Sans', sans-serif"
+"""Type of a picture: the widest of what machines have, two of the same measure, so that no label outgrows its room."""
 
 
 def config(ink: str = INK) -> dict[str, Any]:

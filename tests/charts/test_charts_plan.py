@@ -28,7 +28,7 @@ def test_days_stand_against_dollars_with_the_wishes(plans: fk.Plan) -> None:
 def test_progress_stands_below_utilization(plans: fk.Plan) -> None:
     chart = fk.charts.plan.scale(plans.plans, title="t", source="s").to_dict()
     rows = next(iter(chart["datasets"].values()))
-    assert {row["Chip"] for row in rows} == {"h100_sxm", "h200_sxm"}
+    assert {row["Chip"] for row in rows} == {"NVIDIA H100 SXM5 80GB", "NVIDIA H200 SXM 141GB"}
     assert all(row["useful"] < row["predicted_mfu"] for row in rows)
 
 
