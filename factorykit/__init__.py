@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from factorykit.model.scenario.models import architecture
     from factorykit.model.scenario.presets import preset, presets
     from factorykit.model.scenario.scenario import Scenario
+    from factorykit.model.study.study import study
     from factorykit.model.uncertainty.distributions import (
         LogNormal,
         LogUniform,
@@ -122,6 +123,7 @@ _HOME = {
     "simulate": "model.operations.simulate",
     "sources": "datasets",
     "sql": "datasets",
+    "study": "model.study.study",
     "sweep": "model.uncertainty.sweep",
     "table": "datasets",
     "tables": "datasets",
@@ -195,6 +197,7 @@ __all__ = [
     "simulate",
     "sources",
     "sql",
+    "study",
     "sweep",
     "table",
     "tables",

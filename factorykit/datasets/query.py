@@ -142,10 +142,7 @@ def sql(query: str, **params: object) -> pl.DataFrame:
     _check_params(statements[0].named_parameters, params)
     try:
         relation, old = _asked(_ENGINE.cursor(names), query, params, names)
-        # A plain namespace and not the relation itself: polars keeps the type of what it is given, and DuckDB's types
-        # kept alive are reported as leaks when Python exits.
-        stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
-        frame = pl.DataFrame(stream)
+        frame = frame_of(relation)
     except duckdb.Error as error:
         raise QueryError(_explain(error, names)) from None
     except RecursionError:
@@ -158,6 +155,18 @@ def sql(query: str, **params: object) -> pl.DataFrame:
         catalogue.warn_of_old(name, columns)
     wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
     return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame
+
+
+def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """Return the rows of a relation.
+
+    A plain namespace is handed over and not the relation itself: polars keeps the type of what it is given, and those
+    of DuckDB kept alive are reported as leaks when Python exits.
+    """
+    import polars as pl
+
+    stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
+    return pl.DataFrame(stream)
 
 
 def _asked(

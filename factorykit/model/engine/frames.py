@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from factorykit import usual
 from factorykit.borders import columns_of
 from factorykit.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
 from factorykit.model.engine import rules
 from factorykit.model.engine.agreement import agree_in_frame, refuse_two_sayings
-from factorykit.model.engine.chain import CELL, Chain, ask
+from factorykit.model.engine.chain import CELL, Chain, Step, ask
 from factorykit.model.engine.ranges import bounded, closed
 from factorykit.model.engine.run import columns
 from factorykit.quantities import quantity, vocabulary
@@ -20,6 +20,7 @@ from factorykit.quantities import quantity, vocabulary
 if TYPE_CHECKING:
     import polars as pl
 
+Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 GOOD: Final = "whether all that is given is within bounds"
 """Name of the column in which a lazy frame is told which rows can be evaluated."""
 FINE: Final = "is fine"
@@ -66,19 +67,19 @@ def evaluate_frame(
     ruled_by = {*chain.computed, *inputs} if rules.concern(chain.computed) else set()
     shown = dict.fromkeys(chain.outputs)
     new = [name for name in shown if name in chain.computed]
-    doubtful = _doubtful(chain) if lazy else {}
-    keep = {*schema, *shown, *ruled_by, *doubtful}
+    doubts = doubtful(chain) if lazy else {}
+    keep = {*schema, *shown, *ruled_by, *doubts}
     check = _holds if lazy else _is_usual
-    floats = _with_steps(floats, chain, [check(name).alias(f"{name} {FINE}") for name in inputs], keep)
+    floats = with_steps(floats, chain.steps, [check(name).alias(f"{name} {FINE}") for name in inputs], keep)
     broken = rules.broken(ruled_by, given) if ruled_by else pl.lit(None)
-    floats = floats.with_columns(broken.alias(BROKEN), *(_possible(name).alias(f"{name} {FINE}") for name in doubtful))
+    floats = floats.with_columns(broken.alias(BROKEN), *(possible(name).alias(f"{name} {FINE}") for name in doubts))
     if lazy:
         good = [pl.col(f"{name} {FINE}") for name in inputs]
         floats = floats.with_columns(
             pl.all_horizontal(pl.col(BROKEN).is_null(), *good).fill_null(value=False).alias(GOOD)
         )
         return floats.with_columns(
-            pl.when(GOOD, *(f"{cause} {FINE}" for cause, hit in doubtful.items() if name in hit)).then(name).alias(name)
+            pl.when(GOOD, *(f"{cause} {FINE}" for cause, hit in doubts.items() if name in hit)).then(name).alias(name)
             for name in shown
         ).select(*schema, *new)
     every = floats.select(*schema, *new, BROKEN, *(f"{name} {FINE}" for name in inputs)).collect()
@@ -92,13 +93,13 @@ def evaluate_frame(
     return found
 
 
-def _with_steps(frame: pl.LazyFrame, chain: Chain, checks: Sequence[pl.Expr], keep: Collection[str]) -> pl.LazyFrame:
+def with_steps(frame: Frame, steps: Sequence[Step], checks: Sequence[pl.Expr], keep: Collection[str]) -> Frame:
     """Return the frame with the columns of all steps and checks, without those of the parts on the way.
 
     Polars runs the columns of one group side by side; the groups of a long recurrence hold one each. So the checks,
     which nothing waits for, ride along a few at a time. A part goes after its last use: its memory serves the next.
     """
-    groups = columns(chain.steps) or [[]]
+    groups = columns(tuple(steps)) or [[]]
     last = {name: number for number, group in enumerate(groups) for made in group for name in made.meta.root_names()}
     for number, group in enumerate(groups):
         frame = frame.with_columns(*group, *checks[number :: len(groups)])
@@ -190,7 +191,7 @@ def _check_inputs(floats: pl.LazyFrame, names: Sequence[str]) -> None:
         )
 
 
-def _doubtful(chain: Chain) -> dict[str, frozenset[str]]:
+def doubtful(chain: Chain) -> dict[str, frozenset[str]]:
     """Return the results that inputs within bounds may drive out of theirs, each with all that hangs on it."""
     numbers = [step.quantity for step in chain.steps if not quantity(step.quantity).is_text]
     hit = {name: {name} for name in numbers if name not in bounded(chain.steps, numbers)}
@@ -201,7 +202,7 @@ def _doubtful(chain: Chain) -> dict[str, frozenset[str]]:
     return {name: frozenset(names) for name, names in hit.items()}
 
 
-def _possible(name: str) -> pl.Expr:
+def possible(name: str) -> pl.Expr:
     """Return whether a result is defined and within the bounds of its quantity; infinity may stand."""
     import polars as pl
 
@@ -227,7 +228,7 @@ def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
                 f"column {name} is undefined in {undefined.sum()} of {found.height} rows, the first is row "
                 f"{undefined.arg_max()}; change the inputs it is computed from, or leave these rows out"
             )
-        outside = found.select(_possible(name).not_() & pl.col(name).is_finite()).to_series()
+        outside = found.select(possible(name).not_() & pl.col(name).is_finite()).to_series()
         if outside.any():
             first = outside.arg_max() or 0
             raise ScenarioError(

@@ -14,7 +14,7 @@ from factorykit.model.engine.run import fold, widened
 from factorykit.model.market.rent import PRICE
 from factorykit.model.planning.whole import RESULTS
 from factorykit.model.uncertainty.distributions import Distribution, LogNormal
-from factorykit.model.uncertainty.sample import points
+from factorykit.model.uncertainty.points import points
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:

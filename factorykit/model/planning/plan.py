@@ -13,6 +13,7 @@ from factorykit import datasets
 from factorykit.borders import texts, whole
 from factorykit.datasets import identify
 from factorykit.errors import MissingQuantity, ScenarioError
+from factorykit.model.engine import progress
 from factorykit.model.engine.assumed import assumed
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import evaluate
@@ -21,7 +22,7 @@ from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.run import compute
 from factorykit.model.market.rent import rent
 from factorykit.model.planning import counts as numbers
-from factorykit.model.planning import doubts, progress
+from factorykit.model.planning import doubts
 from factorykit.model.planning import offers as offers_in_hand
 from factorykit.model.planning.frontier import nondominated, overdrawn, ranked
 from factorykit.model.planning.largest import LARGEST, SMALLEST, largest
@@ -261,7 +262,7 @@ class Question:
         left_out: list[tuple[str, str, float | None, str]] = []
         precisions = self.choices.get("precision") or [self.fixed.get("precision", "bf16")]
         every = [*itertools.product(self.chips, precisions, self.ways, self.tiers)]
-        for chip, precision, way, tier in progress.told(every, "chips and ways planned"):
+        for chip, precision, way, tier in progress.told(every, len(every), "chips and ways planned"):
             fixed = {**self.fixed, "accelerator": chip, "precision": precision}
             try:
                 part = self._planned(fixed, way, tier, left_out)

@@ -5,14 +5,21 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from factorykit.borders import Called, need, one_of, renamed, several, text, texts, whole
 from factorykit.errors import FactorykitWarning, ScenarioError, shown
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import Outputs, checked, chosen
-from factorykit.model.uncertainty.distributions import FURTHEST, Distribution, check
-from factorykit.model.uncertainty.sweep import ROWS_IN_MEMORY, axes_of, column_of
+from factorykit.model.engine.read import Outputs, checked, chosen, named
+from factorykit.model.study.design import Asked, Numbered, column_of
+from factorykit.model.study.study import ROWS_IN_MEMORY, answered
+from factorykit.model.uncertainty.distributions import Distribution, check
+from factorykit.model.uncertainty.points import SOBOL_BITS, stretch
+from factorykit.model.uncertainty.sweep import axes_of, combinations
 from factorykit.quantities import is_number
 
 if TYPE_CHECKING:
@@ -20,8 +27,8 @@ if TYPE_CHECKING:
 
     from factorykit.names import QuantityName
 
-SOBOL_BITS = 30
-"""Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
+MOST: Final = {"sobol": 2**SOBOL_BITS, "latin": ROWS_IN_MEMORY, "random": 2**53}
+"""Draws that a method can number; a Latin hypercube is drawn as a whole."""
 
 
 def _draws_last(function: Called) -> Called:
@@ -48,11 +55,13 @@ def sample(
     n: int = 1024,
     seed: int = 0,
     *,
-    method: Literal["sobol", "latin"] = "sobol",
+    method: Literal["sobol", "latin", "random"] = "sobol",
     grid: Mapping[str, Sequence[Any]] | None = None,
+    out: str | Path | None = None,
+    engine: str = "local",
     using: Mapping[str, str] | None = None,
     assume: bool = False,
-) -> pl.DataFrame:
+) -> pl.DataFrame | pl.LazyFrame:
     """Draw uncertain inputs and evaluate every draw.
 
     Parameters
@@ -68,9 +77,11 @@ def sample(
     seed
         The same seed gives the same rows.
     method
-        Scrambled Sobol points, or a Latin hypercube.
+        Scrambled Sobol points, a Latin hypercube, or random points.
     grid
         Values of one or more quantities at which all draws are repeated, for a band along an axis.
+    out, engine
+        A Parquet file, or the folder of a study and who makes its parts, as in :func:`factorykit.sweep`.
     using
         Which model stands for a quantity that has rivals.
     assume
@@ -78,8 +89,9 @@ def sample(
 
     Returns
     -------
-    DataFrame
-        One row per draw and grid point: ``draw``, the grid, the uncertain inputs, the outputs.
+    DataFrame or LazyFrame
+        One row per draw and grid point: ``draw``, the grid, the uncertain inputs, the outputs. With ``out``, a scan of
+        what was written.
 
     Raises
     ------
@@ -94,42 +106,77 @@ def sample(
     >>> [round(value) for value in bands(days, "training_days").row(0)[1:]]
     [61, 68, 76]
     """
-    import polars as pl
-
     distributions, n = check(distributions), whole("n", n)
     if n < 1:
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
-    if n > ROWS_IN_MEMORY:
-        raise ScenarioError(f"n = {n:,} draws are more than {ROWS_IN_MEMORY:,}; give fewer, or other seeds one by one")
-    cube = points(len(distributions), n, whole("seed", seed), method)
-    drawn = pl.DataFrame({name: column(cube[:, i], d) for i, (name, d) in enumerate(distributions.items())})
+    if n > MOST[one_of("method", method, MOST)]:
+        raise ScenarioError(f"n = {n:,} draws are more than {MOST[method]:,}, the most by {method}; give fewer")
     axes = {} if grid is None or (isinstance(grid, Mapping) and not grid) else axes_of(grid)
-    for name, values in axes.items():
-        drawn = pl.DataFrame({name: column_of(name, values)}).join(drawn, how="cross", maintain_order="left_right")
     values, rivals = checked(inputs, without=distributions | axes)
-    fixed = drawn.with_columns(pl.lit(value).alias(name) for name, value in values.items())
-    wider = evaluate(fixed, outputs, using=rivals | chosen(using), assume=assume)
-    draw = pl.int_range(pl.len(), dtype=pl.Int64) % n
-    kept = [*drawn.columns, *(name for name in wider.columns if name not in fixed.columns)]
-    asked = [outputs] if isinstance(outputs, str) else list(outputs or ())
-    return wider.select(draw.alias("draw"), *dict.fromkeys([*kept, *asked]))
+    asked = Asked(values, named(outputs), rivals | chosen(using), assume)
+    places = {name: tuple(values) for name, values in axes.items()}
+    design = Drawn(distributions, n, whole("seed", seed), method, places, asked)
+    if out is None and design.rows <= ROWS_IN_MEMORY:
+        return design.stretch(0, design.rows)
+    return answered(design, out, "sample", engine)
 
 
-def points(d: int, n: int, seed: int, method: str = "sobol") -> Any:
-    """Return ``n`` points of the unit cube, one row each: scrambled Sobol points, or a Latin hypercube."""
-    qmc = need("scipy.stats.qmc")
-    one_of("method", method, ("sobol", "latin"))
-    if method == "sobol":
-        drawn = qmc.Sobol(d, bits=SOBOL_BITS, rng=seed).random_base2((n - 1).bit_length())[:n]
-        return drawn + FURTHEST
-    return qmc.LatinHypercube(d, rng=seed).random(n)
+@dataclass(frozen=True)
+class Drawn(Numbered):
+    """Draws from distributions, all of them at every combination of some values."""
+
+    distributions: Mapping[str, Distribution]
+    n: int
+    seed: int
+    method: str
+    axes: Mapping[str, tuple[Any, ...]]
+    asked: Asked
+
+    @property
+    def rows(self) -> int:
+        """Draws at every combination."""
+        return self.n * combinations(self.axes)
+
+    @property
+    def rows_a_part(self) -> int:
+        """As many as fill a part."""
+        return self.asked.rows_a_part([*self.axes, *self.distributions])
+
+    def stretch(self, first: int, last: int) -> pl.DataFrame:
+        """Return the rows from ``first`` to before ``last``."""
+        import polars as pl
+
+        row, places, columns = pl.int_range(first, last, dtype=pl.Int64, eager=True), combinations(self.axes), {}
+        for name, values in self.axes.items():
+            places //= len(values)
+            columns[name] = column_of(name, values).gather(row // (self.n * places) % len(values))
+        cube = self._cube(first, last)
+        columns |= {name: column(cube[:, i], law) for i, (name, law) in enumerate(self.distributions.items())}
+        return self.asked.of(pl.DataFrame(columns)).select((row % self.n).alias("draw"), pl.all())
+
+    def _cube(self, first: int, last: int) -> Any:
+        """Return the points of the unit cube at which the rows are drawn."""
+        np = need("numpy")
+        if self.n <= max(self.rows_a_part, last - first):
+            return self._points[np.arange(first, last) % self.n]
+        cuts = [first, *range(first - first % self.n + self.n, last, self.n), last]
+        pieces = [(low % self.n, low % self.n + high - low) for low, high in pairwise(cuts)]
+        return np.concatenate([stretch(len(self.distributions), self.n, self.seed, self.method, *p) for p in pieces])
+
+    @cached_property
+    def _points(self) -> Any:
+        return stretch(len(self.distributions), self.n, self.seed, self.method, 0, self.n)
+
+    def said(self) -> dict[str, Any]:
+        """Return the question, the laws and how they are drawn."""
+        laws = {name: repr(law) for name, law in self.distributions.items()}
+        drawn = {"distributions": laws, "n": self.n, "seed": self.seed, "method": self.method}
+        return self.asked.said() | drawn | {"grid": {name: list(values) for name, values in self.axes.items()}}
 
 
 def column(points: Any, distribution: Distribution) -> Any:
     """Return quantiles at ``points`` as doubles."""
-    import numpy as np
-
-    return np.asarray(distribution.ppf(points), dtype=np.float64)
+    return need("numpy").asarray(distribution.ppf(points), dtype=float)
 
 
 def bands(

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from factorykit.borders import file_path, need, one_of, renamed, several
-from factorykit.errors import FactorykitError, ScenarioError
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import Outputs, checked, chosen, value
+from factorykit.borders import columns_of, renamed, several
+from factorykit.errors import ScenarioError
+from factorykit.model.engine.grids import Gridded
+from factorykit.model.engine.read import Outputs, checked, chosen, named, value
+from factorykit.model.study.design import Asked, Design, Numbered, column_of
+from factorykit.model.study.study import answered
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS_IN_MEMORY = 50_000_000
-"""Above this a sweep has to name a file: a few output columns more and it would not fit an ordinary machine."""
-
 
 @overload
 def sweep(
     inputs: Mapping[str, Any],
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Sequence[Any]] | pl.DataFrame | pl.LazyFrame,
     outputs: Outputs = None,
     out: None = None,
-    engine: Literal["local", "ray"] = "local",
+    engine: str = "local",
     *,
     using: Mapping[str, str] | None = None,
     assume: bool = False,
@@ -33,10 +35,10 @@ def sweep(
 @overload
 def sweep(
     inputs: Mapping[str, Any],
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Sequence[Any]] | pl.DataFrame | pl.LazyFrame,
     outputs: Outputs,
     out: str | Path,
-    engine: Literal["local", "ray"] = "local",
+    engine: str = "local",
     *,
     using: Mapping[str, str] | None = None,
     assume: bool = False,
@@ -44,10 +46,10 @@ def sweep(
 @renamed(base="inputs")
 def sweep(
     inputs: Mapping[str, Any],
-    grid: Mapping[str, Sequence[Any]],
+    grid: Mapping[str, Sequence[Any]] | pl.DataFrame | pl.LazyFrame,
     outputs: Outputs = None,
     out: str | Path | None = None,
-    engine: Literal["local", "ray"] = "local",
+    engine: str = "local",
     *,
     using: Mapping[str, str] | None = None,
     assume: bool = False,
@@ -59,14 +61,16 @@ def sweep(
     inputs
         Quantities with one value, as in :func:`factorykit.evaluate`; the grid takes the place of a value.
     grid
-        Values by quantity, words such as accelerators among them; the last quantity changes fastest.
+        Values by quantity, words such as accelerators among them; the last quantity changes fastest. Or a frame, lazy
+        or not, whose rows are evaluated as they stand.
     outputs
         Quantities asked for; by default everything that the inputs allow.
     out
-        A Parquet file to stream to, in bounded memory; written whole or not at all. With ``engine="ray"`` a folder
-        that does not exist yet.
+        A file whose name ends in ``.parquet``, written whole or not at all; or the folder of a study, in parts: called
+        again, it goes on where it was stopped. Both in bounded memory.
     engine
-        ``"local"``: polars on this machine. ``"ray"``: Ray Data, on the cluster that Ray is connected to.
+        Of a study: ``"local"``, this process; ``"ray"``, the workers of Ray on this machine, or on the cluster that it
+        is connected to; or the address of one, ``"ray://host:10001"``. The rows are the same.
     using
         Which model stands for a quantity that has rivals.
     assume
@@ -75,12 +79,14 @@ def sweep(
     Returns
     -------
     DataFrame or LazyFrame
-        One row per combination: the grid, then the outputs. With ``out``, a scan of what was written.
+        One row per combination: the grid, then the outputs. With ``out``, a scan of what was written;
+        :func:`factorykit.study` opens a folder.
 
     Raises
     ------
     FactorykitError
-        As :func:`factorykit.evaluate`, and for an empty grid or too many rows to return.
+        As :func:`factorykit.evaluate`, and for an empty grid, too many rows to return, or a folder that holds
+        something else.
 
     Examples
     --------
@@ -90,27 +96,14 @@ def sweep(
     """
     import polars as pl
 
-    one_of("engine", engine, ("local", "ray"))
-    axes = axes_of(grid)
-    values, rivals = checked(inputs, without=axes)
-    rivals |= chosen(using)
-    _evaluated(_ends(axes), values, outputs, rivals, assume)
-    if engine == "ray":
-        return _on_ray(values, axes, outputs, out, rivals, assume)
-    lazy = _evaluated(_rows(axes), values, outputs, rivals, assume)
-    if out is None:
-        _refuse_many(axes)
-        return lazy.collect(engine="streaming")
-    path = file_path("out", out)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        lazy.sink_parquet(part)
-        part.replace(path)
-    except OSError as error:
-        raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
-    finally:
-        part.unlink(missing_ok=True)
-    return pl.scan_parquet(path)
+    given = columns_of("grid", grid) if isinstance(grid, (pl.DataFrame, pl.LazyFrame)) else axes_of(grid)
+    values, rivals = checked(inputs, without=given)
+    asked = Asked(values, named(outputs), rivals | chosen(using), assume)
+    if isinstance(grid, (pl.DataFrame, pl.LazyFrame)):
+        return answered(Listed(grid.lazy(), asked), out, "sweep", engine)
+    axes = {name: tuple(values) for name, values in axes_of(grid).items()}
+    asked.of(_ends(axes))
+    return answered(Crossed(axes, asked), out, "sweep", engine)
 
 
 def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]:
@@ -133,13 +126,6 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]
     return axes
 
 
-def column_of(name: str, values: Sequence[Any]) -> pl.Series:
-    """Return the values of a quantity as a column: words as text, all else as doubles."""
-    import polars as pl
-
-    return pl.Series(values, dtype=pl.String if quantity(name).is_text else pl.Float64)
-
-
 def combinations(axes: Mapping[str, Sequence[Any]]) -> int:
     """Return how many rows a grid has.
 
@@ -150,21 +136,6 @@ def combinations(axes: Mapping[str, Sequence[Any]]) -> int:
     for values in axes.values():
         count *= len(values)
     return count
-
-
-def _refuse_many(axes: Mapping[str, Sequence[Any]]) -> None:
-    rows = combinations(axes)
-    if rows > ROWS_IN_MEMORY:
-        raise ScenarioError(f"the grid has {rows:,} rows, more than {ROWS_IN_MEMORY:,}; name a file with out=")
-
-
-def _rows(axes: Mapping[str, Sequence[Any]]) -> pl.LazyFrame:
-    import polars as pl
-
-    first, *others = [pl.LazyFrame({name: column_of(name, values)}) for name, values in axes.items()]
-    for axis in others:
-        first = first.join(axis, how="cross", maintain_order="left_right")
-    return first
 
 
 def _ends(axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
@@ -181,54 +152,76 @@ def _ends(axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
     )
 
 
-def _evaluated(rows: Any, values: Mapping[str, Any], outputs: Outputs, using: Mapping[str, str], assume: bool) -> Any:
-    """Return ``rows`` with the outputs and without the base, lazy or not as they came."""
-    import polars as pl
+@dataclass(frozen=True)
+class Crossed(Design):
+    """Every combination of values; the last quantity changes fastest."""
 
-    axes = rows.collect_schema().names()
-    wider = evaluate(
-        rows.with_columns(pl.lit(value).alias(name) for name, value in values.items()),
-        outputs,
-        using=using,
-        assume=assume,
-    )
-    asked = [outputs] if isinstance(outputs, str) else list(outputs or ())
-    new = [name for name in wider.collect_schema().names() if name not in values and name not in axes]
-    return wider.select(list(dict.fromkeys([*axes, *new, *asked])))
+    axes: Mapping[str, tuple[Any, ...]]
+    asked: Asked
+
+    @property
+    def rows(self) -> int:
+        """Combinations."""
+        return combinations(self.axes)
+
+    @property
+    def parts(self) -> int:
+        """Blocks of the grid, some to a part."""
+        return math.ceil(self._gridded.grid.blocks / self._blocks)
+
+    @cached_property
+    def _gridded(self) -> Gridded:
+        axes = {name: column_of(name, values) for name, values in self.axes.items()}
+        return Gridded(self.asked.chain(axes), axes, self.asked.values, self.asked.columns(list(axes)))
+
+    @cached_property
+    def _blocks(self) -> int:
+        """Blocks of the grid in a part."""
+        return max(self.asked.rows_a_part(list(self.axes)) * self._gridded.grid.blocks // self.rows, 1)
+
+    def part(self, number: int) -> pl.DataFrame:
+        """Return the rows of some blocks."""
+        import polars as pl
+
+        first = number * self._blocks
+        last = min(first + self._blocks, self._gridded.grid.blocks)
+        return pl.concat([self._gridded.block(block) for block in range(first, last)])
+
+    def said(self) -> dict[str, Any]:
+        """Return the question and the values of the axes."""
+        return self.asked.said() | {"grid": {name: list(values) for name, values in self.axes.items()}}
 
 
-def _on_ray(
-    values: Mapping[str, Any],
-    axes: Mapping[str, Sequence[Any]],
-    outputs: Outputs,
-    out: str | Path | None,
-    using: Mapping[str, str],
-    assume: bool,
-) -> pl.LazyFrame:
-    """Count the combinations, and let each batch of numbers become rows where it is evaluated."""
-    import polars as pl
+@dataclass(frozen=True)
+class Listed(Numbered):
+    """Rows as somebody lists them."""
 
-    ray_data = need("ray.data")
-    if out is None:
-        raise ScenarioError("engine='ray' writes Parquet; name a folder with out=")
-    if Path(out).exists():
-        raise ScenarioError(f"{out} exists; name a folder that does not, so that no old part is left in it")
+    listed: pl.LazyFrame
+    asked: Asked
 
-    def batch(numbers: Any) -> Any:
-        index = pl.from_arrow(numbers)
-        return _evaluated(_decoded(index, axes), values, outputs, using, assume).to_arrow()  # type: ignore[arg-type]
+    @property
+    def rows(self) -> int:
+        """As many as are listed."""
+        return self._rows
 
-    ray_data.range(combinations(axes)).map_batches(batch, batch_format="pyarrow").write_parquet(str(out))
-    return pl.scan_parquet(Path(out) / "*.parquet")
+    @cached_property
+    def _rows(self) -> int:
+        import polars as pl
 
+        return self.listed.select(pl.len()).collect(engine="streaming").item()
 
-def _decoded(index: pl.DataFrame, axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """Return the combinations with these numbers, counted as in :func:`_rows`."""
-    import polars as pl
+    @property
+    def rows_a_part(self) -> int:
+        """As many as fill a part."""
+        return self.asked.rows_a_part(self.listed.collect_schema().names())
 
-    columns, stride = {}, combinations(axes)
-    for name, values in axes.items():
-        stride //= len(values)
-        digit = index["id"] // stride % len(values)
-        columns[name] = column_of(name, values).gather(digit)
-    return pl.DataFrame(columns)
+    def stretch(self, first: int, last: int) -> pl.DataFrame:
+        """Return the rows from ``first`` to before ``last``."""
+        return self.asked.of(self.listed.slice(first, last - first)).collect()
+
+    def said(self) -> dict[str, Any]:
+        """Return the question, and a digest of what each column holds."""
+        import polars as pl
+
+        digests = self.listed.select(pl.all().hash().sum()).collect(engine="streaming").row(0, named=True)
+        return self.asked.said() | {"columns": digests}

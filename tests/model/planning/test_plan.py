@@ -11,7 +11,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.errors import ScenarioError, UnknownName
-from factorykit.model.planning import progress
+from factorykit.model.engine import progress
 
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
 
@@ -265,5 +265,6 @@ def test_a_long_question_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     told.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", told)
     monkeypatch.setattr(progress, "QUIET_S", -1.0)
-    assert list(progress.told([1, 2], "chips planned")) == [1, 2]
+    monkeypatch.setattr(progress, "AGAIN_S", -1.0)
+    assert list(progress.told([1, 2], 2, "chips planned")) == [1, 2]
     assert "1 of 2 chips planned" in told.getvalue()

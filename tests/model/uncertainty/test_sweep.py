@@ -2,7 +2,6 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.model.uncertainty.sweep import _decoded, _rows
 
 RUN = {"active_parameters": 405e9, "tokens": 15.6e12, "accelerators": 16384.0, "peak_flop_per_s": 989e12}
 GRID = {"mfu": [0.3, 0.4, 0.5], "goodput": [0.8, 0.9]}
@@ -27,10 +26,13 @@ def test_a_file_holds_what_the_frame_holds(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.parquet"]
 
 
-def test_numbers_and_crossed_axes_name_the_same_combinations():
-    """The remote engine counts combinations, the local one crosses axes."""
-    index = pl.DataFrame({"id": range(6)})
-    assert _decoded(index, GRID).equals(_rows(GRID).collect())
+def test_rows_that_somebody_lists_are_evaluated_as_they_stand():
+    rows = pl.DataFrame({"mfu": [0.5, 0.3], "name": ["b", "a"]})
+    swept = fk.sweep(RUN, rows, "training_days")
+    assert swept.columns == ["mfu", "name", "training_days"]
+    assert swept.equals(fk.sweep(RUN, rows.lazy(), "training_days"))
+    crossed = fk.sweep(RUN, {"mfu": [0.5, 0.3]}, "training_days")
+    assert swept["training_days"].to_list() == pytest.approx(crossed["training_days"].to_list(), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,7 @@ def test_numbers_and_crossed_axes_name_the_same_combinations():
         ({"mfu": [0.3, 30.0]}, {}, "give a fraction, e.g. 0.3"),
         ({"mfuu": [0.3]}, {}, "nearest is 'mfu'"),
         ({"mfu": [0.3]}, {"engine": "spark"}, "there are local, ray"),
+        ({"mfu": [0.3]}, {"engine": "ray"}, "name its folder with out="),
         ({"mfu": [0.3]}, {"out": "/no/such/folder/x.parquet"}, "name a file in a folder that exists"),
         ({"pue": [1.1]}, {}, "cannot be computed"),
     ],
@@ -52,7 +55,7 @@ def test_a_bad_sweep_is_refused(grid, more, message):
 
 def test_too_many_rows_want_a_file():
     many = [1.0 + i for i in range(10_000)]
-    with pytest.raises(fk.FactorykitError, match="name a file with out="):
+    with pytest.raises(fk.FactorykitError, match="name a folder with out="):
         fk.sweep(
             {}, {"accelerators": many, "peak_flop_per_s": [1e12 * value for value in many]}, "cluster_peak_flop_per_s"
         )

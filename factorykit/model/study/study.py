@@ -1,0 +1,278 @@
+"""A folder of Parquet parts that together are the answer to one question."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import factorykit
+from factorykit.borders import file_path, text
+from factorykit.datasets import catalogue
+from factorykit.datasets.query import LOCKS, frame_of
+from factorykit.errors import FactorykitError, QueryError, ScenarioError
+from factorykit.model.engine.shown import html_table
+from factorykit.model.study import engines
+from factorykit.model.study.design import Design
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MANIFEST: Final = "study.json"
+PART: Final = re.compile(r"part-(\d{7,})-(\d+)-([0-9a-f]{32})\.parquet")
+"""Number, rows, and digest of the contents: a part that is not what its name says does not count."""
+ROWS_IN_MEMORY: Final = 50_000_000
+"""Above this rows have to be written: with a few columns they would not fit an ordinary machine."""
+MEMORY: Final = "1GB"
+"""Of DuckDB; what needs more spills to disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A folder of parts: :attr:`rows` is a scan of those that are there.
+
+    A study grows part by part; each is written aside, and named by its contents when it is whole. So whatever is
+    killed, what counts is right, and the same call goes on where the last one ended.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def parts(self) -> int:
+        """How many parts the whole study has."""
+        return self.manifest["parts"]
+
+    @property
+    def done(self) -> tuple[Path, ...]:
+        """The parts that are there, in order."""
+        return tuple(path for _, path in sorted(_there(self.folder).items()))
+
+    @property
+    def rows(self) -> pl.LazyFrame:
+        """A scan of the parts that are there."""
+        import polars as pl
+
+        if not (done := self.done):
+            raise ScenarioError(f"{self.folder} holds no part yet; make the call that began the study again")
+        return pl.scan_parquet(list(done))
+
+    def sql(self, query: str) -> pl.DataFrame:
+        """Return the answer of DuckDB to one SELECT over the view ``study``, out of core.
+
+        Raises
+        ------
+        QueryError
+            If it is none, or fails.
+        """
+        import duckdb
+
+        done = ", ".join(map(_quoted, self.done))
+        with duckdb.connect(config={"python_enable_replacements": "false", "memory_limit": MEMORY}) as database:
+            database.execute(f"CREATE VIEW study AS FROM read_parquet([{done}])")
+            database.execute(f"SET allowed_directories = [{_quoted(self.folder)}]")
+            for lock in LOCKS:
+                database.execute(lock)
+            try:
+                if [each.type.name for each in database.extract_statements(text("query", query))] != ["SELECT"]:
+                    raise QueryError("a query is one statement that reads with SELECT, such as 'from study limit 9'")
+                return frame_of(database.sql(query))
+            except duckdb.Error as error:
+                raise QueryError(f"{str(error).partition(chr(10))[0]}; there is one view, study") from None
+
+    def __repr__(self) -> str:
+        return f"Study({str(self.folder)!r}): {len(self.done)} of {self.parts} parts, {self.manifest['rows']:,} rows"
+
+    def _repr_html_(self) -> str:
+        shown = {"verb": self.manifest["verb"], "rows": f"{self.manifest['rows']:,}"}
+        shown |= {"parts": f"{len(self.done)} of {self.parts}", "version": self.manifest["factorykit"]}
+        return html_table(("Study", str(self.folder)), list(shown.items()))
+
+
+def study(folder: str | Path) -> Study:
+    """Open a study: rows in a folder of Parquet parts, as ``sweep`` and its like write them.
+
+    Parameters
+    ----------
+    folder
+        What ``out`` named.
+
+    Returns
+    -------
+    Study
+        ``rows`` is a LazyFrame of the parts that are there, ``sql`` asks DuckDB over the view ``study``, ``manifest``
+        says what was asked, ``done`` and ``parts`` how far it is.
+
+    Raises
+    ------
+    ScenarioError
+        If the folder holds no study.
+
+    Examples
+    --------
+    >>> import tempfile, factorykit as fk
+    >>> run = {"training_flop": 3.8e25, "cluster_peak_flop_per_s": 16384 * 989e12}
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     swept = fk.sweep(run, {"mfu": [0.3, 0.4]}, "training_days", out=out)
+    ...     fk.study(out).sql("select min(training_days) as days from study")["days"].round(1).item()
+    67.9
+    """
+    path = file_path("folder", folder)
+    try:
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise ScenarioError(f"{path} holds no study; name the folder that out= named") from None
+    return Study(path, manifest)
+
+
+def _quoted(path: Path) -> str:
+    return "'{}'".format(str(path.absolute()).replace("'", "''"))
+
+
+def answered(design: Design, out: str | Path | None, verb: str, engine: str) -> Any:
+    """Return all rows of a design: a frame, or the scan of one file or of a study.
+
+    Raises
+    ------
+    FactorykitError
+        If they are too many for a frame, or what they should be written to holds something else.
+    """
+    import polars as pl
+
+    path = None if out is None else file_path("out", out)
+    if engines.check(engine) != "local" and (path is None or path.suffix == ".parquet"):
+        raise ScenarioError(f"engine = {engine!r} makes a study; name its folder with out=")
+    if path is None:
+        if design.rows > ROWS_IN_MEMORY:
+            raise ScenarioError(f"there are {design.rows:,} rows, above {ROWS_IN_MEMORY:,}; name a folder with out=")
+        return pl.concat(map(design.part, range(design.parts)))
+    return _one_file(design, path) if path.suffix == ".parquet" else _made(design, path, verb, engine).rows
+
+
+def _one_file(design: Design, path: Path) -> pl.LazyFrame:
+    """Stream the parts into one Parquet file, written whole or not at all."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    def parts(*_: Any) -> Iterator[pl.DataFrame]:
+        for number in range(design.parts):
+            yield design.part(number)
+
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        register_io_source(parts, schema=design.part(0).schema).sink_parquet(aside)
+        aside.replace(path)
+    except OSError as error:
+        raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
+    finally:
+        aside.unlink(missing_ok=True)
+    return pl.scan_parquet(path)
+
+
+def _made(design: Design, folder: Path, verb: str, engine: str) -> Study:
+    """Make the parts of a study that are not there yet."""
+    manifest = _manifest(design, verb)
+    _claim(folder, manifest)
+    _sweep_away(folder)
+    done = {number for number, path in _there(folder).items() if _is_whole(path)}
+    missing = [number for number in range(design.parts) if number not in done]
+    engines.run(engine, write, pickle.dumps(design), str(folder), missing, design.rows // design.parts)
+    return Study(folder, manifest)
+
+
+def write(pickled: bytes, folder: str, number: int) -> None:
+    """Write one part: aside, then under the name that its contents give it."""
+    rows = _design(pickled).part(number)
+    aside = Path(folder) / f".part-{number:07d}.{socket.gethostname()}.{os.getpid()}"
+    try:
+        rows.write_parquet(aside)
+        with aside.open("rb+") as file:
+            os.fsync(file.fileno())
+        aside.replace(Path(folder) / f"part-{number:07d}-{rows.height}-{_digest(aside)}.parquet")
+    except OSError as error:
+        raise FactorykitError(f"{folder} cannot be written: {error}; make room and call again to go on") from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=1)
+def _design(pickled: bytes) -> Design:
+    return pickle.loads(pickled)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _there(folder: Path) -> dict[int, Path]:
+    """Return the parts by number."""
+    found = ((PART.fullmatch(path.name), path) for path in folder.iterdir())
+    return {int(name[1]): path for name, path in found if name}
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether a part is what its name says; one that is not goes, to be made again."""
+    name = PART.fullmatch(path.name)
+    if name and _digest(path) == name[3]:
+        return True
+    path.unlink()
+    return False
+
+
+def _sweep_away(folder: Path) -> None:
+    """Remove what writers of this machine that are no more left behind."""
+    for path in folder.glob(f".part-*.{socket.gethostname()}.*"):
+        try:
+            os.kill(int(path.name.rpartition(".")[2]), 0)
+        except (ProcessLookupError, ValueError):
+            path.unlink(missing_ok=True)
+        except PermissionError:
+            continue
+
+
+def _manifest(design: Design, verb: str) -> dict[str, Any]:
+    """Return what was asked of which version and which tables, so that the rows can be made again."""
+    tables = {name: resource["hash"] for name, resource in catalogue.available().items()}
+    said = {
+        "verb": verb,
+        "factorykit": factorykit.__version__,
+        "tables": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
+        "asked": design.said(),
+        "rows": design.rows,
+        "parts": design.parts,
+    }
+    return json.loads(json.dumps(said, default=repr))
+
+
+def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Make the folder that of this study, or make sure that it is.
+
+    Raises
+    ------
+    ScenarioError
+        If it holds another study, with what differs, or something else.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strangers = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        if MANIFEST in strangers:
+            held = study(folder).manifest
+            if differs := [name for name in manifest if held.get(name) != manifest[name]]:
+                raise ScenarioError(f"{folder} holds another study: {differs[0]} differs; name another folder")
+            return
+        if strangers:
+            raise ScenarioError(f"{folder} holds {strangers[0]}; name a folder that is empty or does not exist")
+        aside = folder / f".{MANIFEST}"
+        aside.write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
+        aside.replace(folder / MANIFEST)
+    except OSError as error:
+        raise FactorykitError(f"{folder} cannot be written: {error}; name a folder in one that exists") from None

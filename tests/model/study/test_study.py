@@ -1,0 +1,158 @@
+"""A study is what the same call returns as a frame, whatever happened on the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import factorykit as fk
+from factorykit.model.study import design
+
+RUN = {"active_parameters": 405e9, "tokens": 15.6e12, "accelerators": 16384.0, "peak_flop_per_s": 989e12}
+GRID = {"accelerator_mtbf_s": [1e8, 1e9], "goodput": [0.8, 0.9], "mfu": [0.3, 0.4, 0.5]}
+DOUBT = {"mfu": fk.Uniform(0.35, 0.45), "tokens": fk.LogNormal(10e12, 20e12)}
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(design, "CELLS_A_PART", 20)
+    monkeypatch.setattr("factorykit.model.engine.grids.ROWS_A_BLOCK", 3)
+
+
+def swept(out: Path, **more: object) -> pl.LazyFrame:
+    return fk.sweep(RUN, GRID, ["wall_days", "failures_per_day"], out=out, **more)
+
+
+@pytest.fixture
+def expected() -> pl.DataFrame:
+    return fk.sweep(RUN, GRID, ["wall_days", "failures_per_day"])
+
+
+def test_parts_hold_the_rows_of_the_frame_in_order(tmp_path: Path, expected: pl.DataFrame) -> None:
+    assert swept(tmp_path / "study").collect().equals(expected)
+    found = fk.study(tmp_path / "study")
+    assert found.parts == len(found.done) > 1
+    assert found.manifest["asked"]["grid"]["mfu"] == [0.3, 0.4, 0.5]
+    assert found.sql("select count(*) as rows, max(wall_days) as most from study").row(0) == (
+        expected.height,
+        expected["wall_days"].max(),
+    )
+
+
+@pytest.mark.parametrize("method", ["sobol", "latin", "random"])
+@pytest.mark.parametrize("n", [7, 100])
+def test_draws_are_the_same_in_parts(tmp_path: Path, method: str, n: int) -> None:
+    grid = {"goodput": [0.7, 0.8, 0.9]}
+    drawn = fk.sample(RUN, DOUBT, "wall_days", n, seed=5, method=method, grid=grid)
+    parts = fk.sample(RUN, DOUBT, "wall_days", n, seed=5, method=method, grid=grid, out=tmp_path / "study")
+    assert fk.study(tmp_path / "study").parts > 1
+    assert_frame_equal(parts.collect(), drawn, rel_tol=1e-13)
+
+
+def test_rows_of_a_lazy_frame_make_a_study(tmp_path: Path, expected: pl.DataFrame) -> None:
+    expected.select("mfu", "goodput").write_parquet(tmp_path / "rows.parquet")
+    scan = fk.sweep(RUN, pl.scan_parquet(tmp_path / "rows.parquet"), "wall_days", out=tmp_path / "study")
+    assert_frame_equal(scan.collect(), expected.select("mfu", "goodput", "wall_days"), rel_tol=1e-13)
+
+
+def test_a_study_goes_on_with_what_is_whole(tmp_path: Path, expected: pl.DataFrame) -> None:
+    """One part is gone, one was cut, one was altered, one was never finished."""
+    swept(tmp_path)
+    first, second, third, *_ = fk.study(tmp_path).done
+    kept = {path.name: path.stat().st_mtime_ns for path in fk.study(tmp_path).done}
+    first.unlink()
+    second.write_bytes(second.read_bytes()[:-9])
+    third.write_bytes(third.read_bytes().replace(b"PAR1", b"PAR2", 1))
+    dead = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True
+    ).stdout
+    aside = tmp_path / f".part-0000003.{os.uname().nodename}.{dead.strip()}"
+    aside.write_bytes(b"half")
+    assert swept(tmp_path).collect().equals(expected)
+    assert not aside.exists()
+    now = {path.name: path.stat().st_mtime_ns for path in fk.study(tmp_path).done}
+    assert now.keys() == kept.keys()
+    assert {name for name in now if now[name] != kept[name]} == {first.name, second.name, third.name}
+
+
+def test_parts_are_counted_by_what_they_hold(tmp_path: Path, expected: pl.DataFrame) -> None:
+    swept(tmp_path)
+    for path in fk.study(tmp_path).done[2:]:
+        path.unlink()
+    found = fk.study(tmp_path)
+    assert repr(found).endswith(f"2 of {found.parts} parts, 12 rows")
+    assert found.rows.collect().equals(expected.head(found.rows.collect().height))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda out: fk.sweep(RUN, GRID | {"mfu": [0.31]}, "wall_days", out=out), "holds another study: asked differs"),
+        (lambda out: fk.sample(RUN, DOUBT, "training_days", 7, out=out), "holds another study: verb differs"),
+        (lambda out: (out / "study.json").unlink() or swept(out), r"holds part-0000000.*; name a folder that is empty"),
+        (lambda out: (out / "study.json").write_text("[") and fk.study(out), "holds no study"),
+        (lambda out: swept(out, engine="spark"), "there are local, ray"),
+    ],
+)
+def test_a_folder_belongs_to_one_study(tmp_path: Path, change, message: str) -> None:
+    swept(tmp_path)
+    with pytest.raises(fk.FactorykitError, match=message):
+        change(tmp_path)
+
+
+def test_what_another_version_or_other_tables_made_is_not_gone_on_with(tmp_path: Path) -> None:
+    swept(tmp_path)
+    manifest = json.loads((tmp_path / "study.json").read_text())
+    for name in ("factorykit", "tables"):
+        (tmp_path / "study.json").write_text(json.dumps(manifest | {name: "other"}))
+        with pytest.raises(fk.FactorykitError, match=f"{name} differs"):
+            swept(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["select * from read_csv('/etc/passwd')", "copy study to 'x.csv'", "drop view study", "selec", "from gone", 5],
+)
+def test_a_question_to_a_study_reads_the_study_alone(tmp_path: Path, query) -> None:
+    swept(tmp_path)
+    with pytest.raises(fk.FactorykitError):
+        fk.study(tmp_path).sql(query)
+
+
+KILLED = """
+import sys
+import factorykit as fk
+from factorykit.model.study import design
+design.CELLS_A_PART = 2**20
+steps = [i / 1000 for i in range(200, 600)]
+fk.sweep({"peak_flop_per_s": 989e12, "tokens": 1e13}, {"active_parameters": [1e9 * i for i in range(1, 126)],
+         "mfu": steps, "accelerators": [float(i) for i in range(1, 401)]}, ["training_days"], out=sys.argv[1])
+"""
+
+
+@pytest.mark.long
+def test_a_sweep_killed_at_any_moment_goes_on_and_is_whole(tmp_path: Path) -> None:
+    """Twenty million rows; each run is killed a little later than the one before, until one ends."""
+    command, wait_s, kills = [sys.executable, "-c", KILLED, str(tmp_path)], 1.0, 0
+    while True:
+        process = subprocess.Popen(command)
+        try:
+            process.wait(wait_s)
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills, wait_s = kills + 1, wait_s + 0.3
+    assert process.returncode == 0
+    assert kills > 1
+    found = fk.study(tmp_path)
+    assert found.sql(
+        "select count(*) as n, count(distinct (active_parameters, mfu, accelerators)) as d from study"
+    ).row(0) == (20_000_000, 20_000_000)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
