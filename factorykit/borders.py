@@ -247,7 +247,6 @@ EXTRAS: Final = {
     "jupyterlab": "notebook",
     "lifelines": "reliability",
     "numpy": "uncertainty",
-    "pyarrow": "ray",
     "ray": "ray",
     "scipy": "uncertainty",
     "vl_convert": "notebook",
