@@ -200,6 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", "-o", type=Path, default=Path("report"), help="folder to write to (default report)")
     report.add_argument("--kind", metavar="FORMAT", help="format of the files, where it shall not be recognised")
     report.add_argument("--zone", default="UTC", help="time zone of moments that say none, e.g. Europe/Berlin")
+    report.add_argument("--price", metavar="USD", help="price of an accelerator-hour, such as 2.5")
     report.add_argument("--anonymise", action="store_true", help="hash the names of users, nodes and jobs")
 
     site = verbs.add_parser("site", help="the published pages: build, check, serve")
@@ -505,7 +506,8 @@ def _report(options: argparse.Namespace) -> None:
     log = fk.read_log(options.logs, options.kind, zone=options.zone)
     for what, count in log.counts.iter_rows():
         print(f"{count:>12,}  {what}")
-    print(report(log.anonymised() if options.anonymise else log, options.out))
+    told = log.anonymised() if options.anonymise else log
+    print(report(told, options.out, logs=options.logs, kind=options.kind, zone=options.zone, price=options.price))
 
 
 def _site_build(options: argparse.Namespace) -> None:

@@ -29,6 +29,7 @@ QuantityName: TypeAlias = Literal[
     "facility_power_w",
     "training_energy_kwh",
     "annual_energy_kwh",
+    "accelerator_energy_kwh",
     "electricity_usd_per_kwh",
     "electricity_cost_usd",
     "annual_electricity_cost_usd",
@@ -297,6 +298,10 @@ QuantityName: TypeAlias = Literal[
     "cluster_mtbf_counted_s",
     "accelerator_mtbf_counted_s",
     "node_failures_per_node_day_counted",
+    "node_failures_per_node_day_shrunk",
+    "node_days",
+    "prior_failures",
+    "prior_node_days",
     "node_failures_per_node_day_of_job",
     "cluster_mtbf_node_rate_s",
     "cluster_mtbf_small_job_s",
@@ -859,6 +864,7 @@ class Quantities(TypedDict, total=False):
     facility_power_w: Any
     training_energy_kwh: Any
     annual_energy_kwh: Any
+    accelerator_energy_kwh: Any
     electricity_usd_per_kwh: Any
     electricity_cost_usd: Any
     annual_electricity_cost_usd: Any
@@ -1127,6 +1133,10 @@ class Quantities(TypedDict, total=False):
     cluster_mtbf_counted_s: Any
     accelerator_mtbf_counted_s: Any
     node_failures_per_node_day_counted: Any
+    node_failures_per_node_day_shrunk: Any
+    node_days: Any
+    prior_failures: Any
+    prior_node_days: Any
     node_failures_per_node_day_of_job: Any
     cluster_mtbf_node_rate_s: Any
     cluster_mtbf_small_job_s: Any

@@ -89,6 +89,21 @@ def training_energy_kwh(facility_power_w: Numeric, wall_s: Numeric) -> Numeric:
     return facility_power_w * wall_s / JOULES_PER_KWH
 
 
+def accelerator_energy_kwh(accelerator_hours: Numeric, accelerator_power_w: Numeric) -> Numeric:
+    r"""Energy that accelerators take, without hosts, network and cooling.
+
+    .. math:: E_a = \frac{H P_a}{1000}
+
+    Examples
+    --------
+    Eight of them for a day at 650 W:
+
+    >>> accelerator_energy_kwh(8 * 24.0, 650.0)
+    124.8
+    """
+    return accelerator_hours * accelerator_power_w / WATTS_PER_KILOWATT
+
+
 def annual_energy_kwh(facility_power_w: Numeric) -> Numeric:
     r"""Energy of a year at constant power.
 

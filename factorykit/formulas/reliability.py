@@ -137,6 +137,32 @@ def node_failures_per_node_day_counted(failures: Numeric, observed_s: Numeric, n
     return failures * SECONDS_PER_DAY / (nodes * observed_s)
 
 
+def node_failures_per_node_day_shrunk(
+    failures: Numeric, node_days: Numeric, prior_failures: Numeric, prior_node_days: Numeric
+) -> Numeric:
+    r"""Failures per server and day where one's own count is small and others have counted, too.
+
+    .. math:: r_{f,s} = \frac{k_f + a_0}{T_n + b_0}
+
+    Notes
+    -----
+    The mean of the gamma law that a count leaves of another one: the rates of other fleets, of mean :math:`a_0 / b_0`
+    and spread :math:`1 / \sqrt{a_0}`. No failure seen gives no rate of zero; many make the others count for nothing.
+
+    References
+    ----------
+    .. [gelman2013] section 2.6
+
+    Examples
+    --------
+    Per 1,000 node-days, none in 100 days of 4 servers, where others say 6.5 within as much again:
+
+    >>> round(1000 * node_failures_per_node_day_shrunk(0.0, 400.0, 1.0, 1000 / 6.5), 2)
+    1.81
+    """
+    return (failures + prior_failures) / (node_days + prior_node_days)
+
+
 def node_failures_per_node_day_of_job(failures_per_day: Numeric, nodes: Numeric) -> Numeric:
     r"""Failures per server and day, from those of the job that runs on all of them.
 

@@ -37,6 +37,11 @@ def text(cell: pl.Expr) -> pl.Expr:
     return cell.str.slice(0, LONGEST).str.replace_all(SECRET, HIDDEN)
 
 
+def listed(cell: pl.Expr) -> pl.Expr:
+    """Return a list of names as it stands."""
+    return cell.str.replace_all(SECRET, HIDDEN)
+
+
 def number(cell: pl.Expr) -> pl.Expr:
     """Return the finite number that a cell begins with, whatever unit follows."""
     plain = cell.cast(pl.Float64, strict=False)

@@ -202,12 +202,20 @@ def cell(theirs: str, shape: str) -> pl.Expr:
             return pl.col(where)
 
 
-def documents(lines: Sequence[str]) -> bytes:
-    """Return the items of a document of JSON, one a line, as those who write one record a line do."""
+def unfolded(lines: Sequence[str]) -> bytes:
+    """Return one record a line, of a document of JSON or of paragraphs whose further lines begin with a space.
+
+    Raises
+    ------
+    DatasetError
+    """
+    text = "\n".join(lines)
+    if text.lstrip()[:1] not in ("[", "{"):
+        return re.sub(r"\n[ \t]+", " ", text).encode()
     try:
-        whole = files.fields("\n".join(lines).encode())
+        whole = files.fields(text.encode())
     except ValueError as error:
-        raise DatasetError(f"it is no JSON: {error}; give the whole document, or one record a line") from None
+        raise DatasetError(f"no document of JSON: it {error}; give all of it, or one record a line") from None
     items = whole.get("items", [whole]) if isinstance(whole, dict) else whole
     return "\n".join(json.dumps(item, ensure_ascii=False) for item in items).encode()
 
@@ -235,4 +243,4 @@ def series(lines: Sequence[str]) -> pl.LazyFrame:
     return told.explode("at", "value").with_row_index("row")
 
 
-READERS: Final = {"text": cells.text, "number": cells.number, "tres": cells.accelerators}
+READERS: Final = {"text": cells.text, "list": cells.listed, "number": cells.number, "tres": cells.accelerators}

@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 import polars as pl
 
 from factorykit.borders import file_path, mapping, one_of, several, text
-from factorykit.errors import DatasetError, ScenarioError
+from factorykit.errors import DatasetError, ScenarioError, shown
 from factorykit.logs import cells
 from factorykit.logs.formats import (
     HEAD,
@@ -25,12 +25,12 @@ from factorykit.logs.formats import (
     Column,
     Format,
     cell,
-    documents,
     formats,
     header,
     recognised,
     scan,
     series,
+    unfolded,
     unpacked,
 )
 from factorykit.logs.tidy import OTHER, Log, tidied
@@ -118,10 +118,13 @@ def read_log(
         raise ScenarioError(f"columns are given and kind = {kind!r}; say which table it is: {', '.join(OWN)}")
     chosen = _renamed(kind, columns) if kind is not None else None
     given = [path] if isinstance(path, (str, PathLike)) else several("path", path)
-    files = [file for each in given for file in _files(file_path("path", each))]
     reading = _Reading(zone)
-    for file in files:
-        _read(file, chosen, reading)
+    try:
+        files = [file for each in given for file in _files(file_path("path", each))]
+        for file in files:
+            _read(file, chosen, reading)
+    except OSError as error:
+        raise DatasetError(f"{shown(path)} cannot be read ({error.strerror or error}); give files of logs") from None
     if not any(reading.rows.values()):
         said = "; ".join(f"{note['file']}: {note['what']}" for note in reading.notes[:3])
         raise DatasetError(f"no line of {len(files)} files can be read ({said}); say its kind, or give a CSV of events")
@@ -163,8 +166,8 @@ def _read(file: Path, chosen: Format | None, reading: _Reading) -> None:
         reading.note(file, "", CUT, 1)
         head = _head(source)
     found = [chosen] if chosen else recognised(head)
-    if not found and head and head[0].lstrip()[:1] in "[{":
-        source = documents(_lines(source))
+    if not found and any(line[:1] in "[{ " for line in head if line):
+        source = unfolded(_lines(source))
         found = recognised(_head(source))
     if not found:
         reading.note(file, "", NOT_KNOWN, 1)

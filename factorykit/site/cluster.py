@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,12 +17,16 @@ import polars as pl
 import factorykit
 from factorykit.charts.bundle import page_script
 from factorykit.errors import FactorykitError, ScenarioError, shown
+from factorykit.logs.formats import TABLES
 from factorykit.logs.tidy import Log
 from factorykit.model.engine.shown import html_text
+from factorykit.model.fleet.faults import fleet_nodes, window
+from factorykit.quantities import quantity
 from factorykit.site.frame import THEME, template
 
 TEXT: Final = THEME / "cluster.md"
 HEADING: Final = re.compile(r"## (.*?) \{#([\w-]+)\}$")
+SOURCE: Final = "The logs that this report was made from"
 TITLE: Final = "Your cluster, as its logs tell it"
 
 
@@ -37,7 +41,15 @@ class Block:
     is_silent: bool = False
 
 
-def report(log: Log, out: Path, given: Mapping[str, Any] | None = None) -> Path:
+def report(
+    log: Log,
+    out: Path,
+    *,
+    logs: Sequence[str] = (),
+    kind: str | None = None,
+    zone: str = "UTC",
+    price: float | str | None = None,
+) -> Path:
     """Write the report on a log: ``index.html``, which needs no other file and no network, and ``report.ipynb``.
 
     Parameters
@@ -46,8 +58,10 @@ def report(log: Log, out: Path, given: Mapping[str, Any] | None = None) -> Path:
         What :func:`factorykit.read_log` returns.
     out
         Folder to write to.
-    given
-        What the cells take besides the log, such as a price.
+    logs, kind, zone
+        What it was read from, for the notebook.
+    price
+        Of an accelerator-hour [USD/h]; without one nothing is told in money.
 
     Returns
     -------
@@ -57,30 +71,52 @@ def report(log: Log, out: Path, given: Mapping[str, Any] | None = None) -> Path:
     Raises
     ------
     ScenarioError
-        If ``log`` is none.
+        If ``log`` is none, or the price is outside its bounds.
     """
     if not isinstance(log, Log):
         raise ScenarioError(f"log = {shown(log)} is no log; give what fk.read_log returns")
-    names = {
-        "fk": factorykit,
-        "pl": pl,
-        "log": log,
-        "source": "The logs that this report was made from",
-        **(given or {}),
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    style = (THEME / "things.css").read_text("utf-8")
+    rent = "rental_usd_per_accelerator_h"
+    paid = {} if price is None else {rent: quantity(rent).check(price)}
+    names = {"fk": factorykit, "pl": pl, "log": log, "source": SOURCE, "price": paid}
     text = template("cluster.html").render(
         title=TITLE,
-        told=str(log),
+        told=_told(log),
         blocks=list(_blocks(names)),
-        style=style,
+        style=(THEME / "things.css").read_text("utf-8"),
         script=page_script().replace("</script", "<\\/script"),
         version=factorykit.__version__,
     )
+    read = f"log = fk.read_log({[str(Path(each).resolve()) for each in logs]!r}, {kind!r}, zone={zone!r})"
+    begin = f"import polars as pl\n\nimport factorykit as fk\n\n{read}\nsource, price = {SOURCE!r}, {paid!r}\nlog"
+    out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"
     page.write_text(text, "utf-8")
+    (out / "report.ipynb").write_text(_notebook(begin), "utf-8")
     return page
+
+
+def _told(log: Log) -> str:
+    """Return what the report is of, in a sentence."""
+    counts = ", ".join(f"{frame.height:,} {name}" for name in TABLES if (frame := getattr(log, name)).height)
+    try:
+        start, end = window(log)
+    except ScenarioError as error:
+        return f"{counts}. {error}"
+    span = f"{start:%Y-%m-%d} to {end:%Y-%m-%d}"
+    return f"{span} (UTC): {counts}, {len(fleet_nodes(log)):,} nodes; {log.left_out:,} lines and rows left out."
+
+
+def _notebook(begin: str) -> str:
+    """Return the notebook that shows the same: its first cell reads the logs."""
+    import nbformat
+
+    v4 = nbformat.v4
+    cells = [v4.new_markdown_cell(f"# {TITLE}", id="title"), v4.new_code_cell(begin, id="read")]
+    for number, (kind, source) in enumerate(parts()):
+        text = HEADING.sub(r"## \1", source) if kind == "heading" else source
+        make = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
+        cells.append(make(text, id=f"part-{number}"))
+    return nbformat.writes(v4.new_notebook(cells=cells))
 
 
 def parts() -> Iterator[tuple[str, str]]:

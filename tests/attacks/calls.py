@@ -51,12 +51,23 @@ def _jobs() -> pl.DataFrame:
     return fk.workload("seren", 20)
 
 
+def _imitated() -> dict[str, float]:
+    hours = {"training_s": 1e5, "checkpoint_interval_s": 1800.0, "step_s": 300.0, "accelerator_power_w": 600.0}
+    return hours | {
+        "accelerators": 32.0,
+        "accelerators_per_node": 8.0,
+        "accelerator_mtbf_s": 8e5,
+        "checkpoint_write_s": 30.0,
+        "restart_s": 600.0,
+        "downtime_s": 60.0,
+    }
+
+
 @cache
 def _log() -> fk.Log:
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "events.csv")
-        file.write_text("at,node,kind\n2026-01-01,a,down\n2026-01-02,a,up\n2026-01-09,b,failure\n")
-        return fk.read_log(file)
+        fk.fleet.imitate(folder, _imitated())
+        return fk.read_log(folder)
 
 
 @cache
@@ -64,6 +75,7 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
     """Return every public function and constructor, each with makers of arguments that work."""
     run: dict[str, Any] = {"inputs": lambda: dict(RUN), "using": lambda: dict(USING), "assume": lambda: False}
     law = {"confidence": lambda: 0.9}
+    price = {"rental_usd_per_accelerator_h": lambda: 2.5}
     levels = {
         "levels": lambda: (fk.checkpoint_patterns.Level(0.8, 1.0, 5.0), fk.checkpoint_patterns.Level(0.2, 30.0, 60.0)),
         "cluster_mtbf_s": lambda: 3600.0,
@@ -140,6 +152,18 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             fk.explore,
             {"what": lambda: dict(RUN), "over": lambda: "mfu", "sliders": lambda: ["accelerators"], "using": dict},
         ),
+        "advise": (fk.fleet.advise, {"log": _log, "checkpoint_write_s": lambda: 20.0, **law}),
+        "fleet.beside": (fk.fleet.beside, {"log": _log, "nodes": lambda: 3, **law}),
+        "energy": (fk.fleet.energy, {"log": _log}),
+        "goodput": (fk.fleet.goodput, {"log": _log, "accelerators": lambda: 64, **price}),
+        "imitate": (
+            fk.fleet.imitate,
+            {"folder": lambda: "imitated", "inputs": _imitated, "seed": lambda: 0, "spare_nodes": lambda: 1}
+            | {"slow": lambda: 1.1, "assume": lambda: False},
+        ),
+        "fleet.scenario": (fk.fleet.scenario, {"log": _log, "checkpoint_write_s": lambda: 20.0}),
+        "step_times": (fk.fleet.step_times, {"log": _log, "layout": lambda: {"tp": 8}}),
+        "stragglers": (fk.fleet.stragglers, {"log": _log, **price, **law}),
         "failures": (fk.fleet.failures, {"log": _log}),
         "mtbf": (fk.fleet.mtbf, {"log": _log, "by": lambda: "node", "nodes": lambda: 3, **law}),
         "stepfun": (fk.fault_traces.stepfun, {"path": lambda: "/nowhere/trace.csv"}),

@@ -9,10 +9,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from factorykit.model.fleet.advice import advise, scenario, step_times
+    from factorykit.model.fleet.cohort import stragglers
     from factorykit.model.fleet.faults import failures, mtbf
+    from factorykit.model.fleet.imitation import imitate
+    from factorykit.model.fleet.ledger import goodput
+    from factorykit.model.fleet.others import beside, prior
+    from factorykit.model.fleet.watts import energy
 
-_HOME: Final = {"failures": "faults", "mtbf": "faults"}
-__all__ = ["failures", "mtbf"]
+_HOME: Final = {
+    "advise": "advice",
+    "beside": "others",
+    "energy": "watts",
+    "failures": "faults",
+    "goodput": "ledger",
+    "imitate": "imitation",
+    "mtbf": "faults",
+    "prior": "others",
+    "scenario": "advice",
+    "step_times": "advice",
+    "stragglers": "cohort",
+}
+__all__ = [
+    "advise",
+    "beside",
+    "energy",
+    "failures",
+    "goodput",
+    "imitate",
+    "mtbf",
+    "prior",
+    "scenario",
+    "step_times",
+    "stragglers",
+]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:

@@ -57,7 +57,7 @@ def failures(log: Log) -> pl.DataFrame:
     start, end = window(log)
     told = _told(log)
     of_jobs = log.jobs.filter(pl.col("state") == "node failure", pl.col("ended").is_not_null())
-    of_jobs = of_jobs.select("job", pl.col("ended").alias("at"), _nodes("on").alias("node")).explode("node")
+    of_jobs = of_jobs.select("job", pl.col("ended").alias("at"), nodes_in("on").alias("node")).explode("node")
     near = of_jobs.join(told.select("node", seen="at"), on="node").filter(
         (pl.col("seen") - pl.col("at")).dt.total_seconds().is_between(-BEFORE_S, AFTER_S)
     )
@@ -196,12 +196,12 @@ def fleet_nodes(log: Log) -> list[str]:
     """Return the names of all nodes that a log tells of."""
     import polars as pl
 
-    listed = log.jobs.select(_nodes("on").alias("node")).explode("node")
+    listed = log.jobs.select(nodes_in("on").alias("node")).explode("node")
     named = [frame.select("node") for frame in (log.events, log.steps, log.power)]
     return pl.concat([listed, *named])["node"].drop_nulls().unique().sort().to_list()
 
 
-def _nodes(column: str) -> pl.Expr:
+def nodes_in(column: str) -> pl.Expr:
     """Return the nodes of lists as Slurm writes them; each different list is read once."""
     import polars as pl
 

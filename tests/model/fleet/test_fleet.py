@@ -1,0 +1,146 @@
+"""Evidence out: what verbs say of simulated logs is what was put in."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+
+RUN = {
+    "training_s": 10 * 86400.0,
+    "accelerators": 64.0,
+    "accelerators_per_node": 8.0,
+    "accelerator_mtbf_s": 8 * 8 * 86400.0,
+    "checkpoint_interval_s": 1800.0,
+    "checkpoint_write_s": 30.0,
+    "restart_s": 600.0,
+    "downtime_s": 120.0,
+    "step_s": 60.0,
+    "accelerator_power_w": 600.0,
+}
+PRICE = {"rental_usd_per_accelerator_h": 2.5}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[fk.Log, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("logs")
+    truth = fk.fleet.imitate(folder, RUN, seed=4)
+    return fk.read_log(folder), truth
+
+
+def events(tmp_path: Path, text: str) -> fk.Log:
+    (tmp_path / "events.csv").write_text(text)
+    return fk.read_log(tmp_path / "events.csv")
+
+
+def test_each_failure_counts_once_and_the_limits_hold_the_truth(made) -> None:
+    log, truth = made
+    found = fk.fleet.mtbf(log).row(0, named=True)
+    assert found["failures"] == truth["failures"] > 5
+    assert found["node_mtbf_s_low"] < truth["node_mtbf_s"] < found["node_mtbf_s_high"]
+    assert fk.fleet.mtbf(log, "cause")["failures"].sum() == found["failures"]
+    assert set(fk.fleet.mtbf(log, "cause")["cause"]) <= {"accelerator", "accelerator memory", "network", "host"}
+    by_age = fk.fleet.mtbf(log, "age")
+    assert by_age["failures"].sum() == found["failures"]
+    assert by_age["node_days"].sum() == pytest.approx(found["node_days"])
+
+
+def test_the_ledger_adds_up_to_the_cluster_and_meets_the_simulation(made) -> None:
+    log, truth = made
+    ledger = fk.fleet.goodput(log, **PRICE)
+    hours = dict(ledger.select("part", "accelerator_hours").iter_rows())
+    wall_h = RUN["training_s"] / truth["goodput"] / 3600.0
+    whole = sum(value for part, value in hours.items() if part != "queue")
+    assert whole == pytest.approx(10 * 8 * wall_h, rel=1e-2)
+    assert hours["productive"] == pytest.approx(RUN["training_s"] * 64 / 3600.0, rel=1e-3)
+    assert hours["lost work"] == pytest.approx(truth["lost_h"], rel=0.01)
+    assert hours["restart"] == pytest.approx(truth["restart_h"], rel=0.01)
+    assert ledger["share"].sum() == pytest.approx(1.0)
+    assert ledger["rental_cost_usd"].sum() == pytest.approx(2.5 * whole)
+
+
+def test_the_slow_node_is_found_and_its_pace_is_the_one_put_in(made) -> None:
+    log, truth = made
+    worst, second = fk.fleet.stragglers(log, **PRICE).head(2).iter_rows(named=True)
+    assert worst["node"] == truth["slow_node"]
+    assert worst["pace"] == pytest.approx(1.05, abs=0.002)
+    assert worst["slowest_share"] > 0.9 > 0.1 > second["slowest_share"]
+    assert 0.03 < worst["step_share"] < 1.0 - 1.0 / 1.05
+    assert second["pace_low"] < 1.0 < second["pace_high"] + 0.001
+
+
+def test_energy_goes_to_the_job_that_held_the_node(made) -> None:
+    log, truth = made
+    job = fk.fleet.energy(log).filter(job="4711").row(0, named=True)
+    assert job["accelerator_energy_kwh"] == pytest.approx(truth["accelerator_energy_kwh"], rel=0.01)
+    assert job["told_share"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_log_is_a_scenario_for_every_other_verb(made) -> None:
+    log, _ = made
+    told = fk.fleet.scenario(log, **PRICE)
+    for name in ("accelerators", "checkpoint_interval_s", "checkpoint_write_s", "step_s"):
+        assert told[name] == pytest.approx(RUN[name], rel=1e-3), name
+    assert told["restart_s"] == pytest.approx(RUN["restart_s"], rel=0.01)
+    advice = fk.fleet.advise(log, **PRICE)
+    interval = advice.row(0, named=True)
+    best = fk.evaluate(told, "checkpoint_interval_optimal_s")["checkpoint_interval_optimal_s"]
+    assert interval["best"] == best
+    assert interval["best_low"] < best < interval["best_high"]
+    assert advice.filter(quantity="node_mtbf_s")["failures_usd_per_day_saved"].item() > 0.0
+
+
+def test_few_failures_lean_on_the_published_ones_and_many_do_not(tmp_path: Path) -> None:
+    none = events(tmp_path, "at,node,kind\n2026-03-01,a,notice\n2026-03-11,b,notice\n")
+    rate = fk.fleet.beside(none).filter(label="yours, with the others in mind").row(0, named=True)
+    others = fk.fleet.prior()
+    assert rate["per_1000_node_days"] == pytest.approx(1000 * others.failures / (others.node_days + 20))
+    assert 0.0 < rate["per_1000_low"] < rate["per_1000_node_days"] < rate["per_1000_high"]
+    assert fk.fleet.beside(none, nodes=1e6).row(0, named=True)["per_1000_node_days"] < 1e-3
+
+
+def test_storms_outages_and_maintenance_are_no_failures_of_their_own(tmp_path: Path) -> None:
+    rows = ["03-01T00:00:00,a,notice,", "03-02T00:00:00,a,failure,accelerator", "03-02T00:09:00,a,failure,other"]
+    rows += ["03-02T00:10:00,a,down,other", "03-02T12:00:00,a,failure,other", "03-03T00:10:00,a,up,"]
+    rows += ["03-04T00:00:00,b,down,maintenance", "03-05T00:00:00,b,up,", "03-09T00:00:00,b,down,network"]
+    log = events(tmp_path, "at,node,kind,cause\n" + "".join(f"2026-{row}\n" for row in [*rows, "03-11T00:00:00,a,up,"]))
+    found = fk.fleet.failures(log)
+    assert found.select("node", "cause", "repair_s", "repair_observed").rows() == [
+        ("a", "accelerator", 86400.0 + 600.0, True),
+        ("b", "network", 2 * 86400.0, False),
+        (None, None, None, None),
+    ]
+    assert found["gap_s"].to_list() == [None, 7 * 86400.0, 2 * 86400.0]
+
+
+def test_repairs_have_limits_that_are_exact(tmp_path: Path) -> None:
+    rows = "".join(
+        f"2026-03-{day:02d}T00:00,n{day},down\n2026-03-{day:02d}T{day:02d}:00,n{day},up\n" for day in range(1, 11)
+    )
+    found = fk.fleet.mtbf(events(tmp_path, "at,node,kind\n" + rows)).row(0, named=True)
+    assert found["node_repair_s"] / 3600 == 5.5
+    assert [found[f"node_repair_median_s{end}"] / 3600 for end in ("_low", "", "_high")] == [2.0, 5.5, 9.0]
+    low, high = fk.reliability.mtbf_interval_s(10, 55 * 3600.0)
+    assert (found["node_repair_s_low"], found["node_repair_s_high"]) == (low, high)
+
+
+def test_what_a_log_does_not_tell_is_said(tmp_path: Path) -> None:
+    log = events(tmp_path, "at,node,kind\n2026-03-01,a,down\n2026-03-11,b,up\n")
+    for verb in (fk.fleet.goodput, fk.fleet.stragglers, fk.fleet.energy, fk.fleet.scenario):
+        with pytest.raises(fk.FactorykitError, match="give"):
+            verb(log)
+    assert math.isinf(fk.fleet.mtbf(log)["node_repair_s_high"][0]) is True or log.events.height == 2
+
+
+def test_step_times_go_into_a_calibration(made) -> None:
+    log, _ = made
+    row = fk.table("training_runs").filter(pl.col("step_time_s").is_not_null()).head(1).collect().row(0, named=True)
+    layout = {name: value for name, value in row.items() if name not in ("id", "step_time_s", "tokens_per_s_per_gpu")}
+    rows = fk.fleet.step_times(log, layout)
+    assert rows.select("id", "step_time_s").row(0) == ("4711", 60.0)
+    assert fk.calibrate(rows.with_columns(step_time_s=pl.lit(row["step_time_s"]))).rows == 1
