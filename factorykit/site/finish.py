@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -53,6 +54,7 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
         if source.is_notebook:
             shutil.copyfile(project.root / source.source, out / source.source)
             _name_the_source(page, source.source.name)
+    _caption_what_is_embedded(pages)
     found = things.add(project, out, around, cache and cache / "things")
     leads.add(project, pages)
     found = search.places(project, pages) + found
@@ -106,6 +108,22 @@ def _number(page: LexborHTMLParser) -> None:
     if contents and page.css_first(f"section{place}") and not contents.css_first(f'a[href="{place}"]'):
         link = f'<a href="{place}" class="nav-link" data-scroll-target="{place}">References</a>'
         contents.insert_child(made(f"<li>{link}</li>"))
+
+
+def _caption_what_is_embedded(pages: Mapping[str, LexborHTMLParser]) -> None:
+    """Give a figure that stands on another page the caption of its notebook; Quarto embeds notebooks as they lie."""
+    titled = {title.text(): page for page in pages.values() if (title := page.css_first("h1.title"))}
+    for page in pages.values():
+        for cell in page.css("[data-notebook-title][data-notebook-cellid]"):
+            bare = cell.css_first("figcaption.quarto-uncaptioned")
+            notebook = titled.get(str(cell.attributes["data-notebook-title"]))
+            said = notebook and notebook.css_first(f"#{cell.attributes['data-notebook-cellid']} figcaption")
+            if bare and said:
+                whole = made(f"<figcaption>{said.inner_html}</figcaption>")
+                number = whole.css_first(".fk-number")
+                if number:
+                    fill(number, f"{bare.text(strip=True)}:")
+                bare.replace_with(whole)
 
 
 def _equation(equation: LexborNode) -> None:

@@ -31,7 +31,7 @@ ASKED = {
     "build vs rent": "notebooks/14",
     "goodput": "methods-checkpoint",
     "daly young": "checkpoint",
-    "electricity price": "electricity",
+    "electricity price": "report/vocabulary",
     "Colossus": "things/clusters/xai_colossus",
     "BibTeX": "report/cite",
 }
