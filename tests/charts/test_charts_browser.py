@@ -7,9 +7,11 @@ import math
 import re
 from typing import Any
 
+import altair as alt
 import pytest
 from made_charts import MAKERS, PRESETS
 
+from factorykit.charts.embed import chart_payload
 from factorykit.charts.live import Live
 from factorykit.quantities import quantity
 
@@ -303,3 +305,30 @@ def test_a_pointer_reads_the_curve(page: Any, address: str) -> None:
     assert float(second.removeprefix("Goodput under failures [%]")) > 50
     page.mouse.move(0, 0)
     page.wait_for_selector(".fk-tip", state="hidden")
+
+
+FED = """async (payload) => {
+    const wave = (k) => Array.from({ length: 60 }, (_, n) => ({ x: n, y: k ** (n % 7) / k, who: n % 3 ? "a" : "b" }));
+    const made = async () => {
+        const place = document.body.appendChild(document.createElement("div"));
+        const chart = await factorykit.draw(place, payload, {});
+        return { chart, shown: () => place.querySelector(".fk-view svg").innerHTML };
+    };
+    const [fed, anew] = [await made(), await made()];
+    for (const k of [2, 3, 40]) await fed.chart.data("table", wave(k));
+    const line = document.querySelector(".fk-view svg [class*=mark-line] path");
+    await fed.chart.data("table", wave(5));
+    await anew.chart.data("table", wave(5));
+    const fewer = wave(9).slice(10);
+    const same = fed.shown() === anew.shown() && line.isConnected;
+    await fed.chart.data("table", fewer);
+    await anew.chart.data("table", fewer);
+    return [same, fed.shown() === anew.shown()];
+}"""
+
+
+def test_a_fed_chart_changes_in_place_to_what_it_would_be_anew(page: Any, address: str) -> None:
+    look(page, address, "step.html")
+    spec = alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q", color="who:N").to_dict()
+    page.evaluate("document.body.replaceChildren()")
+    assert page.evaluate(FED, chart_payload(spec)) == [True, True]
