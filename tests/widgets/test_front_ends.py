@@ -13,14 +13,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 pytest.importorskip("anywidget", reason="the notebook extra is not installed; no widget was made")
+import vs_code  # noqa: E402
+
 from benchmarks.slider.lab import serving, write  # noqa: E402
 from factorykit.charts import page_script  # noqa: E402
+
+start_new_kernel = pytest.importorskip("jupyter_client.manager", reason="no kernel can be started").start_new_kernel
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 EXPLORER = """import factorykit as fk
 explorer = fk.explore("llama_3_1_405b", "wall_days", over="accelerators", sliders=["mfu", "restart_s"])
 explorer"""
+VIEW = "application/vnd.jupyter.widget-view+json"
 CURVE = ".fk-view svg [class*=mark-line] path"
 
 
@@ -89,6 +94,33 @@ def test_in_marimo(chromium: Any, tmp_path: Path) -> None:
         page.goto(address)
         moved_by_keys(page)
         page.close()
+
+
+def test_in_the_widget_manager_of_vs_code(chromium: Any, tmp_path: Path) -> None:
+    if reason := vs_code.fetch(tmp_path):
+        pytest.skip(f"{reason}; no explorer was opened in it")
+    manager, client = start_new_kernel(kernel_name="python3")
+    command = [sys.executable, "-m", "http.server", "{port}", "--bind=127.0.0.1"]
+    try:
+        with serving(tmp_path, command, "index.html") as address:
+            page = chromium.new_page()
+            bridge = vs_code.Bridge(page, client)
+            page.goto(f"{address}/index.html")
+            page.evaluate("ready")
+            client.execute(EXPLORER)
+            bridge.carry(lambda: bridge.said)
+            page.evaluate("(id) => { show(id) }", bridge.said[0]["content"]["data"][VIEW]["model_id"])
+            bridge.carry(page.locator(CURVE).count)
+            slider, typed = page.locator("input[name=mfu][type=range]"), page.get_by_label("utilization, typed")
+            before, said = page.locator(CURVE).first.get_attribute("d"), typed.input_value()
+            slider.focus()
+            page.keyboard.press("ArrowRight")
+            bridge.carry(lambda: typed.input_value() != said)
+            assert page.locator(CURVE).first.get_attribute("d") != before
+            page.close()
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def test_a_page_by_nbconvert_keeps_every_picture(chromium: Any, tmp_path: Path) -> None:
