@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from factorykit.model.scenario.models import architecture
     from factorykit.model.scenario.presets import preset, presets
     from factorykit.model.scenario.scenario import Scenario
+    from factorykit.model.study.batch import batch
     from factorykit.model.study.study import study
     from factorykit.model.uncertainty.distributions import (
         LogNormal,
@@ -87,6 +88,7 @@ _HOME = {
     "attribute": "model.scenario.compare",
     "accelerator": "model.scenario.accelerators",
     "audit": "model.evidence.audit",
+    "batch": "model.study.batch",
     "bands": "model.uncertainty.sample",
     "calibrate": "model.performance.calibration",
     "charts": "",
@@ -160,6 +162,7 @@ __all__ = [
     "attribute",
     "audit",
     "bands",
+    "batch",
     "calibrate",
     "charts",
     "check_recipe",

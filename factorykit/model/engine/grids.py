@@ -35,7 +35,7 @@ class Grid:
 
     >>> import polars as pl
     >>> grid = Grid({"mfu": pl.Series([0.3, 0.4]), "pue": pl.Series([1.1, 1.2, 1.3])}, rows_a_block=3)
-    >>> grid.rows, grid.blocks, grid.slow(1), grid.fast(1).rows()
+    >>> grid.rows, grid.blocks, grid.slow(1), grid.fast(grid.stretch(1)).rows()
     (6, 2, {'mfu': 0.4}, [(1.1,), (1.2,), (1.3,)])
     """
 

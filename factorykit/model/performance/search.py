@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.borders import flag, mapping, several
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
-from factorykit.model.engine import rules
+from factorykit.model.engine import evaluate, rules
 from factorykit.model.engine.chain import Step, ask
-from factorykit.model.engine.evaluate import answered
+from factorykit.model.engine.grids import ROWS_A_BLOCK, Grid
 from factorykit.model.engine.read import checked, chosen, value
 from factorykit.model.engine.run import fold, widened
 from factorykit.model.performance.recomputation import least_recomputed
 from factorykit.model.scenario.models import architecture
+from factorykit.model.study import engines
+from factorykit.model.study.design import Design, column_of
+from factorykit.model.study.study import answered
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -64,6 +70,8 @@ def search(
     objective: QuantityName | str = "step_s",
     choices: Mapping[str, Iterable[Any]] | None = None,
     keep_excluded: bool = False,
+    out: str | Path | None = None,
+    engine: str = "local",
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.LazyFrame:
@@ -87,6 +95,9 @@ def search(
         Values to try for parts of a layout instead of the usual ones: ``{"zero_stage": [1], "recompute": ["full"]}``.
     keep_excluded
         Whether to keep the layouts that a rule excludes, after the others, with the rule in ``excluded_by``.
+    out, engine
+        A Parquet file, or the folder of a study and who makes its parts, as in :func:`factorykit.sweep`; what works is
+        ranked when it is read.
     using
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
     assume
@@ -113,55 +124,111 @@ def search(
     >>> best.select("tensor_parallel", "pipeline_parallel", "fits").collect().row(0)
     (8.0, 8.0, 0.5)
     """
-    import polars as pl
-
     fixed, given = _scalars(model, cluster, global_batch_size)
     choices = {} if choices is None else mapping("choices", choices)
     tried = _tried(fixed, choices)
     rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
-    told = dict.fromkeys((*OUTPUTS, quantity(objective).name))
-    wanted = tuple(told | {"memory_needed_bytes": None})
-    settled = {"recompute_share"} if "recompute" in tried and "recompute_share" not in fixed else set()
-    chain = ask({*fixed, *tried, *settled}, wanted, rivals, fixed, assume=assume)
-    known, left = fold(chain.steps, fixed)
-    rules.check(known, fixed)
-    first, then = parted(left, rules.LOOKED_AT)
-    lazy = widened(_grid(tried), first)
-    lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, choices))
-    there = {*tried, *(step.quantity for step in first)}
-    lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
-    if not flag("keep_excluded", keep_excluded):
-        lazy = lazy.filter(pl.col("excluded_by").is_null())
-    if settled:
-        lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
-    lazy = widened(lazy, then)
-    computed = {step.quantity for step in left} | {*tried, *settled}
-    plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
-    lazy = lazy.with_columns(
-        *plain,
-        pl.when(pl.col("excluded_by").is_null() & (pl.col("memory_needed_bytes") > known["accelerator_memory_bytes"]))
-        .then(pl.lit("memory"))
-        .otherwise("excluded_by")
-        .alias("excluded_by"),
-    )
-    if keep_excluded:
+    kept = flag("keep_excluded", keep_excluded)
+    layouts = Layouts(fixed, tried, rivals, quantity(objective).name, tuple(choices), kept, assume)
+    if out is None and engines.check(engine) == "local":
+        return layouts.ranked(layouts.judged(_grid(tried)))
+    return layouts.ranked(answered(layouts, out, "search", engine))
+
+
+@dataclass(frozen=True)
+class Layouts(Design):
+    """Every combination of the parts of a layout that are tried."""
+
+    fixed: Mapping[str, Any]
+    tried: Mapping[str, list[Any]]
+    using: Mapping[str, str]
+    objective: str
+    asked_for: tuple[str, ...]
+    keep_excluded: bool
+    assume: bool
+
+    @property
+    def rows(self) -> int:
+        """Layouts tried, of which a part may hold few."""
+        return self._blocks.rows
+
+    @property
+    def parts(self) -> int:
+        """Blocks of what is tried."""
+        return self._blocks.blocks
+
+    @cached_property
+    def _blocks(self) -> Grid:
+        return Grid({name: column_of(name, values) for name, values in self.tried.items()}, ROWS_A_BLOCK)
+
+    def part(self, number: int) -> pl.DataFrame:
+        """Return those of a block that work."""
+        import polars as pl
+
+        shared = {name: pl.lit(value) for name, value in self._blocks.slow(number).items()}
+        block = self._blocks.fast(self._blocks.stretch(number)).with_columns(**shared)
+        return self.judged(block.lazy().select(list(self.tried))).collect()
+
+    def said(self) -> dict[str, Any]:
+        """Return the question and what is tried."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def _told(self) -> dict[str, None]:
+        return dict.fromkeys((*OUTPUTS, self.objective))
+
+    def judged(self, grid: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the layouts of a grid that work and fit, in no order; with the others where these are kept."""
+        import polars as pl
+
+        fixed, tried = dict(self.fixed), self.tried
+        wanted = (*self._told, "memory_needed_bytes")
+        settled = {"recompute_share"} if "recompute" in tried and "recompute_share" not in fixed else set()
+        chain = ask({*fixed, *tried, *settled}, wanted, self.using, fixed, assume=self.assume)
+        known, left = fold(chain.steps, fixed)
+        rules.check(known, fixed)
+        first, then = parted(left, rules.LOOKED_AT)
+        lazy = widened(grid, first)
+        lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, self.asked_for))
+        there = {*tried, *(step.quantity for step in first)}
+        lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
+        if not self.keep_excluded:
+            lazy = lazy.filter(pl.col("excluded_by").is_null())
+        if settled:
+            lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
+        lazy = widened(lazy, then)
+        computed = {step.quantity for step in left} | {*tried, *settled}
+        plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
+        needed = pl.col("memory_needed_bytes")
         lazy = lazy.with_columns(
-            pl.when(pl.col("excluded_by").is_null() | (pl.col("excluded_by") == "memory")).then(name).alias(name)
-            for name in wanted
+            *plain,
+            pl.when(pl.col("excluded_by").is_null() & (needed > known["accelerator_memory_bytes"]))
+            .then(pl.lit("memory"))
+            .otherwise("excluded_by")
+            .alias("excluded_by"),
         )
-    else:
-        lazy = lazy.filter(pl.col("excluded_by").is_null())
-    lazy = lazy.sort(
-        pl.col("excluded_by").is_not_null(), objective, descending=[False, objective in BEST_IS_MOST], nulls_last=True
-    )
-    works = pl.col("excluded_by").is_null()
-    smallest = pl.when(works).then("memory_peak_bytes").sort_by("step_s", nulls_last=True).cum_min().shift(1)
-    rank = pl.col("step_s").rank("ordinal").cast(pl.Int64) - 1
-    pareto = works & (pl.col("memory_peak_bytes") < smallest.gather(rank).fill_null(math.inf))
-    kept = [*tried, *(name for name in told if name not in tried), "pareto"]
-    return lazy.with_columns(pareto.fill_null(value=False).alias("pareto")).select(
-        *kept, *(["excluded_by"] if keep_excluded else [])
-    )
+        if self.keep_excluded:
+            lazy = lazy.with_columns(
+                pl.when(pl.col("excluded_by").is_null() | (pl.col("excluded_by") == "memory")).then(name).alias(name)
+                for name in wanted
+            )
+        else:
+            lazy = lazy.filter(pl.col("excluded_by").is_null())
+        return lazy.select(*tried, *(name for name in self._told if name not in tried), "excluded_by")
+
+    def ranked(self, lazy: pl.LazyFrame) -> pl.LazyFrame:
+        """Return judged layouts with the best first, and which of them no other beats in time and memory at once."""
+        import polars as pl
+
+        works = pl.col("excluded_by").is_null()
+        most = self.objective in BEST_IS_MOST
+        lazy = lazy.sort(~works, self.objective, descending=[False, most], nulls_last=True)
+        smallest = pl.when(works).then("memory_peak_bytes").sort_by("step_s", nulls_last=True).cum_min().shift(1)
+        rank = pl.col("step_s").rank("ordinal").cast(pl.Int64) - 1
+        pareto = works & (pl.col("memory_peak_bytes") < smallest.gather(rank).fill_null(math.inf))
+        lazy = lazy.with_columns(pareto.fill_null(value=False).alias("pareto"))
+        last = ["excluded_by"] if self.keep_excluded else []
+        return lazy.select(pl.exclude("excluded_by", "pareto"), "pareto", *last)
 
 
 def _scalars(
@@ -190,7 +257,7 @@ def _divisors(number: float) -> tuple[int, ...]:
 def _domain(fixed: Mapping[str, Any]) -> float:
     """Return how many accelerators the fast fabric joins; tensor parallel is tried within it, further if asked."""
     try:
-        return float(answered(fixed, ("scale_up_domain",))[1]["scale_up_domain"])
+        return float(evaluate.answered(fixed, ("scale_up_domain",))[1]["scale_up_domain"])
     except MissingQuantity:
         return math.inf
 

@@ -63,6 +63,8 @@ class Study:
 
         if not (done := self.done):
             raise ScenarioError(f"{self.folder} holds no part yet; make the call that began the study again")
+        if self.manifest["verb"] == "batch":
+            return pl.concat(map(pl.scan_parquet, done), how="diagonal_relaxed")
         return pl.scan_parquet(list(done))
 
     def sql(self, query: str) -> pl.DataFrame:
@@ -77,7 +79,7 @@ class Study:
 
         done = ", ".join(map(_quoted, self.done))
         with duckdb.connect(config={"python_enable_replacements": "false", "memory_limit": MEMORY}) as database:
-            database.execute(f"CREATE VIEW study AS FROM read_parquet([{done}])")
+            database.execute(f"CREATE VIEW study AS FROM read_parquet([{done}], union_by_name = true)")
             database.execute(f"SET allowed_directories = [{_quoted(self.folder)}]")
             for lock in LOCKS:
                 database.execute(lock)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -156,3 +157,111 @@ def test_a_sweep_killed_at_any_moment_goes_on_and_is_whole(tmp_path: Path) -> No
         "select count(*) as n, count(distinct (active_parameters, mfu, accelerators)) as d from study"
     ).row(0) == (20_000_000, 20_000_000)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+CASES = [
+    {
+        "inputs": {"training_s": 4e6, "checkpoint_interval_s": 1100.0, "checkpoint_write_s": 60.0, "restart_s": 600.0}
+        | {"cluster_mtbf_s": hours * 3600.0, "downtime_s": 0.0},
+        "runs": 5,
+        "seed": 3,
+    }
+    for hours in (3.0, 0.0, 6.0)
+]
+
+
+def test_a_batch_holds_the_answers_of_its_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factorykit.model.study.batch.CASES_A_PART", 1)
+    rows = fk.batch("simulate", CASES, tmp_path).collect()
+    assert fk.study(tmp_path).parts == 3
+    for number in (0, 2):
+        one = fk.simulate(**CASES[number])
+        assert_frame_equal(rows.filter(case=number).select(one.columns), one, check_dtypes=False)
+    refused = rows.filter(case=1)
+    assert refused["error"].item().startswith("cluster_mtbf_s = 0")
+    assert fk.study(tmp_path).sql("select count(error) as refused, count(*) as rows from study").row(0) == (1, 11)
+
+
+@pytest.mark.parametrize(
+    ("verb", "case", "columns"),
+    [
+        (
+            "plan",
+            {"model": "llama3_8b", "tokens": "1T", "chips": ["h100_sxm"], "counts": [256]},
+            {"wall_days", "run_cost_usd"},
+        ),
+        ("schedule", {"jobs": fk.workload("kalos", 20, seed=1)}, {"utilization", "makespan_s"}),
+        (
+            "search",
+            {"model": "llama3_8b", "cluster": {"accelerators": 16, "accelerator": "h100_sxm"}, "global_batch_size": 64},
+            {"step_s", "tensor_parallel"},
+        ),
+    ],
+)
+def test_every_verb_of_a_batch_keeps_its_rows(tmp_path: Path, verb: str, case: dict, columns: set[str]) -> None:
+    rows = fk.batch(verb, [case], tmp_path).collect()
+    assert columns <= {*rows.columns}
+    assert rows["error"].null_count() == rows.height > 0
+    fk.batch(verb, [case], tmp_path)
+
+
+def test_layouts_in_parts_are_those_of_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factorykit.model.performance.search.ROWS_A_BLOCK", 2_000)
+    asked = {"model": "llama3_8b", "cluster": {"accelerators": 64, "accelerator": "h100_sxm"}, "global_batch_size": 256}
+    asked["choices"] = {"context_parallel": [1, 2], "micro_batch_size": [1, 2], "schedule": ["1f1b"], "zero_stage": [1]}
+    whole = fk.search(**asked).collect()
+    parts = fk.search(**asked, out=tmp_path).collect()
+    assert fk.study(tmp_path).parts > 1
+    layout = [name for name in whole.columns if name in fk.study(tmp_path).manifest["asked"]["tried"]]
+    ties = pl.exclude("pareto")
+    assert_frame_equal(parts.sort(layout).select(ties), whole.sort(layout).select(ties), rel_tol=1e-12)
+    assert parts["step_s"].is_sorted()
+
+
+DRIVEN = """
+import sys
+import ray
+import factorykit as fk
+if sys.argv[2] == "ray":
+    ray.init(num_cpus=2, log_to_driver=False)
+chips, shares = [1000.0 + i for i in range(20_000)], [0.2 + i / 4000 for i in range(1000)]
+run = {"active_parameters": 405e9, "tokens": 1e13, "peak_flop_per_s": 989e12}
+fk.sweep(run, {"accelerators": chips, "mfu": shares}, ["training_days"], out=sys.argv[1], engine=sys.argv[2])
+"""
+
+
+def driven(folder: Path, engine: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", DRIVEN, str(folder), engine])
+
+
+def offspring(pid: int) -> dict[int, str]:
+    """Return the processes that a process began, and these began, with their commands."""
+    told = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in told.splitlines()]
+    found, parents = {}, {pid}
+    while parents:
+        begun = {int(one): words for one, parent, words in rows if int(parent) in parents and int(one) not in found}
+        found |= begun
+        parents = {*begun}
+    return found
+
+
+@pytest.mark.long
+def test_workers_of_ray_make_the_same_parts_and_what_is_killed_loses_none(tmp_path: Path) -> None:
+    """A worker is killed, then the driver and all that it began; the next call ends what is left."""
+    pytest.importorskip("ray", reason="Ray is an extra")
+    assert driven(tmp_path / "local", "local").wait() == 0
+    first = driven(tmp_path / "ray", "ray")
+    while not any((tmp_path / "ray").glob("part-*")):
+        assert first.poll() is None
+        time.sleep(0.05)
+    worker = next(pid for pid, words in offspring(first.pid).items() if "ray::" in words)
+    os.kill(worker, signal.SIGKILL)
+    time.sleep(0.3)
+    for pid in (first.pid, *offspring(first.pid)):
+        os.kill(pid, signal.SIGKILL)
+    first.wait()
+    assert driven(tmp_path / "ray", "ray").wait() == 0
+    names = [sorted(path.name for path in (tmp_path / each).glob("part-*")) for each in ("local", "ray")]
+    assert names[0] == names[1]
+    assert len(names[0]) > 2
