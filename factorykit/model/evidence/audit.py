@@ -20,8 +20,6 @@ AGREES: Final = 0.01
 ROUNDING: Final = (0.05, 0.15)
 """Relative difference up to which rounding explains it: half a unit of the last printed digit, within these two."""
 DIGITS: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
-OVERLAP: Final = 0.25
-"""Share of the shorter of two ranges that both must have in common to count as rounded."""
 THOUSAND: Final = 3.0
 """Decimal digits between two prefixes of a unit."""
 VERDICTS: Final = ("agrees", "identity", "rounding", "disagrees", "unit error", "superseded", "not checkable")
@@ -38,10 +36,11 @@ class Claim:
     printed: str | None = None
 
     def is_met_by(self, found: float | Span) -> bool:
-        """Whether the number comes out: within 1 %, to its last digit, or inside the range or bound."""
+        """Whether the number comes out: within 1 %, to its last digit, or one range inside the other."""
         if isinstance(found, Span):
-            inside = self._holds(found.low) and self._holds(found.high)
-            return inside if self._has_bound else self.stated is not None and found.low <= self.stated <= found.high
+            ends = (self.low, self.high) if self._has_bound else (self.stated, self.stated)
+            within = all(end is not None and found.low <= end <= found.high for end in ends)
+            return within or (self._has_bound and self._holds(found.low) and self._holds(found.high))
         if self._has_bound:
             return self._holds(found)
         if self.stated is None:
@@ -51,30 +50,29 @@ class Claim:
         return math.isclose(found, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * AGREES)
 
     def is_nearly_met_by(self, found: float | Span) -> bool:
-        """Whether rounding explains the difference: to the printed digits, or ranges with a quarter in common."""
-        if self.precision is not None:
+        """Whether rounding explains the difference: ends of what is stated move by half their last printed digit."""
+        low, high = (self.low, self.high) if self._has_bound else (self.stated, self.stated)
+        if low is None or high is None or self.precision is not None:
             return False
-        if isinstance(found, Span):
-            return self._shared(found) >= OVERLAP
-        if self.low is not None and self.high is not None:
-            return any(math.isclose(found, end, rel_tol=0.0, abs_tol=abs(end) * ROUNDING[0]) for end in self._ends)
-        if self._has_bound or self.stated is None:
-            return False
-        return math.isclose(found, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * self._half_a_digit)
+        ends = found if isinstance(found, Span) else Span(found, found)
+        low, high = low - abs(low) * self._half_a_digit(low), high + abs(high) * self._half_a_digit(high)
+        return low <= ends.low and ends.high <= high
 
-    @property
-    def _half_a_digit(self) -> float:
-        """Half a unit of the last printed digit over the number; zeros that end a whole number only fill its places.
+    def _half_a_digit(self, value: float) -> float:
+        """Half a unit of a number's last printed digit over it; zeros that end a whole number only fill its places.
 
-        >>> Claim(4.0, None, None, None, "4 times")._half_a_digit, Claim(2.3, None, None, None, "2.3")._half_a_digit
-        (0.125, 0.05)
+        >>> Claim(4.0, None, None, None, "4 times")._half_a_digit(4.0)
+        0.125
+        >>> Claim(None, 5.0, 20.0, None, "5-20 min")._half_a_digit(20.0)
+        0.15
         """
-        found = DIGITS.search(self.printed or "")
-        digits = found[0].replace(",", "") if found else ""
-        digits = digits.replace(".", "") if "." in digits else digits.rstrip("0")
-        significant = int(digits.lstrip("0") or 0)
+        printed = [text.replace(",", "") for text in DIGITS.findall(self.printed or "")]
+        significant = [int(_significant(text)) for text in printed if _significant(text)]
         least, most = ROUNDING
-        return min(max(0.5 / significant, least), most) if significant else least
+        if not significant:
+            return least
+        mine = next((each for each in significant if value and _is_power_of_ten(value / each)), significant[0])
+        return min(max(0.5 / mine, least), most)
 
     def ratio(self, found: float | Span) -> float | None:
         """Recomputed over stated, middle over middle; None where nothing or zero is stated."""
@@ -93,12 +91,14 @@ class Claim:
     def _holds(self, value: float) -> bool:
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
-    def _shared(self, found: Span) -> float:
-        low = -math.inf if self.low is None else self.low
-        high = math.inf if self.high is None else self.high
-        shorter = min(high - low, found.high - found.low)
-        shared = min(high, found.high) - max(low, found.low)
-        return shared / shorter if self._has_bound and shorter > 0.0 else 0.0
+
+def _significant(printed: str) -> str:
+    return (printed.replace(".", "") if "." in printed else printed.rstrip("0")).lstrip("0")
+
+
+def _is_power_of_ten(ratio: float) -> bool:
+    power = math.log10(abs(ratio))
+    return math.isclose(power, round(power), abs_tol=1e-6)
 
 
 def judge(
@@ -128,7 +128,7 @@ def judge(
     'unit error'
     >>> judge(Claim(0.301, None, None, 0.001), 148 / 419)
     'disagrees'
-    >>> judge(Claim(10.0, 5.0, 20.0, None), Span(12.2, 21.1))
+    >>> judge(Claim(10.0, 5.0, 20.0, None, "5-20"), Span(12.2, 21.1))
     'rounding'
     """
     if claim.is_met_by(found):
@@ -158,9 +158,9 @@ def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFra
     document
         Only the claims of one document, by its key in the sources: ``"seed_000"``.
     verdict
-        Only the claims with one verdict: ``agrees`` (within 1 % or inside the stated range), ``identity`` (the same,
+        Only the claims with one verdict: ``agrees`` (within 1 %, or one range inside the other), ``identity`` (it does,
         but the recipe is arithmetic on the text's own numbers and says nothing about the world), ``rounding`` (to the
-        printed digits: half a unit of the last one, at least 5 and at most 15 %; or ranges that share a quarter),
+        printed digits: half a unit of the last one, at least 5 and at most 15 %, and so for both ends of a range),
         ``unit error`` (off by a power of 1000, computed from such a number, or right
         in another unit), ``superseded`` (a source nearer to the fact says otherwise), ``disagrees``, ``not checkable``.
 

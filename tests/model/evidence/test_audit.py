@@ -86,6 +86,12 @@ def test_verdicts_are_those_of_the_people_who_read_the_documents(shared: Path, r
         "c004_025": ("disagrees", "agrees"),  # 22 providers in the table of prices
         "c004_027": ("disagrees", "rounding"),  # 1.77 for 2
         "c004_040": ("disagrees", "rounding"),  # 3.51 for 4
+        "c000_052": ("rounding", "disagrees"),  # 5.6 us end a range that was printed to 5
+        "c000_070": ("rounding", "disagrees"),  # 16 to 81 for 20 to 100
+        "c001_098": ("rounding", "disagrees"),  # 1.3 to 2.5 for 2 to 4
+        "c002_021": ("rounding", "disagrees"),  # 12 to 21 for 15 to 30
+        "c004_016": ("rounding", "disagrees"),  # from 488 on for more than 500
+        "c004_055": ("rounding", "disagrees"),  # 50 to 65 for 60 to 70
     }
 
 
@@ -126,8 +132,10 @@ RULES = [
     (Claim(15, 10, 20, None), 11.0, {}, "agrees"),
     (Claim(15, 10, 20, None), 20.5, {}, "rounding"),
     (Claim(15, 10, 20, None), Span(12, 18), {}, "agrees"),
-    (Claim(15, 10, 20, None), Span(18, 24), {}, "rounding"),
-    (Claim(15, 10, 20, None), Span(19, 29), {}, "disagrees"),
+    (Claim(15, 10, 20, None, "10-20"), Span(18, 22), {}, "rounding"),
+    (Claim(15, 10, 20, None, "10-20"), Span(18, 24), {}, "disagrees"),
+    (Claim(7, 2.6, 14.5, None, "7 days"), Span(9, 33), {}, "disagrees"),
+    (Claim(40, 30, 50, None, "30-50 %"), Span(30, 60), {}, "agrees"),
     (Claim(90, 90, None, None), 89.0, {}, "disagrees"),
     (Claim(90, 90, None, None), 200.0, {}, "agrees"),
     (Claim(None, None, 1, None), 0.06, {}, "agrees"),
