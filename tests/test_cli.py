@@ -187,10 +187,10 @@ def test_defaults_are_taken_where_they_are_asked_for(arguments, capsys):
 def test_what_is_assumed_is_listed(capsys):
     assert main(["assumed", *SHORT, "-o", "training_days", "--json"]) == 0
     rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)}
-    assert (rows["mfu"]["value"], rows["mfu"]["basis"]) == (0.4, "stated")
+    assert (rows["mfu"]["value"], rows["mfu"]["basis"]) == (0.4, "chosen")
     assert rows["active_parameters"]["formula"] == "1 * parameters"
     assert main(["assumed", *SHORT, "-o", "training_days"]) == 0
-    assert "document 000, L275" in capsys.readouterr().out
+    assert "llama3_paper, section 3.3.2, Table 4" in capsys.readouterr().out
 
 
 def test_an_axis_of_a_sweep_may_be_words(capsys):

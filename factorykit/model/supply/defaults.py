@@ -127,8 +127,8 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
         ),
         "accelerator_power_w": (
             _load_power,
-            "650 of 700 W of the chip's design power, as document 000, L317, has an H100; as its maker measured it of "
-            "TPU v3 and v4, and of a power that Epoch AI estimates where the maker states none",
+            "650 of 700 W of the chip's design power, as MLPerf measured servers with H100; as its maker measured it "
+            "of TPU v3 and v4, and of a power that Epoch AI estimates where the maker states none",
         ),
         "accelerator_idle_power_w": (_idle_power, "a seventh of the chip's design power, as an idle H100 draws"),
         "rental_usd_per_accelerator_h": (
