@@ -292,7 +292,9 @@ def _embedded(project: Project, page: Page, address: str) -> Cell:
 
 
 def _first_chart(body: str) -> str:
-    """Return the place of the first chart of a page that can be moved, else of the first, or nothing."""
+    """Return the place of the planner's sliders, or of the first chart that can be moved, else of the first."""
+    if 'id="sliders"' in body:
+        return "sliders"
     before, *charts = body.split('class="factorykit-chart"')
     places: list[tuple[bool, str]] = []
     for chart in charts:

@@ -27,6 +27,7 @@ SHOWN: Final = (
     "training_carbon_kg",
     "goodput",
     "predicted_mfu",
+    "model_flop_per_s_per_accelerator",
     "step_s",
     "failures_per_day",
     "memory_peak_bytes",

@@ -43,6 +43,7 @@ RESULTS: Final = (
     "goodput",
     "step_s",
     "predicted_mfu",
+    "model_flop_per_s_per_accelerator",
     "failures_per_day",
 )
 """What is told of every plan with an interval."""

@@ -6,11 +6,14 @@ import { rounded, span, text } from "./values.mjs";
 const TITLES = { step_s: "Step", predicted_mfu: "MFU", memory_peak_bytes: "Memory", failures_per_day: "Failures", goodput: "Goodput", wall_days: "Days", training_energy_kwh: "Energy", run_cost_usd: "Cost" };
 
 const LONGEST_LABEL = 40;
+const SIXTEEN_BITS = ["bf16", "fp16"];
+const NAMED = 4;
+const LAST = ["fitted", "neutral"];
 const HERE = globalThis.document?.currentScript?.src;
 let told = null;
 
-// What the values are computed by, from the script beside this one; it is read when the first value is unfolded.
-function formulas() {
+// What the values are computed by, and fields of configurations, from the script beside this one; read when first needed.
+export function formulas() {
   told ||= new Promise((resolve) => {
     window.factorykitFormulas = resolve;
     document.head.append(make("script", { src: new URL("plan-formulas.js", HERE).href }));
@@ -62,11 +65,8 @@ export class Answer {
   }
 
   // Readouts and layout, at once.
-  show({ values, intervals, layouts, given, tier }, way) {
-    this.way = way;
-    this.tier = tier;
-    this.values = values;
-    this.given = given;
+  show({ values, intervals, layouts, given, tier }, question) {
+    Object.assign(this, { values, given, tier, question, way: question.way });
     for (const [name, cell] of this.cells) {
       cell.value.textContent = this.readoutText(name, values);
       const ends = intervals[name];
@@ -85,6 +85,7 @@ export class Answer {
 
   readoutText(name, values) {
     if (name === "memory_peak_bytes") return `${this.say(name, values[name])} of ${this.say("accelerator_memory_bytes", values.accelerator_memory_bytes)}`;
+    if (name === "predicted_mfu" && !SIXTEEN_BITS.includes(values.precision)) return `${this.say(name, values[name])} of the ${values.precision} peak, ${this.say("model_flop_per_s_per_accelerator", values.model_flop_per_s_per_accelerator)}`;
     if (name === "training_energy_kwh") return `${this.say(name, values[name])}, ${this.say("training_carbon_kg", values.training_carbon_kg)} CO₂`;
     return this.say(name, values[name]);
   }
@@ -129,28 +130,74 @@ export class Answer {
     return "No answer.";
   }
 
-  // How a value follows: its formula, and below it each input, to be unfolded in turn.
+  // How a value follows: what it rests on in the end, then its formula, and below that each input, to be unfolded in turn.
   async unfold(name, place) {
     this.formulas = await formulas();
-    const owned = name === "run_cost_usd" && this.way === "own";
-    place.replaceChildren(this.link(owned ? "run_cost_owned_usd" : name));
-    const first = place.querySelector("details");
-    if (first) first.open = true;
+    const asked = name === "run_cost_usd" && this.way === "own" ? "run_cost_owned_usd" : name;
+    place.replaceChildren(this.rests(asked), this.link(asked));
+    place.lastChild.open = true;
+  }
+
+  // Where a step comes from, what it computes and needs.
+  step(name) {
+    const two = this.tier === "two";
+    const [origin, href, who] = (two && this.page.twoTiers[name]) || this.page.steps[name] || ["given"];
+    const [formula, needs] = (two && this.formulas.two[name]) || this.formulas.one[name] || ["", []];
+    const given = this.given[name] !== undefined || !this.page.steps[name];
+    return { origin, href, who, formula, needs, given, leaf: given || !needs.length || origin === "chip" };
+  }
+
+  // The link to what says a value that nothing is computed from.
+  source(name) {
+    const { origin, href, who, given } = this.step(name);
+    if (given) return this.giver(name);
+    const to = origin === "chip" ? href.replace("{accelerator}", this.values.accelerator) : href;
+    const said = who || (origin === "chip" ? "its row" : origin);
+    return to ? make("a", { class: "fkp-who", href: `${this.root}${to}` }, said) : make("span", { class: "fkp-who" }, said);
+  }
+
+  // Who gave a value: the table of models its shape, the run that the page starts from what it says of itself, or the reader.
+  giver(name) {
+    const { page, root, question } = this;
+    const published = !question.shape && page.menus.model.some(([key]) => key === question.model);
+    if (published && name in page.shape) return make("a", { class: "fkp-who", href: `${root}tables/architectures.html?q=${question.model}` }, "shape of the model");
+    const said = published && question.model === page.preset.model && this.values[name] === page.preset[name] && page.said[name];
+    return said ? make("a", { class: "fkp-who", href: `${root}${said[1]}` }, said[0]) : make("span", { class: "fkp-who" }, "given");
+  }
+
+  head(name) {
+    const value = this.values[name];
+    return [make("span", {}, this.words(name)?.[0] ?? name), " ", make("b", {}, typeof value === "number" ? this.say(name, value) : String(value ?? "–"))];
+  }
+
+  // Every source below a value, one tap away, the nearest first and what is fitted or left out last, with its values.
+  rests(name) {
+    const open = [name];
+    const seen = new Set(open);
+    const sources = new Map();
+    for (const each of open) {
+      const step = this.step(each);
+      if (!step.leaf) for (const next of step.needs) if (!seen.has(next) && seen.add(next)) open.push(next);
+      const link = step.leaf && this.source(each);
+      if (!link?.href) continue;
+      if (step.origin === "fitted") link.search = "";
+      const [, names] = sources.get(link.href) ?? [link, []];
+      sources.set(link.href, [link, [...names, each], LAST.includes(step.origin)]);
+    }
+    const sorted = [...sources.values()].sort((one, other) => one[2] - other[2]);
+    const rows = sorted.map(([link, names]) => {
+      const shown = names.slice(0, NAMED).flatMap((each, i) => [i ? "; " : "", ...this.head(each)]);
+      const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
+      return make("li", {}, ...shown, `${more}: `, link);
+    });
+    return make("details", { class: "fkp-rests", open: true }, make("summary", {}, "Who says what it rests on"), make("ul", {}, ...rows));
   }
 
   link(name) {
-    const { page, root, values, given } = this;
-    const [origin, href, who] = (this.tier === "two" && page.twoTiers[name]) || page.steps[name] || ["given"];
-    const [formula, needs] = (this.tier === "two" && this.formulas.two[name]) || this.formulas.one[name] || ["", []];
-    const value = values[name];
-    const own = given[name] !== undefined || !page.steps[name];
-    const head = [make("span", {}, this.words(name)?.[0] ?? name), " ", make("b", {}, typeof value === "number" ? this.say(name, value) : String(value ?? "–"))];
-    if (own || !needs.length || origin === "chip") {
-      const source = own ? make("span", { class: "fkp-who" }, "given") : origin === "chip" ? make("a", { class: "fkp-who", href: `${root}${href.replace("{accelerator}", values.accelerator)}` }, who || "its row") : href ? make("a", { class: "fkp-who", href: `${root}${href}` }, who) : make("span", { class: "fkp-who" }, who || origin);
-      return make("div", { class: "fkp-leaf", title: name }, ...head, " ", source);
-    }
+    const step = this.step(name);
+    if (step.leaf) return make("div", { class: "fkp-leaf", title: name }, ...this.head(name), " ", this.source(name));
     const below = make("div", { class: "fkp-below" });
-    const element = make("details", { ontoggle: () => element.open && !below.childElementCount && below.append(...needs.map((each) => this.link(each))) }, make("summary", { title: name }, ...head), make("p", { class: "fkp-formula" }, make("code", {}, `${name} = ${formula}`), href ? make("a", { href: `${root}${href}` }, "formula and source") : null), below);
+    const element = make("details", { ontoggle: () => element.open && !below.childElementCount && below.append(...step.needs.map((each) => this.link(each))) }, make("summary", { title: name }, ...this.head(name)), make("p", { class: "fkp-formula" }, make("code", {}, `${name} = ${step.formula}`), step.href ? make("a", { href: `${this.root}${step.href}` }, "formula and source") : null), below);
     return element;
   }
 

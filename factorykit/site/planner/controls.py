@@ -127,7 +127,14 @@ SPELLED: Final = {
 """Units that a field takes, by the unit of its quantity."""
 
 
-ALSO: Final = ("training_carbon_kg", "data_parallel", "recompute_share", "checkpoint_interval_s", "spare_nodes")
+ALSO: Final = (
+    "training_carbon_kg",
+    "model_flop_per_s_per_accelerator",
+    "data_parallel",
+    "recompute_share",
+    "checkpoint_interval_s",
+    "spare_nodes",
+)
 DIFFERENT: Final = (*doubts.distributions({}), doubts.STEP, PRICE)
 """What is said beside the readouts, and what futures differ in."""
 
@@ -156,7 +163,6 @@ def page_data() -> dict[str, Any]:
         "said": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in SAID},
         "cells": list(MISSING),
         "release": version("factorykit"),
-        "config": _config(),
         "menus": menus,
         "unplanned": unplanned(),
         "offers": _offers(),
@@ -184,14 +190,15 @@ def between() -> dict[str, Step]:
     return {name: step for name, step in steps.items() if step.origin in (FORMULA, RIVAL) and name not in seen}
 
 
-def formulas() -> dict[str, dict[str, list[Any]]]:
+def formulas() -> dict[str, Any]:
     """Return what the steps compute, formula as text and what it needs, of one tier and where two differ from it.
 
-    With them go the words of the quantities that are seen nowhere else.
+    With them go the words of the quantities that are seen nowhere else, and those of configuration files.
     """
     tiers = {"one": every_step(), "two": _only_of_two_tiers()}
     computed = {name: {each: _formula(step) for each, step in steps.items()} for name, steps in tiers.items()}
-    return computed | {"quantities": {name: _words(quantity(name)) for name in between()}}
+    words = {name: _words(quantity(name)) for name in between()}
+    return computed | {"quantities": words, "config": _config()}
 
 
 def _only_of_two_tiers() -> dict[str, Step]:
@@ -275,6 +282,8 @@ def _step(step: Step) -> list[Any]:
     row = defaults().get(step.quantity)
     source = row.source if row and step.origin == ASSUMED else ""
     href = f"things/sources/{source}.html" if source else ""
+    if step.origin == FITTED:
+        href = f"tables/performance_constants.html?q={step.quantity}"
     said = who_says(step, {}) if step.origin in (ASSUMED, FITTED, NEUTRAL) else ""
     return [step.origin, href, said]
 

@@ -169,10 +169,10 @@ export class Form {
         this.change("model", size.value.trim(), true);
       } else wrong.textContent = `'${size.value}' is no size; write 70B, or 1T mixture`;
     });
-    pasted.addEventListener("change", () => {
+    pasted.addEventListener("change", async () => {
       try {
         wrong.textContent = "";
-        this.change("shape", this.page.readConfig(pasted.value), true);
+        this.change("shape", await this.page.readConfig(pasted.value), true);
       } catch (error) {
         wrong.textContent = error.message;
       }

@@ -1,6 +1,6 @@
 // The planner on its page, and its short form on the landing page: state, address, worker.
 import { make } from "../../charts/runtime/dom.mjs";
-import { Answer } from "./answer.mjs";
+import { Answer, formulas } from "./answer.mjs";
 import { readConfig } from "./config.mjs";
 import { Form } from "./form.mjs";
 import { asked, recalled, written } from "./link.mjs";
@@ -48,6 +48,10 @@ class Planner {
     this.noted = make("p", { class: "fkp-noted", role: "alert" });
     const reset = make("button", { type: "button", class: "fkp-link", onclick: () => this.go({ ...page.preset }) }, "Start over");
     const left = make("div", { class: "fkp-left" }, this.form.element, reset);
+    if (this.place.id) {
+      this.form.element.querySelector("input[type=range]").id = this.place.id;
+      this.place.removeAttribute("id");
+    }
     this.view.element.prepend(this.noted);
     this.place.replaceChildren(left, this.view.element, this.pins.element, this.live);
     this.place.classList.add("fkp");
@@ -154,7 +158,7 @@ class Planner {
     const { page, view } = this;
     const chip = page.menus.accelerator.find(([key]) => key === this.state.accelerator)[1];
     view.refuse(answer.refused, chip);
-    if (!answer.refused) view.show(answer, this.question.way);
+    if (!answer.refused) view.show(answer, this.question);
     this.form.show(this.state, answer.refused && !answer.refused.missing ? null : answer.values, answer.refused?.missing);
     this.pins?.show();
     this.place.dataset.answered = String(this.posted);
@@ -168,7 +172,7 @@ class Planner {
 
 export function start(page, engine, style) {
   const source = String(engine);
-  const data = { ...page, readConfig: (said) => readConfig(page, said) };
+  const data = { ...page, readConfig: async (said) => readConfig(await formulas(), said) };
   document.head.append(make("style", {}, style));
   const place = () => document.querySelectorAll("[data-factorykit-plan]").forEach((each) => new Planner(each, data, source, each.dataset.factorykitPlan === "brief"));
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", place);

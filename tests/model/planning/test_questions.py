@@ -188,3 +188,12 @@ def test_a_published_run_took_as_long_as_its_plan(model: str, days: float, asked
     """Days of the table `runs`; the plan knows what was public before the run."""
     best = _best(model, **asked)
     assert best["wall_days_low"] < days < best["wall_days_high"]
+
+
+def test_what_a_plan_takes_for_granted_reaches_what_was_reached() -> None:
+    """Meta: more than 90 % effective time. DeepSeek: 6 * 37e9 * 14.8e12 FLOP in 2.664 million hours, 343 TFLOP/s."""
+    asked = {model: asked for model, _, asked in PUBLISHED}
+    assert 0.9 < _best("llama3_405b", **asked["llama3_405b"])["goodput"] < 0.95
+    deepseek = _best("deepseek_v3", **asked["deepseek_v3"])
+    assert deepseek["model_flop_per_s_per_accelerator"] == pytest.approx(343e12, rel=0.1)
+    assert deepseek["model_flop_per_s_per_accelerator_low"] < 343e12 < deepseek["model_flop_per_s_per_accelerator_high"]

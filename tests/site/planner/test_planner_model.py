@@ -23,7 +23,7 @@ from factorykit.model.planning.sizes import model_of
 from factorykit.model.planning.whole import TIERS, outputs, rivals_of
 from factorykit.quantities import quantity
 from factorykit.site.planner import script
-from factorykit.site.planner.controls import PRESETS, page_data
+from factorykit.site.planner.controls import PRESETS, formulas, page_data
 from factorykit.site.planner.model import architectures, model_script, shape, unplanned
 
 ASK = Path(__file__).with_name("ask.mjs")
@@ -51,7 +51,7 @@ def page(node: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, 
     """What the page's engine answers to questions."""
     folder = tmp_path_factory.mktemp("planner")
     (folder / "model.js").write_text(model_script(), encoding="utf-8")
-    (folder / "page.json").write_text(json.dumps(page_data()), encoding="utf-8")
+    (folder / "page.json").write_text(json.dumps({**formulas(), **page_data()}), encoding="utf-8")
 
     def answers(verb: str, questions: list[Any]) -> list[Any]:
         asked = folder / "questions.json"
