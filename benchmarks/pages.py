@@ -89,4 +89,4 @@ def _weights() -> Iterator[tuple[str, int, bool]]:
         text = page.read_text("utf-8")
         linked = [(page.parent / name).resolve() for name in LINKED.findall(text)]
         whole = packed(page) + sum(packed(file) for file in linked if file.is_file())
-        yield page.relative_to(SITE).as_posix(), whole, "factorykit.js" in text
+        yield page.relative_to(SITE).as_posix(), whole, "factorykit.js" in text or "data-factorykit-plan" in text

@@ -81,7 +81,10 @@ def add(
     ]
     for page in project.pages:
         if not page.is_notebook and page.href in pages:
-            deque(_payloads(pages[page.href], "../" * (len(page.source.parts) - 1), known), maxlen=0)
+            root = "../" * (len(page.source.parts) - 1)
+            for box, payload in _payloads(pages[page.href], root, known):
+                shown = next((each for each in figures if each.payload["title"] == payload["title"]), None)
+                _lead(_figure_around(box), shown, root)
     if not figures:
         return []
     folder = out / FOLDER
@@ -128,7 +131,7 @@ def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Itera
     code = {str(cell.options.get("label")): cell.source for cell in source.cells}
     stem = re.sub(r"^\d+-", "", source.source.stem)
     for box, payload in _payloads(page, root, known):
-        around = next((each for each in above(box) if str(each.attributes.get("id") or "").startswith(LABEL)), None)
+        around = _figure_around(box)
         if around is None:
             continue
         label = str(around.attributes["id"])
@@ -146,10 +149,20 @@ def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Itera
             pictures=tuple(unquote(str(each.attributes["src"]).removeprefix(STILL)) for each in stills),
             spoken=tuple(str(each.attributes["alt"]) for each in stills),
         )
-        if caption:
-            link = f'<span class="fk-own"> <a href="{root}{FOLDER}/{figure.name}.html">Page of this chart</a></span>'
-            caption.insert_child(made(link))
+        _lead(around, figure, root)
         yield figure
+
+
+def _figure_around(box: LexborNode) -> LexborNode | None:
+    return next((each for each in above(box) if str(each.attributes.get("id") or "").startswith(LABEL)), None)
+
+
+def _lead(around: LexborNode | None, figure: Figure | None, root: str) -> None:
+    """Let the caption of a figure lead to the page of its chart."""
+    caption = around.css_first("figcaption") if around is not None else None
+    if caption is not None and figure is not None:
+        link = f'<span class="fk-own"> <a href="{root}{FOLDER}/{figure.name}.html">Page of this chart</a></span>'
+        caption.insert_child(made(link))
 
 
 def _payloads(page: LexborHTMLParser, root: str, known: Known | None) -> Iterator[tuple[LexborNode, dict[str, Any]]]:

@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.quantities import vocabulary
-from factorykit.site.markup import above, fill, made
+from factorykit.site.markup import above, fill, following, made, preceding
 from factorykit.site.shelf import Shelf, load
 from factorykit.site.sources import Project
 
@@ -27,6 +27,9 @@ KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "
 """Elements whose words stay as they are."""
 WORDS: Final = "report/vocabulary.html"
 """The page that says what each quantity is, how it is computed and of what."""
+DIGIT: Final = re.compile(r"\d")
+WITHIN: Final = {"figure", "details", "table", "li"}
+"""Elements whose paragraphs are part of something that leads by itself."""
 KINDS: Final = ("clusters", "sites", "accelerators", "runs", "models")
 """Tables of things that are known by their names; the first of them that knows a name has it."""
 ROWS: Final = {"architectures": "architecture", "prices": "price", "training_runs": "id"}
@@ -46,6 +49,7 @@ def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
         if page.href != WORDS:
             _cells(pages[page.href], known.cells, root)
         if page.is_notebook:
+            _computed(pages[page.href])
             _replace(pages[page.href], KEY, lambda found, root=root: known.title(found[0], root))
         if page.is_notebook and "audit" not in page.href:
             _replace(pages[page.href], DOCUMENT, lambda found, root=root: _sort(found, documents, root))
@@ -200,6 +204,34 @@ def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: s
         for cell, (words, address) in led.items():
             said = plain[cell] if address in named else words
             fill(cell, made(f'<a href="{root}{address}">{html.escape(said)}</a>'))
+
+
+def _computed(page: LexborHTMLParser) -> None:
+    """Let numbers of a notebook that lead nowhere else lead to the code that computes or checks them."""
+    for cell in page.css("div.cell"):
+        body = cell.css_first("details.code-fold [id]")
+        if body is not None and cell.css_first("table") and cell.css_first("table a[href]") is None:
+            (cell.css_first("figcaption") or cell).insert_child(_to_code(body, "How it is computed"))
+    for said in page.css("main > p, main > section p"):
+        leads = said.css_first("a[href]") is not None or bool(WITHIN & {each.tag for each in above(said)})
+        body = _code_of(said) if DIGIT.search(said.text()) and not leads else None
+        if body is not None:
+            said.insert_child(_to_code(body, "How it is computed", "✓"))
+
+
+def _code_of(said: LexborNode) -> LexborNode | None:
+    """Return the code of the checks after a sentence, else the nearest code, of the same section."""
+    after = [found for each in following(said) if (found := each.css_first("details.code-fold"))]
+    before = [found for each in preceding(said) if (found := each.css_first("details.code-fold"))]
+    checks = [each for each in after if "Checks" in each.css_first("summary").text()]  # type: ignore[union-attr]
+    fold = next(iter([*checks, *before, *after]), None)
+    return fold and fold.css_first("[id]")
+
+
+def _to_code(body: LexborNode, title: str, sign: str = "") -> LexborNode:
+    place, words = body.attributes["id"], html.escape(sign or title)
+    named = f' aria-label="{title}"' if sign else ""
+    return made(f'<span class="fk-how"> <a href="#{place}" title="{title}"{named}>{words}</a></span>')
 
 
 def _documents(shelf: Shelf) -> dict[str, str]:

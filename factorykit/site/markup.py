@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from factorykit.site.sources import Project
 
 ADDED: Final = (
-    ".fk-own, .fk-origin, .fk-signed, img.fk-thumb, link[type='application/atom+xml'], "
+    ".fk-own, .fk-how, .fk-origin, .fk-signed, img.fk-thumb, link[type='application/atom+xml'], "
     "link[rel='canonical'], script[type='application/ld+json'], meta[name^='citation_'], meta[property^='og:']"
 )
 """What finishing puts into a page: a page that is finished again is first as it was."""
@@ -50,6 +50,14 @@ def following(node: LexborNode) -> Iterator[LexborNode]:
     """Yield the elements that stand behind a node, within the same one."""
     while node.next is not None:
         node = node.next
+        if node.is_element_node:
+            yield node
+
+
+def preceding(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements that stand before a node, within the same one, the nearest first."""
+    while node.prev is not None:
+        node = node.prev
         if node.is_element_node:
             yield node
 

@@ -136,7 +136,11 @@ def _facts(shelf: Shelf, table: Table, row: Mapping[str, Any], said: list[dict[s
             fact |= {"source": shelf.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
             fact |= {"locator": who["locator"], "why": who["preferred"]}
         elif "computed" in told["description"]:
-            fact |= {"why": told["description"], "source": None}
+            place = f"../../report/vocabulary.html#{column.replace('_computed', '').replace('_', '-')}"
+            fact |= {"why": told["description"], "source": {"text": "Computed by this formula", "href": place}}
+        elif column == "note" and said:
+            every = f"../../tables/statements.html?q={row[table.key]}"
+            fact |= {"source": {"text": "All that is said of it", "href": every}}
         elif "source" in row and table.name not in KINDS and table.name != "sources":
             fact |= {"source": shelf.source(row["source"]), "locator": row.get("locator") or ""}
             fact |= {"as_of": row.get("as_of") or "", "why": ""}

@@ -60,9 +60,9 @@ def audit_pages(data: Path) -> dict[str, str]:
     overview = [
         front("Audit", "Every quantitative claim of five documents, recomputed with the formulas and tables here."),
         f"{rows.height} claims, each with where it stands, what it states, a recipe that recomputes it from "
-        "quantities, formulas and table cells, and a verdict that the code reaches: *agrees* within 1 % or inside the "
-        "stated range; *identity*, arithmetic on the text's own numbers that comes out right; *rounding* to the "
-        "printed digits, half a unit of the last and at least 5, at most 15 %, or ranges that share a quarter; "
+        "quantities, formulas and table cells, and a verdict that the code reaches: *agrees* within 1 %, or one range "
+        "inside the other; *identity*, arithmetic on the text's own numbers that comes out right; *rounding* to the "
+        "printed digits, half a unit of the last and at least 5, at most 15 %, so for both ends of a range; "
         "*unit error*, off by a power of 1000, "
         "computed from such a number, or right in another unit; *superseded*, a source nearer to the fact says "
         "otherwise; *disagrees*; *not checkable*. Counted events and years have to come out to the last printed digit. "
@@ -126,11 +126,12 @@ def _claim(
     verdict = row["verdict"] or "recipe fails"
     ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
     recipe = row["recipe"] and textwrap.fill(row["recipe"], 96, break_long_words=False, break_on_hyphens=False)
+    place = f"[{escaped(row['locator'])}](../tables/claims.html?q={row['claim']})"
     said = markdown.callout(
         TONES.get(verdict, "important"),
         f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}",
         escaped(row["why"]),
-        f"Stated in {escaped(row['locator'])}: {_stated(row)}. {_recomputed(row)}",
+        f"Stated in {place}: {_stated(row)}. {_recomputed(row)}",
         code_block(recipe) if recipe else "",
         "\n".join(f"- {_used(part, sources, cells)}" for part in used if part.kind != "constant"),
         f"Superseded by {_source(sources[row['superseded_by']])}." if row["superseded_by"] else "",

@@ -115,7 +115,7 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
         part
         for part in [
             heading(title, f"table-{dashed(name)}"),
-            f"{code(name)}: {frame.height} rows, {frame.width} columns. {said}",
+            f"{_browser(name, name)}: {frame.height} rows, {frame.width} columns. {said}",
             f"::: {{.fk-downloads}}\n{links}\n:::",
             _licences(resource),
             callout("note", f"{len(rows)} columns", table(columns, rows)),
