@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 MOST: Final = 2**53
 """Where whole numbers end that a float can tell apart."""
+LONGEST_PATH, LONGEST_NAME = 4095, 255
+"""Bytes of a path and of a name in it that systems take."""
+MOST_ITEMS, MOST_YIELDED = 10_000_000, 1_000_000
+"""Of one list, and of what does not say how much it holds; more are not copied."""
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
@@ -131,7 +136,11 @@ def texts(name: str, value: object) -> tuple[str, ...]:
     """
     if not isinstance(value, Iterable) or isinstance(value, bytes) or hasattr(value, "columns"):
         raise ScenarioError(f"{name} = {shown(value)}: give a name, or a list of names")
-    return (text(name, value),) if isinstance(value, str) else tuple(text(f"one of {name}", one) for one in value)
+    return (
+        (text(name, value),)
+        if isinstance(value, str)
+        else tuple(text(f"one of {name}", one) for one in _all(name, value))
+    )
 
 
 def one_of(what: str, name: object, names: Iterable[str]) -> str:
@@ -157,7 +166,20 @@ def several(name: str, value: object) -> tuple[Any, ...]:
     """
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)) or hasattr(value, "columns"):
         raise ScenarioError(f"{name} = {shown(value)} is no series of values; give a list")
-    return tuple(value)
+    return _all(name, value)
+
+
+def _all(name: str, value: Iterable[Any]) -> tuple[Any, ...]:
+    """Return what something holds, unless that is without end or cannot be had."""
+    try:
+        most = MOST_ITEMS if isinstance(value, Sized) else MOST_YIELDED
+        ends = not isinstance(value, Sized) or len(value) <= most
+        found = tuple(itertools.islice(value, most + 1)) if ends else ()
+    except Exception as error:  # whatever a stranger's __iter__ raises
+        raise ScenarioError(f"{name} = {shown(value)} cannot be gone over ({type(error).__name__})") from error
+    if not ends or len(found) > most:
+        raise ScenarioError(f"{name} = {shown(value)} holds more than {most:,} values; give fewer")
+    return found
 
 
 def mapping(name: str, value: object) -> Mapping[str, Any]:
@@ -169,8 +191,13 @@ def mapping(name: str, value: object) -> Mapping[str, Any]:
     """
     if not isinstance(value, Mapping):
         raise ScenarioError(f"{name} = {shown(value)} is no mapping; give one of names to values")
-    for key in value:
-        text(f"a name in {name}", key)
+    try:
+        for key in dict(value):
+            text(f"a name in {name}", key)
+    except ScenarioError:
+        raise
+    except Exception as error:  # whatever a stranger's mapping raises
+        raise ScenarioError(f"{name} = {shown(value)} cannot be gone over ({type(error).__name__})") from error
     return value
 
 
@@ -186,9 +213,12 @@ def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
     if not isinstance(value, (pl.DataFrame, pl.LazyFrame)):
         raise ScenarioError(f"{name} = {shown(value)} is a {type(value).__name__}; give a polars DataFrame")
     columns_of(name, value)
-    found = value.lazy().collect()
+    try:
+        found = value.lazy().collect()
+    except Exception as error:  # whatever a file, or a stranger's function in the query, raises
+        raise ScenarioError(f"{name} cannot be collected: {str(error).partition(chr(10))[0]}") from error
     if gone := [column for column in columns if column not in found.columns]:
-        raise ScenarioError(f"{name} has no column {gone[0]}; it needs {', '.join(columns)}")
+        raise ScenarioError(f"{name} has no column {shown(gone[0])}; it needs {', '.join(map(shown, columns))}")
     return found
 
 
@@ -234,7 +264,7 @@ def file_path(name: str, value: object) -> Path:
         said = os.fsencode(value)  # type: ignore[arg-type]
     except (TypeError, UnicodeError):
         said = b"\0"
-    if b"\0" in said:
+    if b"\0" in said or len(said) > LONGEST_PATH or max(map(len, said.split(b"/"))) > LONGEST_NAME:
         raise ScenarioError(f"{name} = {shown(value)} is no path; give a text or a Path")
     return Path(os.fsdecode(said))
 

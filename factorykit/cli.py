@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import factorykit as fk
 from factorykit import files
-from factorykit.borders import not_installed
+from factorykit.borders import MOST_ITEMS, not_installed
 from factorykit.errors import FactorykitError, ScenarioError, SiteError
 from factorykit.quantities import Quantity, begins_with_digit, quantity
 from factorykit.units import read
@@ -36,21 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     if sys.stdout is None:
         return _fail(OSError("standard output is closed"), 2)
-    parser = _parser()
-    options, passed_on = parser.parse_known_args(arguments)
-    if "inputs" in options:
-        options.inputs = [*options.inputs, *(word for word in passed_on if not word.startswith("-"))]
-        passed_on = [word for word in passed_on if word.startswith("-")]
-    if passed_on and options.run is not _lab:
-        parser.error(f"unrecognized arguments: {' '.join(passed_on)}")
-    options.passed_on = passed_on
     warnings.showwarning = _one_line
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
+        options = _options(arguments)
         status = options.run(options) or 0
-        print(end="", flush=True)
+        sys.stdout.flush()
         return status
     except SiteError as error:
         return _fail(error, 1)
@@ -68,6 +61,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error, 2)
     except KeyboardInterrupt:
         return 130
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = _parser()
+    options, passed_on = parser.parse_known_args(arguments)
+    if "inputs" in options:
+        options.inputs = [*options.inputs, *(word for word in passed_on if not word.startswith("-"))]
+        passed_on = [word for word in passed_on if word.startswith("-")]
+    if passed_on and options.run is not _lab:
+        parser.error(f"unrecognized arguments: {' '.join(passed_on)}")
+    options.passed_on = passed_on
+    return options
 
 
 def _hush() -> None:
@@ -98,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("table")
     query = _json(_verb(kinds, "sql", _data_sql, "query the tables, read only"))
     query.add_argument("query")
+    query.add_argument("--timeout", type=float, metavar="S", help="seconds after which the query is ended")
     sources = _json(_verb(kinds, "sources", _data_sources, "who says so: citation, locator, licence"))
     sources.add_argument("table")
     sources.add_argument("key", nargs="?")
@@ -278,7 +284,7 @@ def _data_show(options: argparse.Namespace) -> None:
 
 
 def _data_sql(options: argparse.Namespace) -> None:
-    _print_frame(fk.sql(options.query), options.json)
+    _print_frame(fk.sql(options.query, timeout_s=options.timeout), options.json)
 
 
 def _data_sources(options: argparse.Namespace) -> None:
@@ -357,6 +363,10 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> None:
+    from factorykit.model.study.study import ROWS_IN_MEMORY
+
+    if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > ROWS_IN_MEMORY:
+        raise ScenarioError(f"the grid has {rows:,} rows, more than {ROWS_IN_MEMORY:,}; name a file with --out")
     grid = dict(map(_axis, options.grid))
     if options.out is not None and options.out.suffix != ".parquet":
         raise ScenarioError(f"--out {options.out} is no .parquet file, and a sweep is streamed to Parquet")
@@ -382,6 +392,13 @@ def _simulate(options: argparse.Namespace) -> None:
     _print_frame(pl.DataFrame(rows, schema=["quantity", "mean", "p05", "p50", "p95"], orient="row"), options.json)
 
 
+def _count_of(text: str) -> int:
+    """Return how many values an axis asks for, before they are made; one where it cannot be read."""
+    values = text.partition("=")[2]
+    count = values.rpartition(":")[2] if ":" in values else ""
+    return int(count) if count.isdecimal() and len(count) < 20 else values.count(",") + 1
+
+
 def _axis(text: str) -> tuple[str, list[Any]]:
     """Return a quantity and its values from ``name=a,b,c`` or ``name=low:high:count``."""
     name, equals, values = text.partition("=")
@@ -405,7 +422,7 @@ def _number(row: Quantity, text: str) -> float:
 
 
 def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float]:
-    if count < 2 or (by_factors and not 0.0 < low < high):
+    if not 2 <= count <= MOST_ITEMS or (by_factors and not 0.0 < low < high):
         raise ValueError
     parts = [i / (count - 1) for i in range(count)]
     return [low * (high / low) ** part if by_factors else low + (high - low) * part for part in parts]

@@ -9,6 +9,7 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
+from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import PALETTE
 
@@ -27,6 +28,7 @@ LETTERS: Final = 46
 """Letters in a line beside a row; longer labels stand in two."""
 
 
+@checked
 def verdicts(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show how many claims of each document have which verdict.
 
@@ -51,6 +53,7 @@ def verdicts(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
+@checked
 def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
     """Show how far the claims are off: recomputed over stated, on a logarithmic axis around one.
 

@@ -9,11 +9,13 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
+from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live
 from factorykit.charts.theme import PALETTE
 
 
+@checked
 def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how many days and dollars a run takes on how many accelerators.
 
@@ -47,6 +49,7 @@ def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     )
 
 
+@checked
 def stated_and_recomputed(frame: pl.DataFrame, quantity: str, source: str, title: str) -> alt.LayerChart:
     """Show how far what was published is from what the formulas give.
 
@@ -72,6 +75,7 @@ def stated_and_recomputed(frame: pl.DataFrame, quantity: str, source: str, title
     )
 
 
+@checked
 def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show from which utilization on building is cheaper than renting by the hour."""
     return Live(
@@ -105,6 +109,7 @@ def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     )
 
 
+@checked
 def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, source: str) -> alt.Chart:
     """Show where a quantity is above or below zero over two others: rows of ``fk.sweep``."""
     row = encoding.vocabulary()[quantity]
@@ -131,6 +136,7 @@ def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, s
     )
 
 
+@checked
 def offers(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show what one run costs at each provider: rows of ``fk.rent`` that take it, cheapest first."""
     shown = frame.drop_nulls("offer_cost_usd")
@@ -153,6 +159,7 @@ def offers(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
+@checked
 def price_trend(chips: pl.DataFrame, lines: pl.DataFrame, by: str, *, title: str, source: str) -> alt.LayerChart:
     """Show what a FLOP/s cost at release, with fitted lines.
 
@@ -190,6 +197,7 @@ def price_trend(chips: pl.DataFrame, lines: pl.DataFrame, by: str, *, title: str
     )
 
 
+@checked
 def halving_times(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show how fast a FLOP gets cheaper by different counts.
 

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from factorykit.charts.asked import checked
 from factorykit.charts.bundle import VEGA_LITE
 from factorykit.charts.encoding import title
 from factorykit.charts.theme import INK, STILL_FONT, STILL_INK, config
@@ -109,6 +110,7 @@ def address(picture: str) -> str:
     return "data:image/svg+xml," + quote(picture, safe=" ='/:;,()!?*@$|[]{}")
 
 
+@checked
 def svg(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
     """Return the specification drawn as SVG text."""
     fixed: dict[str, Any] = _without_hover(spec) | {"config": config(STILL_INK) | {"font": STILL_FONT}}
@@ -194,6 +196,7 @@ def summary(spec: Mapping[str, Any]) -> str:
     return "\n".join([_words(spec), *summary_lines(drawn(spec))])
 
 
+@checked
 def mimebundle(spec: Mapping[str, Any]) -> dict[str, str]:
     """Return a Vega-Lite specification as page, picture and text."""
     return outputs(chart_payload(spec), summary(spec))

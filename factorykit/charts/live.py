@@ -16,12 +16,13 @@ from typing import Any
 
 import polars as pl
 
+from factorykit.borders import mapping, number, several, text, texts
 from factorykit.charts import encoding
 from factorykit.charts.control import Control, control
 from factorykit.charts.embed import outputs, summary_lines
 from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
+from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, shown, unknown
 from factorykit.formulas.terms import Symbol, as_vega, vega_literal
 from factorykit.model.engine import rules
 from factorykit.model.engine.assumed import who_says
@@ -46,6 +47,11 @@ class Case:
     label: str
     using: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, float | str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        text("label", self.label)
+        mapping("using", self.using)
+        mapping("given", self.given)
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,26 @@ class Live:
     height: int = 300
 
     def __post_init__(self) -> None:
-        for name in (self.x, *self.outputs, *self.sliders, *self.readouts):
+        for name in ("title", "x", "key", "source", "description"):
+            text(name, getattr(self, name))
+        for name in ("base", "band", "y_domain", "only_where", "presets", "menus"):
+            mapping(name, getattr(self, name))
+        for name, spread in self.band.items():
+            number(f"band: {name}", spread)
+        for label, values in self.presets.items():
+            mapping(f"presets: {label}", values)
+        if self.domain is not None:
+            ends = [number("domain", end) for end in several("domain", self.domain)]
+            by_factors = self.x in self.doubling or quantity(self.x).slider_scale == "log"
+            if len(ends) != 2 or not ends[0] < ends[1] or (by_factors and ends[0] <= 0.0):
+                raise ScenarioError(f"domain = {shown(self.domain)} is no range; give two ends, the lower one first")
+            object.__setattr__(self, "domain", tuple(ends))
+        for name in ("curves", "points"):
+            if strange := [each for each in several(name, getattr(self, name)) if not isinstance(each, Case)]:
+                raise ScenarioError(f"{name} hold {shown(strange[0])}; give cases, such as Case('Daly')")
+        for name in ("outputs", "sliders", "readouts", "log", "doubling"):
+            object.__setattr__(self, name, texts(name, getattr(self, name)))
+        for name in (self.x, *self.outputs, *self.sliders, *self.readouts, *self.log, *self.doubling):
             quantity(name)
 
     @property

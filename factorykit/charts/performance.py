@@ -9,6 +9,7 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
+from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live
 from factorykit.charts.theme import PALETTE
@@ -41,6 +42,7 @@ MEMORY = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_
 """What fills the memory of a rank; together the peak."""
 
 
+@checked
 def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     """Return the seconds of each part of a step, as :func:`step_parts` draws them.
 
@@ -53,6 +55,7 @@ def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     return pl.concat(parts)
 
 
+@checked
 def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
     """Show what becomes of utilization and memory when a model is trained on more accelerators with the same batch.
 
@@ -86,6 +89,7 @@ def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
     )
 
 
+@checked
 def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
     """Show where the time of one step goes.
 
@@ -106,6 +110,7 @@ def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
     return finish(chart, title, source=SOURCE, description=f"Seconds of each part of a step, stacked, by {by}.")
 
 
+@checked
 def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
     """Show what fills the memory of the fullest rank, beside what an accelerator has.
 
@@ -140,6 +145,7 @@ def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
     )
 
 
+@checked
 def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show the layouts of a search by step time and memory, the ones nothing beats joined by a line.
 
@@ -168,6 +174,7 @@ def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     )
 
 
+@checked
 def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show predicted against measured step times.
 
@@ -211,6 +218,7 @@ def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     )
 
 
+@checked
 def error_by_family(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show the signed errors of each family, one tick a run.
 

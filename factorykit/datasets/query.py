@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator
-from threading import Lock
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from threading import Lock, Thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from factorykit.borders import is_text
+from factorykit.borders import is_text, number
 from factorykit.datasets import catalogue
-from factorykit.errors import DatasetError, QueryError, UnknownName, shown, unknown
+from factorykit.errors import DatasetError, QueryError, ScenarioError, UnknownName, shown, unknown
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
+Answer = TypeVar("Answer")
 SETTINGS: Final = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -24,6 +28,10 @@ SETTINGS: Final = {
     "memory_limit": "4GB",
     "temp_directory": "",
 }
+LOOKS_EVERY_S: Final = 0.1
+"""Seconds between looks at whether a query was interrupted or has run out of time."""
+ENDS_WITHIN_S: Final = 0.5
+"""Seconds that an interrupted query is waited for."""
 LOCKS: Final = ("SET enable_external_access = false", "SET lock_configuration = true")
 TABLE_FUNCTIONS: Final = frozenset({"unnest", "range", "generate_series", "repeat_row", "json_each", "json_tree"})
 """The only functions that may stand where a table stands; the others read files, settings or the engine itself."""
@@ -95,7 +103,7 @@ def _load(wanted: set[str], held_before: Iterable[str]) -> tuple[duckdb.DuckDBPy
     return connection, held
 
 
-def sql(query: str, **params: object) -> pl.DataFrame:
+def sql(query: str, *, timeout_s: float | None = None, **params: object) -> pl.DataFrame:
     """Return the answer to one SELECT over the tables.
 
     Parameters
@@ -103,6 +111,8 @@ def sql(query: str, **params: object) -> pl.DataFrame:
     query : str
         One statement in DuckDB's SQL: SELECT, FROM, WITH, VALUES, DESCRIBE or SUMMARIZE. It sees the tables and views
         of `tables` and nothing else: no file, network, extension, setting or Python variable.
+    timeout_s : float, optional
+        Seconds [s] after which the query is ended; by default it may take as long as it takes. Ctrl-C ends it, too.
     **params
         Values for ``$name`` in the query.
 
@@ -114,7 +124,9 @@ def sql(query: str, **params: object) -> pl.DataFrame:
     Raises
     ------
     QueryError
-        If it is no such statement, names something unknown (the nearest name is offered), or fails.
+        If it is no such statement, names something unknown (the nearest name is offered), fails, or takes too long.
+    ScenarioError
+        If ``timeout_s`` is no time.
     DatasetError
         If a table's file is missing or damaged.
 
@@ -126,6 +138,8 @@ def sql(query: str, **params: object) -> pl.DataFrame:
     import duckdb
     import polars as pl
 
+    if timeout_s is not None and number("timeout_s", timeout_s) <= 0.0:
+        raise ScenarioError(f"timeout_s = {timeout_s:g} is not above 0; give seconds, e.g. 10")
     if not is_text(query) or not query.strip():
         raise QueryError(f"a query is a text such as 'select * from clusters', not {shown(query)}")
     blank = _ENGINE.cursor()
@@ -141,8 +155,10 @@ def sql(query: str, **params: object) -> pl.DataFrame:
     names = _tables_of(query, blank)
     _check_params(statements[0].named_parameters, params)
     try:
-        relation, old = _asked(_ENGINE.cursor(names), query, params, names)
-        frame = frame_of(relation)
+        cursor = _ENGINE.cursor(names)
+        frame, old = ended(cursor, lambda: _answered(cursor, query, params, names), timeout_s)
+    except TimeoutError:
+        raise QueryError(f"the query took longer than {timeout_s:g} s; ask for less, or give it more time") from None
     except duckdb.Error as error:
         raise QueryError(_explain(error, names)) from None
     except RecursionError:
@@ -150,7 +166,7 @@ def sql(query: str, **params: object) -> pl.DataFrame:
     except pl.exceptions.DuplicateError as error:
         raise QueryError(f"{_first_line(error)}; name the columns apart with AS") from None
     except pl.exceptions.PolarsError as error:
-        raise QueryError(_first_line(error)) from None
+        raise QueryError(_first_line(error).removeprefix("got external error: ")) from None
     for name, columns in old.items():
         catalogue.warn_of_old(name, columns)
     wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
@@ -167,6 +183,45 @@ def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
 
     stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
     return pl.DataFrame(stream)
+
+
+def ended(connection: duckdb.DuckDBPyConnection, work: Callable[[], Answer], most_s: float | None = None) -> Answer:
+    """Return what work with a connection comes to, unless it is interrupted or takes too long.
+
+    It runs beside the thread that asks: DuckDB and polars look at no interrupt while rows are on their way.
+
+    Raises
+    ------
+    TimeoutError
+    """
+    answer: Future[Answer] = Future()
+
+    def worked() -> None:
+        try:
+            answer.set_result(work())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=worked, daemon=True).start()
+    ends = math.inf if most_s is None else time.monotonic() + most_s
+    try:
+        # In short waits: a signal that another thread receives wakes no longer one.
+        while not wait([answer], min(LOOKS_EVERY_S, max(ends - time.monotonic(), 0.0))).done:
+            if time.monotonic() >= ends:
+                raise TimeoutError
+    except (KeyboardInterrupt, TimeoutError):
+        connection.interrupt()
+        wait([answer], ENDS_WITHIN_S)
+        raise
+    return answer.result()
+
+
+def _answered(
+    cursor: duckdb.DuckDBPyConnection, query: str, params: dict[str, object], names: Iterable[str]
+) -> tuple[pl.DataFrame, dict[str, list[str]]]:
+    """Return the rows of a query, and the columns by table that it calls by their old names."""
+    relation, old = _asked(cursor, query, params, names)
+    return frame_of(relation), old
 
 
 def _asked(

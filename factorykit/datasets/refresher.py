@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from factorykit.borders import file_path
 from factorykit.datasets import catalogue, public_data
 from factorykit.datasets.identity import identify
 from factorykit.datasets.publishers import RECIPES, Recipe, Row
@@ -112,7 +113,7 @@ def refresh(
     if not files:
         names = ", ".join(sorted({recipe.dataset for recipe in RECIPES}))
         raise DatasetError(f"no file of a publisher in {', '.join(map(str, origins)) or 'nothing'}; known are {names}")
-    tables = _read_all(Path(sources or catalogue.folder() / "sources"))
+    tables = _read_all(sources)
     before = {name: table.text() for name, table in tables.items()}
     found: list[dict[str, str | None]] = []
     today = day or datetime.now(UTC).date()
@@ -131,8 +132,9 @@ def refresh(
     return frame
 
 
-def _read_all(home: Path) -> dict[str, _Table]:
-    """Return the source files of a folder."""
+def _read_all(place: str | Path | None) -> dict[str, _Table]:
+    """Return the source files of a folder, by default of the one that `build` reads."""
+    home = catalogue.folder() / "sources" if place is None else file_path("sources", place)
     if not home.is_dir():
         raise DatasetError(f"{home} is no folder of source files; give sources=…")
     return {path.stem: _Table(path.stem, path).read() for path in sorted(home.glob("*.csv"))}
@@ -142,7 +144,8 @@ def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str
     """Yield the data sets to read and where they are."""
     known = list(dict.fromkeys(recipe.dataset for recipe in RECIPES))
     for each in origins:
-        origin = os.fspath(each)
+        file_path("origin", each)
+        origin = os.fsdecode(each)
         name, given, place = origin.partition("=")
         if given and name.isidentifier():
             if name not in known:
@@ -251,7 +254,7 @@ def changes(
     """
     import polars as pl
 
-    before, after = (_read_all(Path(place)) for place in (since, sources or catalogue.folder() / "sources"))
+    before, after = _read_all(file_path("since", since)), _read_all(sources)
     found = [
         change for name, table in after.items() if name not in UNTOLD for change in _between(before.get(name), table)
     ]

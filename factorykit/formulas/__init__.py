@@ -6,10 +6,10 @@ import importlib
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from factorykit.errors import FactorykitWarning
+from factorykit.errors import FactorykitWarning, ScenarioError, shown
 from factorykit.formulas import (
     architecture,
     checkpoint,
@@ -112,9 +112,16 @@ def catalogue() -> Mapping[str, Callable[..., Any]]:
 def arguments(formula: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the quantities a formula needs.
 
+    Raises
+    ------
+    ScenarioError
+        If it is no function.
+
     >>> arguments(compute.nodes)
     ('accelerators', 'accelerators_per_node')
     """
+    if not isinstance(formula, FunctionType):
+        raise ScenarioError(f"formula = {shown(formula)} is no function; give one of factorykit.formulas.catalogue()")
     return formula.__code__.co_varnames[: formula.__code__.co_argcount]
 
 

@@ -6,6 +6,8 @@ import datetime
 import decimal
 import enum
 import fractions
+import inspect
+import itertools
 import math
 import random
 import tempfile
@@ -47,6 +49,10 @@ def _durations() -> list[float]:
     return [3.0, 5.0, 8.0, 13.0, 21.0, 34.0]
 
 
+def _spec() -> dict[str, Any]:
+    return {"mark": "bar", "data": {"values": [{"a": 1.0}]}, "encoding": {"x": {"field": "a"}}}
+
+
 def _jobs() -> pl.DataFrame:
     return fk.workload("seren", 20)
 
@@ -84,6 +90,14 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
     fits = fk.lifetimes.fit(_durations())
     made: dict[str, tuple[Callable[..., Any], Mapping[str, Callable[[], Any]]]] = {
         "Calibration": (fk.Calibration, {"constants": dict, "learned": tuple, "refused": dict, "rows": lambda: 0}),
+        "Calibration.load": (fk.Calibration.load, {"path": lambda: "/nowhere/calibration.json"}),
+        "Live": (
+            lambda **given: fk.charts.Live(**given)._repr_mimebundle_(),
+            {"title": lambda: "t", "base": lambda: dict(RUN), "x": lambda: "accelerators"}
+            | {"outputs": lambda: ("wall_days",), "sliders": lambda: ("mfu",), "curves": lambda: (fk.charts.Case("a"),)}
+            | {"presets": lambda: {"one": dict(RUN)}, "band": lambda: {"mfu": 0.1}, "domain": lambda: (64.0, 4096.0)},
+        ),
+        "Case": (fk.charts.Case, {"label": lambda: "one", "using": lambda: dict(USING), "given": dict}),
         "Cause": (
             fk.Cause,
             {"name": lambda: "gpu", "weight": lambda: 1.0, "repair_s": lambda: None, "destroys": lambda: 0},
@@ -97,6 +111,8 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "Policy": (fk.Policy, {"backfill": lambda: True, "preempt": lambda: True, "packed": lambda: True}),
         "Quantiles": (fk.Quantiles, {"shares": lambda: (0.0, 0.5, 1.0), "values": lambda: (1.0, 2.0, 4.0)}),
         "Scenario": (fk.Scenario, {name: (lambda value=value: value) for name, value in RUN.items()}),
+        "Scenario.replace": (fk.preset("llama_3_1_405b").replace, {"mfu": lambda: 0.5, "tokens": lambda: "15T"}),
+        "Slider": (fk.widgets.slider, {"name": lambda: "mfu", "value": lambda: 0.4}),
         "Tier": (
             fk.Tier,
             {"name": lambda: "disk", "write_s": lambda: 5.0, "restore_s": lambda: 9.0, "every": lambda: 1}
@@ -115,6 +131,8 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "audit": (fk.audit, {"document": lambda: None, "verdict": lambda: "agrees"}),
         "bands": (fk.bands, {"frame": _frame, "outputs": lambda: "mfu", "shares": lambda: (0.1, 0.9), "by": tuple}),
         "calibrate": (fk.calibrate, {"rows": lambda: _found(), "left_out": lambda: "all_in"}),
+        "charts.svg": (fk.charts.svg, {"spec": _spec, "width": lambda: 300}),
+        "charts.mimebundle": (fk.charts.mimebundle, {"spec": _spec}),
         "charts.table": (fk.charts.table, {"frame": _frame}),
         "check_recipe": (fk.check_recipe, {"inputs": lambda: dict(RUN), "practices": tuple, "using": dict}),
         "best_pattern": (fk.checkpoint_patterns.best_pattern, {**levels, "downtime_s": lambda: 1.0}),
@@ -133,6 +151,12 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             | {"using": dict, "assume": lambda: False},
         ),
         "connect": (fk.connect, {"name": lambda: "epoch_notable_models", "path_or_url": lambda: "/nowhere/file.csv"}),
+        "arguments": (fk.formulas.arguments, {"formula": lambda: fk.formulas.cost.rental_cost_usd}),
+        "changes": (fk.datasets.changes, {"since": lambda: "/nowhere", "sources": lambda: None}),
+        "refresh": (
+            lambda origin, sources: fk.datasets.refresh(origin, sources=sources),
+            {"origin": lambda: "/nowhere", "sources": lambda: None},
+        ),
         "accelerator_in": (fk.datasets.accelerator_in, {"text": lambda: "NVIDIA H100 SXM"}),
         "identify": (fk.identify, {"kind": lambda: "accelerator", "name": lambda: "H100"}),
         "sources": (fk.sources, {"table_name": lambda: "accelerators", "key": lambda: None}),
@@ -303,11 +327,38 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             | {"seed": lambda: 0, "estimate_factor": lambda: 2.0},
         ),
     }
-    return made
+    return made | _charts()
+
+
+CHART = {
+    "pl.DataFrame": _frame,
+    "str": lambda: "mfu",
+    "int": lambda: 3,
+    "bool": lambda: False,
+    "float | None": lambda: None,
+    "Mapping[str, Mapping[str, Any]] | None": lambda: {"one": dict(RUN), "other": RUN | {"mfu": 0.5}},
+    "Mapping[str, Mapping[str, Any]]": lambda: {"one": dict(RUN)},
+    "Mapping[str, float | None]": lambda: {"mfu": None},
+}
+"""Makers of arguments by what the signature of a chart says."""
+
+
+def _charts() -> dict[str, tuple[Callable[..., Any], Mapping[str, Callable[[], Any]]]]:
+    """Return the charts of every topic, with frames that have a scenario's columns whatever they ask for."""
+    topics = [each for each in map(fk.charts.__dict__.get, fk.charts.__all__) if inspect.ismodule(each)]
+    return {
+        f"{topic.__name__}.{name}": (
+            function,
+            {key: CHART[str(each.annotation)] for key, each in inspect.signature(function).parameters.items()},
+        )
+        for topic in topics
+        for name, function in inspect.getmembers(topic, inspect.isfunction)
+        if function.__module__ == topic.__name__ and not name.startswith("_")
+    }
 
 
 def _collected(found: Any) -> Any:
-    return found.collect()
+    return found.collect() if isinstance(found, pl.LazyFrame) else found
 
 
 @cache
@@ -329,6 +380,30 @@ class Odd:
 
     def __repr__(self) -> str:
         return "\x1b[31modd\x00"
+
+
+class Lost(Mapping[str, float]):
+    """Names a key and does not have it."""
+
+    def __getitem__(self, name: str) -> float:
+        raise RuntimeError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("mfu",))
+
+    def __len__(self) -> int:
+        return 1
+
+
+class Sized(list[float]):
+    """Says that it holds more than it does."""
+
+    def __len__(self) -> int:
+        return 2**40
+
+
+def _raising(value: Any) -> Any:
+    raise RuntimeError(type(value))
 
 
 class Colour(enum.Enum):
@@ -424,6 +499,34 @@ MAKERS: tuple[Callable[[], Any], ...] = (
     lambda: pl.DataFrame({"mfu": [[1.0]]}),
     lambda: pl.LazyFrame({"mfu": [0.4]}),
     lambda: pl.LazyFrame({"mfu": [0.4]}).select("gone"),
+    lambda: pl.DataFrame({"mfu": ["0.4"]}, schema={"mfu": pl.Enum(["0.4"])}),
+    lambda: pl.DataFrame({"accelerators": [8]}, schema={"accelerators": pl.Int128}),
+    lambda: pl.DataFrame({"mfu": [object()]}, schema={"mfu": pl.Object}),
+    lambda: pl.DataFrame({"mfu": [{"mfu": 0.4}]}),
+    lambda: pl.DataFrame({"x" * 100_000: [1.0]}),
+    lambda: itertools.count(),
+    lambda: range(10**12),
+    lambda: (_raising(x) for x in (1, 2)),
+    lambda: np.array(0.4),
+    lambda: np.array([math.nan]),
+    lambda: np.bool_(True),
+    lambda: np.float16(0.4),
+    lambda: np.str_("mfu"),
+    Lost,
+    Sized,
+    lambda: bytearray(b"mfu"),
+    lambda: memoryview(b"mfu"),
+    lambda: {"mfu": {"mfu": {}}},
+    lambda: {None: None},
+    lambda: "mfu\n" * 500,
+    lambda: "１２",
+    lambda: "1_000",
+    lambda: "0x10",
+    lambda: 10**18,
+    lambda: 1e18,
+    lambda: 123456789.123,
+    lambda: Path("/dev/zero"),
+    lambda: Path("/proc/self/mem"),
     lambda: Path("/dev/null"),
     lambda: Path("/nowhere\x00"),
     lambda: fk.Uniform(0.0, 1.0),
@@ -485,6 +588,8 @@ def _damaged_frame(good: Any, chance: random.Random) -> Any:
             return good.rename({name: name + " "})
 
 
+SLOW = dict.fromkeys(("calibrate", "validate", "validate_runs", "validate_energy", "Live", "decide", "plan"), 0.15)
+"""Calls that take a hundred times as long as others, and how often they are made beside those."""
 STRANGE = ("number of row", "x" * 10_000, "\x00", "", "whether all that is given is within bounds")
 """Names of columns, two of which the engine uses itself."""
 
@@ -493,8 +598,8 @@ def attacks(seed: int, number: int) -> Iterator[tuple[str, Callable[..., Any], d
     """Yield calls with one or two arguments damaged; the same seed yields the same."""
     chance = random.Random(seed)
     known = sorted(calls())
-    for _ in range(number):
-        name = chance.choice(known)
+    weights = [SLOW.get(name, 1.0) for name in known]
+    for name in chance.choices(known, weights, k=number):
         function, makers = calls()[name]
         arguments = {key: make() for key, make in makers.items()}
         for key in chance.sample(sorted(arguments), k=min(len(arguments), 1 + (chance.random() < 0.2))):

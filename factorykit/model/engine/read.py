@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factorykit import usual
-from factorykit.borders import texts
+from factorykit.borders import mapping, texts
 from factorykit.errors import ScenarioError, shown
 from factorykit.model.engine.chain import choice
 from factorykit.quantities import Quantity, begins_with_digit, quantity
@@ -40,6 +40,8 @@ def checked(inputs: Mapping[str, Any], without: Container[str] = ()) -> tuple[di
     """
     if not isinstance(inputs, Mapping):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
+    if type(inputs) is not dict:
+        mapping("inputs", inputs)
     values: dict[str, float | str] = {}
     rivals: dict[str, str] = {}
     for name, given in ((name, given) for name, given in inputs.items() if name not in without):
@@ -63,7 +65,7 @@ def chosen(using: Mapping[str, str] | None) -> dict[str, str]:
         return {}
     if not isinstance(using, Mapping):
         raise ScenarioError(f"using = {shown(using)}: give a mapping such as {{'checkpoint_interval_s': '…_young_s'}}")
-    return {quantity(name).name: choice(name, rival) for name, rival in using.items()}
+    return {quantity(name).name: choice(name, rival) for name, rival in mapping("using", using).items()}
 
 
 def named(outputs: Outputs) -> tuple[str, ...] | None:

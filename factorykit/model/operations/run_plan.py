@@ -237,7 +237,7 @@ def plan(
         raise ScenarioError(f"a cause destroys all {len(places)} tiers; one has to be left to restart from")
     if gap_s is not None:
         gap_s = cast("Distribution", _law("simulate", "gap_s", gap_s))
-        shortest = float(gap_s.ppf(0.5)) if isinstance(gap_s, Distribution) else gap_s
+        shortest = float(gap_s.ppf(0.5)) if isinstance(gap_s, Distribution) else float(gap_s)
         if shortest * MOST_FAILURES < values["training_s"]:
             raise ScenarioError(
                 f"gap_s = {shown(gap_s)}: half of the failures come within {shortest:g} s, so that a run of "

@@ -131,13 +131,14 @@ class Calibration(Mapping[str, float]):
         ScenarioError
             If the file holds none.
         """
+        content, file = files.content(path, error=ScenarioError), file_path("path", path)
         try:
-            told = files.fields(files.content(path, error=ScenarioError))
+            told = files.fields(content)
             return cls(**{name: told[name] for name in ("constants", "learned", "refused", "rows", "layouts", "width")})
         except KeyError as error:
-            raise ScenarioError(f"{path} holds no calibration: no {error}; write one with Calibration.save") from None
+            raise ScenarioError(f"{file} holds no calibration: no {error}; write one with Calibration.save") from None
         except (ValueError, TypeError, FactorykitError) as error:
-            raise ScenarioError(f"{path} holds no calibration: {error}; write one with Calibration.save") from None
+            raise ScenarioError(f"{file} holds no calibration: {error}; write one with Calibration.save") from None
 
     def near(self, scenarios: pl.DataFrame) -> pl.DataFrame:
         """Return how far measured layouts draw others, and how wide the interval about them is.

@@ -15,6 +15,9 @@ from factorykit.quantities import quantity
 if TYPE_CHECKING:
     import polars as pl
 
+LONGEST_S = 1e9
+"""Of a save or a restart of a level."""
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -222,7 +225,7 @@ def best_pattern(
             return -segments * interval / exact
 
         writes = sum(level.write_s / math.prod(counts[:i]) for i, level in enumerate(levels))
-        start = math.log(math.sqrt(2.0 * mtbf * max(writes, 1e-9 * mtbf)))
+        start = 0.5 * (math.log(2.0) + math.log(mtbf) + math.log(max(writes, 1e-9 * mtbf)))
         found = minimize(loss, bounds=(start - 6.0, start + 3.0), method="bounded", options={"xatol": 1e-7})
         return Pattern(math.exp(found.x), counts, -float(found.fun))
 
@@ -256,6 +259,8 @@ def _check(levels: Sequence[Level]) -> None:
     total = sum(level.share for level in levels)
     if not math.isclose(total, 1.0, rel_tol=1e-6):
         raise ScenarioError(f"level shares sum to {total:g}, not to 1; every failure needs one level")
+    if (longest := max(max(level.write_s, level.restart_s) for level in levels)) > LONGEST_S:
+        raise ScenarioError(f"a level takes {longest:g} s; give at most {LONGEST_S:g} s, some thirty years")
     if levels[-1].share <= 0.0:
         raise ScenarioError("the last level recovers no failure; leave it out")
 

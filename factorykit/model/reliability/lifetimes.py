@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import frame, need, number, numbers, one_of, share, whole
+from factorykit.borders import frame, need, number, numbers, one_of, several, share, whole
 from factorykit.errors import ScenarioError
 from factorykit.formulas.functions import exp
 from factorykit.model.reliability.statistics import weibull_mean_s
@@ -320,9 +320,11 @@ def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
     import numpy as np
 
     try:
-        times = np.asarray(durations_s, float)
-        seen = np.ones(len(times), bool) if observed is None else np.asarray(observed, bool)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        times = np.asarray(several("durations_s", durations_s), float)
+        seen = np.ones(len(times), bool) if observed is None else np.asarray(several("observed", observed), bool)
+    except ScenarioError:
+        raise
+    except Exception as error:  # whatever strangers in a list raise when they are asked for a number
         raise ScenarioError(f"durations_s cannot be read as numbers: {error}; give seconds") from None
     if times.ndim != 1 or seen.ndim != 1:
         raise ScenarioError("durations_s holds lists; give one number of seconds each")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from factorykit.borders import MOST, need, number, renamed, several, share, whole
+from factorykit.borders import MOST, mapping, need, number, renamed, several, share, whole
 from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import ScenarioError, shown
 from factorykit.formulas.failure_cost import spares_usd_per_day
@@ -146,7 +146,7 @@ def series_mtbf_s(parts: Iterable[tuple[float, float]] | Mapping[str, tuple[floa
     >>> series_mtbf_s({"accelerators": (16384, 1.8e8), "hosts": (2048, 4e8), "switches": (300, 3e8)}) / 3600
     2.8594...
     """
-    rows = parts.items() if isinstance(parts, Mapping) else enumerate(several("parts", parts))
+    rows = mapping("parts", parts).items() if isinstance(parts, Mapping) else enumerate(several("parts", parts))
     rate = 0.0
     for name, part in rows:
         match part:

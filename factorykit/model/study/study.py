@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import factorykit
 from factorykit.borders import file_path, text
 from factorykit.datasets import catalogue
-from factorykit.datasets.query import LOCKS, frame_of
+from factorykit.datasets.query import LOCKS, ended, frame_of
 from factorykit.errors import FactorykitError, QueryError, ScenarioError
 from factorykit.model.engine.shown import html_table
 from factorykit.model.study import engines
@@ -86,7 +86,7 @@ class Study:
             try:
                 if [each.type.name for each in database.extract_statements(text("query", query))] != ["SELECT"]:
                     raise QueryError("a query is one statement that reads with SELECT, such as 'from study limit 9'")
-                return frame_of(database.sql(query))
+                return ended(database, lambda: frame_of(database.sql(query)))
             except duckdb.Error as error:
                 raise QueryError(f"{str(error).partition(chr(10))[0]}; there is one view, study") from None
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
-from factorykit.borders import need, number, several
+from factorykit.borders import mapping, need, number, several
 from factorykit.errors import ScenarioError, shown
 from factorykit.quantities import Quantity, as_float, is_number, quantity
 from factorykit.units import read
@@ -285,7 +285,7 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
     if not distributions:
         raise ScenarioError("distributions are empty; give at least one, e.g. {'mfu': Uniform(0.35, 0.45)}")
     checked: dict[str, Distribution] = {}
-    for name, distribution in distributions.items():
+    for name, distribution in mapping("distributions", distributions).items():
         row = quantity(name)
         if row.is_text:
             raise ScenarioError(f"{name} is a word, not a number; compare its alternatives instead")

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from factorykit.borders import columns_of, renamed, several
+from factorykit.borders import columns_of, mapping, renamed, several
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.grids import Gridded
 from factorykit.model.engine.read import Outputs, checked, chosen, named, value
@@ -118,7 +118,7 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]
     if not grid:
         raise ScenarioError("the grid is empty; give values for at least one quantity, e.g. {'mfu': [0.3, 0.4]}")
     axes = {}
-    for name, values in grid.items():
+    for name, values in mapping("grid", grid).items():
         row = quantity(name)
         axes[name] = [value(row, given) for given in several(f"grid: {name}", values)]
         if not axes[name]:

@@ -1,0 +1,128 @@
+"""What would fill the memory, run for ever or hold the terminal is counted first, or ends when it is told to."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import factorykit as fk
+from factorykit import files
+from factorykit.cli import main
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-W", "ignore", "-m", "factorykit_command"]
+ENDLESS = "select sum(a.range) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"
+RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerator=h100_sxm", "mfu=0.4", "--assume"]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: fk.sweep({}, {"mfu": range(10**12)}), "more than 10,000,000 values"),
+        (lambda: fk.sweep({}, {"mfu": itertools.count()}), "more than 1,000,000 values"),
+        (
+            lambda: fk.sweep({}, dict.fromkeys(("restart_s", "downtime_s", "tokens"), range(1, 1001))),
+            "1,000,000,000 rows",
+        ),
+        (lambda: fk.sample({}, {"mfu": fk.Uniform(0.3, 0.4)}, n=2**25, grid={"pue": [1.1, 1.2]}), "67,108,864 rows"),
+        (
+            lambda: fk.simulate(fk.preset("llama_3_1_405b"), runs=10**12, assume=True),
+            "runs = 1,000,000,000,000 are more than",
+        ),
+        (lambda: fk.reliability.renewal_failures(1e5, 10, 1e6, 0.7, steps=10**9), "outside"),
+        (lambda: fk.sql(ENDLESS, timeout_s=0.2), "took longer than 0.2 s"),
+        (lambda: fk.sql("select 1", timeout_s=-1), "timeout_s = -1 is not above 0"),
+    ],
+)
+def test_what_has_no_end_is_refused_or_ended(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=said):
+        call()
+
+
+@pytest.mark.long
+def test_a_query_that_needs_more_than_its_memory_is_refused() -> None:
+    with pytest.raises(fk.QueryError, match="failed to allocate"):
+        fk.sql("select list(a.range) from range(2000000000) a")
+
+
+def test_axes_of_a_sweep_on_the_command_line_are_counted_before_they_are_made(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["sweep", "-g", "mfu=0.1:0.2:99999999", "-g", "pue=1:2:99999999", "-o", "training_s"]) == 2
+    assert "9,999,999,800,000,001 rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[" * 100_000, "nested deeper than 50 levels"),
+        (b"[" * 60 + b"]" * 60, "nested deeper than 50 levels"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "a number of 5000 digits"),
+        (b'{"a": 1, "a": 2}', "says 'a' twice"),
+        (b'{"a": 1e999}', "no finite number"),
+        (b'{"a": NaN}', "no finite number"),
+        ('{"a": 1}'.encode("utf-16"), "zero bytes"),
+        (b"{}\0", "zero bytes"),
+    ],
+)
+def test_json_that_says_nothing_a_program_should_believe_is_refused(content: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        files.fields(content)
+
+
+def test_a_query_ends_when_its_thread_is_interrupted_and_the_next_one_is_answered() -> None:
+    threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        fk.sql(ENDLESS)
+    assert fk.sql("select 1 as a")["a"].item() == 1
+
+
+def interrupted(arguments: list[str], after_s: float) -> tuple[int, str]:
+    """Return the status and the error output of a command that is interrupted like a terminal interrupts it."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, said = process.communicate(timeout=10.0)
+    finally:
+        process.kill()
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("arguments", [["data", "sql", ENDLESS], ["sweep", *RUN, "-g", "mfu=0.1:0.9:5000000"]])
+def test_an_interrupt_ends_a_command_in_silence(arguments: list[str]) -> None:
+    assert interrupted(arguments, 1.5) == (130, "")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("after_s", [0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sweep", *RUN, "-g", "mfu=0.1:0.9:2000", "-g", "pue=1:1.9:2000", "-g", "restart_s=10:1000:12"],
+        ["simulate", *RUN, "accelerator_mtbf_s=1.8e8", "checkpoint_write_s=20", "--runs", "3000000"],
+        ["site", "build", "--stored", "--renderer", "embedded", "--out", "{}/_site"],
+        ["data", "build", "--out", "{}/data"],
+    ],
+    ids=lambda each: each[0],
+)
+def test_an_interrupt_ends_every_long_command_whenever_it_comes(
+    arguments: list[str], after_s: float, tmp_path: Path
+) -> None:
+    status, said = interrupted([each.format(tmp_path) for each in arguments], after_s)
+    assert status in (0, 130)
+    assert "Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith((".", "_site.new"))] in ([], ["data"])
