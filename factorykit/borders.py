@@ -201,6 +201,21 @@ def mapping(name: str, value: object) -> Mapping[str, Any]:
     return value
 
 
+def cells(name: str, value: object) -> dict[str, str | float | bool | None]:
+    """Return a mapping from names to what a cell of a table can hold: a text, a number, a truth value, or nothing.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    found = dict(mapping(name, value))
+    for key, cell in found.items():
+        if not (cell is None or isinstance(cell, bool) or is_text(cell) or (is_number(cell) and abs(cell) < 2**63)):
+            raise ScenarioError(f"{name}: {key} = {shown(cell)} fits in no cell; give a text, a number or nothing")
+        found[key] = float(cell) if is_number(cell) and not isinstance(cell, int) else cell
+    return found
+
+
 def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
     """Return ``value`` as a DataFrame that has the columns; a LazyFrame is collected.
 

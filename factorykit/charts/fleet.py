@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
+from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import PALETTE
 from factorykit.quantities import quantity as row_of
@@ -13,6 +14,7 @@ from factorykit.quantities import quantity as row_of
 MOST_ROWS = 20
 
 
+@checked
 def limits(frame: pl.DataFrame, quantity: str, label: str, *, title: str, source: str) -> alt.LayerChart:
     """Show a quantity of each group with its limits, the groups in their order from above.
 
@@ -42,6 +44,7 @@ def limits(frame: pl.DataFrame, quantity: str, label: str, *, title: str, source
     )
 
 
+@checked
 def hours(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show what the hours of a cluster went into.
 
@@ -65,6 +68,7 @@ def hours(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     return finish(bars, title, source=source, description=f"Shares of the cluster's hours: {told}.")
 
 
+@checked
 def paces(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show how slow nodes are beside their cohort.
 

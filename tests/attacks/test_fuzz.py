@@ -58,6 +58,12 @@ def test_every_call_that_is_attacked_works_when_it_is_not() -> None:
             function(**{key: make() for key, make in makers.items()})
 
 
+def test_every_chart_checks_what_it_is_asked_for() -> None:
+    charts = [function for name, (function, _) in calls().items() if name.startswith("factorykit.charts.")]
+    assert len(charts) > 40
+    assert [chart.__name__ for chart in charts if not hasattr(chart, "__wrapped__")] == []
+
+
 def test_damaged_arguments_are_answered_or_refused_in_words(tmp_path: Path) -> None:
     assert _foreign(16, QUICK, tmp_path) == []
 

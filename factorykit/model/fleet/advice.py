@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import mapping, share
+from factorykit.borders import cells, mapping, share
 from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import ScenarioError
 from factorykit.logs.tidy import Log
@@ -167,7 +167,7 @@ def step_times(log: Log, layout: Mapping[str, Any]) -> pl.DataFrame:
     counts = attempts.group_by("job").agg(accelerator_count=pl.col("accelerators").max())
     is_by_job = all(isinstance(value, Mapping) for value in layout.values())
     rows = [
-        {"id": row["job"], **row, **of}
+        {"id": row["job"], **row, **cells("layout", of)}
         for row in times.join(counts, on="job", maintain_order="left").iter_rows(named=True)
         if (of := layout.get(row["job"]) if is_by_job else layout)
     ]
