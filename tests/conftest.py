@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +40,22 @@ def chromium() -> Iterator[Any]:
         "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
         "--disable-component-update", "--disable-sync", "--no-first-run",
     ]  # fmt: skip
-    with sync.sync_playwright() as playwright:
+    with sync.sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sync.Page, "wait_for_function", until)
         browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
         yield browser
         browser.close()
+
+
+def until(page: Any, asked: str, *, arg: Any = None, timeout: float = 30_000) -> None:
+    """Wait until what is asked of a page holds; Playwright's own way makes code of text in it, which ours forbid."""
+    end = time.monotonic() + timeout / 1e3
+    while time.monotonic() < end:
+        with suppress(Exception):  # the page was left meanwhile, or is not as far yet
+            if page.evaluate(asked, arg):
+                return
+        page.wait_for_timeout(20)
+    assert page.evaluate(asked, arg), asked
 
 
 @pytest.fixture(scope="session")

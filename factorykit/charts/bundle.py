@@ -19,6 +19,7 @@ RUNTIME = Path(__file__).with_name("runtime")
 BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
 
 COMMENT = re.compile(r"^ *//.*\n|(?<=[;{}]) +// .*$", re.MULTILINE)
+MARGIN = re.compile(r"^ +", re.MULTILINE)
 IMPORT = re.compile(r'^import \{[^{}]*\} from "[\w./-]*/([\w-]+)\.mjs";\n', re.MULTILINE)
 HEAD = "/* factorykit {digest}. Vega, Vega-Lite and Vega-Embed: BSD-3-Clause, (c) University of Washington IDL. */\n"
 FRAME = (
@@ -63,7 +64,7 @@ def build() -> str:
     import vl_convert
 
     vega = vl_convert.javascript_bundle("factorykitVega(vegaEmbed);", vl_version=VEGA_LITE)
-    text = HEAD.format(digest=digest()) + FRAME.format(vega=vega, runtime=runtime())
+    text = HEAD.format(digest=digest()) + FRAME.format(vega=vega, runtime=MARGIN.sub("", runtime()))
     part = BUILT.with_name(f"factorykit.{os.getpid()}.part.js")
     try:
         BUILT.parent.mkdir(parents=True, exist_ok=True)

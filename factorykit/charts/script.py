@@ -7,6 +7,7 @@ In every function a given value goes before the formula, as in the engine.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.performance.search import parted
 from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, sure_room
 
+SPACED: Final = re.compile(r" ([*/%<>=?:&|]+|[-+]) (?![-+])")
+"""Operators, whose spaces are left away: the script is read with the first page."""
 OWN: Final = "given_"
 """Begins the names of given values that loops read: looking them up there again would take most of the time."""
 
@@ -158,7 +161,7 @@ def _lines(step: Step, given: str = "g.") -> list[str]:
     """
     *before, (name, last) = steps(step.term, step.quantity)
     lines = [f"const {part} = {as_javascript(value)};" for part, value in before]
-    return [*lines, f"const {name} = {given}{name} ?? {_held(last)};"]
+    return [SPACED.sub(r"\1", line) for line in (*lines, f"const {name} = {given}{name} ?? {_held(last)};")]
 
 
 def _held(value: Term) -> str:

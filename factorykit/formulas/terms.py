@@ -367,12 +367,12 @@ def as_javascript(root: Term, names: Mapping[str, str] | None = None, tables: st
     its column and its words with a space between them.
 
     >>> as_javascript(Symbol("tokens") ** 2.0 % 3.0), as_javascript(Lookup("links", (Symbol("accelerator"),), {}))
-    ('Math.pow(tokens, 2.0) % 3.0', 'TABLES["links"][accelerator]')
+    ('Math.pow(tokens, 2) % 3', 'TABLES["links"][accelerator]')
     """
 
     def leaf(node: Term) -> str:
         if isinstance(node, Number):
-            return vega_literal(node.value)
+            return vega_literal(node.value).removesuffix(".0")
         if isinstance(node, Word):
             return json.dumps(node.text)
         if isinstance(node, Lookup):

@@ -18,9 +18,10 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import address, script_json
-from factorykit.site.frame import THEME, Around, assets, template
+from factorykit.site.frame import THEME, Around, template
 from factorykit.site.leads import Known
 from factorykit.site.markup import above, fill, following, made
+from factorykit.site.policy import policy
 from factorykit.site.shelf import load
 from factorykit.site.sources import Page, Project
 
@@ -89,7 +90,6 @@ def add(
         return []
     folder = out / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    assets(out)
     with ThreadPoolExecutor(max_workers=2) as pool:
         deque(pool.map(lambda figure: _files(figure, folder, around, cache), figures), maxlen=0)
     places = []
@@ -99,10 +99,8 @@ def add(
             text = template(kind).render(told, **around.words("../"))
             (folder / f"{figure.name}{end}").write_text(text, "utf-8")
             for old in (old for old, new in MOVED.items() if new == figure.name):
-                led = '<!doctype html><meta charset="utf-8"><meta name="robots" content="noindex"><title>Moved</title>'
-                led += f'<link rel="canonical" href="{figure.name}{end}">'
-                led += f'<meta http-equiv="refresh" content="0; url={figure.name}{end}">'
-                (folder / f"{old}{end}").write_text(led, "utf-8")
+                moved = template("moved.html").render(to=f"{figure.name}{end}", policy=policy())
+                (folder / f"{old}{end}").write_text(moved, "utf-8")
         text = " ".join([figure.caption, *figure.spoken])
         places.append([f"{FOLDER}/{figure.name}.html", f"Chart: {figure.title}", "", text[:400], ""])
     groups = [(asks, [*those]) for asks, those in groupby(figures, key=lambda figure: figure.asks)]

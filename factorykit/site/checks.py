@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from factorykit.errors import SiteError
 from factorykit.site.notebooks import WIDGET_VIEW
+from factorykit.site.policy import CODE, digest
 from factorykit.site.sources import FENCE, Cell, Page, Project, glob, load_project
 
 OUTSIDE = re.compile(r"\s*(?:https?:|wss?:|ftp:)?//", re.IGNORECASE)
@@ -206,6 +207,8 @@ class PageReader(HTMLParser):
         self.images: list[tuple[str, int]] = []
         self.outside: list[tuple[str, int]] = []
         self.unresolved: list[tuple[str, int]] = []
+        self.policy = ""
+        self.inline: list[tuple[str, int]] = []
         self.widgets: list[int] = []
         self.cites: list[str] = []
         self.texts: list[str] = []
@@ -239,11 +242,14 @@ class PageReader(HTMLParser):
                 if tag == "img":
                     self.images += [(address, line) for address in addresses]
         self.outside += [(hit[1], line) for hit in CSS_OUTSIDE.finditer(given.get("style", ""))]
-        for name, value in given.items():
-            if name.startswith("on"):
-                self.outside += [(hit, line) for hit in outside_of_script(value)]
+        if tag == "meta" and given.get("http-equiv", "").lower() == "content-security-policy":
+            self.policy = self.policy or given.get("content", "")
+        self.inline += [(value, line) for name, value in given.items() if name.startswith("on")]
         if tag in ("script", "style"):
             self._script, self._kind = tag, given.get("type", "").lower()
+            if tag == "script" and CODE.fullmatch(self._kind) and "src" not in given:
+                self._script = "code"
+                self.inline.append(("", line))
             if "widget-view" in self._kind or "widget-state" in self._kind:
                 self.widgets.append(line)
         if tag == "span" and "citation" in given.get("class", "").split():
@@ -253,7 +259,7 @@ class PageReader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Leave scripts and citations."""
-        if tag == self._script:
+        if tag == self._script or (tag == "script" and self._script == "code"):
             self._script = ""
         self._strong = False
         if tag == "span":
@@ -262,8 +268,10 @@ class PageReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Read scripts, styles and text."""
         line = self.getpos()[0]
-        if self._script == "script":
+        if self._script in ("script", "code"):
             self.outside += [(hit, line) for hit in outside_of_script(data)]
+            if self._script == "code":
+                self.inline[-1] = (self.inline[-1][0] + data, self.inline[-1][1])
         elif self._script == "style":
             self.outside += [(hit[1], line) for hit in CSS_OUTSIDE.finditer(data)]
         else:
@@ -316,6 +324,12 @@ def _page(out: Path, name: str, pages: dict[str, PageReader]) -> list[Problem]:
         Problem(name, f"line {line}", "a widget view, which nothing on the page can draw") for line in page.widgets
     ]
     found += [Problem(name, f"line {line}", f"asks another host for {what[:120]}") for what, line in page.outside]
+    found += [] if page.policy else [Problem(name, "", "states no Content-Security-Policy")]
+    found += [
+        Problem(name, f"line {line}", f"a script that the policy of the page refuses: {' '.join(code.split())[:80]}")
+        for code, line in page.inline
+        if f"'{digest(code)}'" not in page.policy
+    ]
     linked = {target[1] for address, _ in page.links if (target := _target(name, address)) and target[0] == name}
     twice = [key for key in sorted(linked) if page.ids.get(key, 0) > 1]
     found += [Problem(name, "", f"a link to #{key}, which stands {page.ids[key]} times") for key in twice]

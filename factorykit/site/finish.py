@@ -10,9 +10,11 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from factorykit.charts.embed import BOOT
 from factorykit.site import charts, leads, search, things, web
-from factorykit.site.frame import Around
+from factorykit.site.frame import Around, assets
 from factorykit.site.markup import above, fill, following, made, read, write
+from factorykit.site.policy import guard
 from factorykit.site.sources import Project
 
 OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
@@ -23,6 +25,7 @@ TEX_SIGN = re.compile(r"\s*\\qquad\(\d+\)\s*$")
 SHAPE = re.compile(r"\((\d+), (\d+)\)")
 NUMBER = re.compile(r"[-+]?[\d_,]*\.?\d+(?:e[-+]?\d+)?|nan|inf|-inf|null", re.IGNORECASE)
 CHART_SCRIPT = "report/assets/factorykit.js"
+BRIDGE = "/bridge.js"
 
 
 def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path | None = None) -> None:
@@ -40,6 +43,7 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
         Folder that keeps pages of things and pictures of charts for the next time.
     """
     around = Around.of(project, root or project.root)
+    assets(out)
     pages = read(project, out)
     for source in project.pages:
         page = pages.get(source.href)
@@ -61,6 +65,7 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
     found += charts.add(project, pages, out, around, cache and cache / "charts")
     search.write(out, found)
     web.add(project, pages, out, around)
+    guard(pages)
     write(pages, out)
 
 
@@ -74,9 +79,16 @@ def _keep_to_the_site(page: LexborHTMLParser) -> None:
 
 
 def _load_what_is_used(page: LexborHTMLParser) -> None:
-    """Take out the script of the charts where there is no chart: it is as large as all the rest of the page."""
-    if not page.css_first(".factorykit-chart"):
-        for script in page.css(f'script[src$="{CHART_SCRIPT}"]'):
+    """Load what every page needs, and for charts one script: none of their own lines, none where there is no chart."""
+    for script in page.css(".factorykit-chart ~ script"):
+        if script.text() == BOOT:
+            script.decompose()
+    bridged = page.css_first(f'script[src$="{BRIDGE}"]')
+    for script in page.css(f'script[src$="{CHART_SCRIPT}"]'):
+        if not bridged:
+            src = str(script.attributes["src"]).replace(CHART_SCRIPT, f"things/assets{BRIDGE}")
+            script.insert_before(made(f'<body><script src="{src}" defer></script></body>'))
+        if not page.css_first(".factorykit-chart"):
             script.decompose()
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import factorykit
+from factorykit.site.policy import policy
 from factorykit.site.sources import Project
 
 THEME: Final = Path(__file__).parent / "theme"
@@ -59,7 +60,7 @@ class Around:
         """Return what the frame of a page is filled with, for a page from which ``root`` leads to the top."""
         menu = [{"text": text, "href": f"{root}{href}"} for text, href in self.entries]
         words = {"menu": menu, "root": root, "version": self.version, "date": self.date}
-        return words | {"site": self.site, "repository": self.repository}
+        return words | {"site": self.site, "repository": self.repository, "policy": policy()}
 
 
 def last_changed(root: Path) -> dict[str, str]:

@@ -12,7 +12,8 @@ from factorykit.site.sources import Project
 
 ADDED: Final = (
     ".fk-own, .fk-how, .fk-origin, .fk-signed, img.fk-thumb, link[type='application/atom+xml'], "
-    "link[rel='canonical'], script[type='application/ld+json'], meta[name^='citation_'], meta[property^='og:']"
+    "link[rel='canonical'], script[type='application/ld+json'], meta[name^='citation_'], meta[property^='og:'], "
+    "meta[http-equiv='Content-Security-Policy']"
 )
 """What finishing puts into a page: a page that is finished again is first as it was."""
 

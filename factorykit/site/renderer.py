@@ -32,6 +32,8 @@ MIME_ORDER = ("text/html", *IMAGES, "text/markdown", "text/latex", "text/plain")
 SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(.*?)\s*>\}\}")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 TAKEN_IN = re.compile(r'\{from="([^"]+)"\}')
+REMARKS = re.compile(r"^ */\*.*?\*/\n|^ +", re.DOTALL | re.MULTILINE)
+"""What nobody needs who reads a page: remarks and margins of its styles and scripts."""
 LOCAL = re.compile(r"(?:src|href)=\"([^\"#?:]+)(?:[#?][^\"]*)?\"")
 
 
@@ -424,7 +426,8 @@ def _copy_assets(project: Project, out: Path) -> None:
         for path in glob(project.root, str(pattern)):
             _copy(project.root / path, out / path)
     for name in ("site.css", "site.js", "bridge.js", "find.js"):
-        _copy(HERE / "theme" / name, out / "site_libs" / name)
+        (out / "site_libs").mkdir(parents=True, exist_ok=True)
+        (out / "site_libs" / name).write_text(REMARKS.sub("", (HERE / "theme" / name).read_text("utf-8")), "utf-8")
 
 
 def _copy(source: Path, target: Path) -> None:

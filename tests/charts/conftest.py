@@ -16,8 +16,9 @@ pytest.importorskip("altair", reason="the notebook extra is not installed; no ch
 from made_charts import MAKERS, PRESETS, wide
 
 from factorykit.charts.bundle import page_script
-from factorykit.charts.embed import chart_payload, html
+from factorykit.charts.embed import BOOT, chart_payload, html
 from factorykit.charts.live import Live
+from factorykit.site.policy import policy
 
 
 @pytest.fixture(scope="session", params=MAKERS)
@@ -41,6 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, body in pages.items():
         folder.joinpath(f"{name}.html").write_text(
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Charts</title>'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy([BOOT])}">'
             '<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width, initial-scale=1">'
             "<style>body{margin:0 1rem;background:#fff;color:#1b1e24}.dark{background:#16181d;color:#e4e6ea}</style>"
             f'<script defer src="factorykit.js"></script></head><body><main><h1>Charts</h1>{body}</main></body></html>',

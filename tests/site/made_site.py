@@ -10,7 +10,10 @@ from typing import Any
 
 import yaml
 
+from factorykit.site.policy import policy
+
 REPORT = Path(__file__).parents[2] / "report"
+GUARDED = f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
 CONFIG = {
     "project": {"type": "website", "output-dir": "_site", "render": ["index.qmd", "notebooks/*.ipynb", "report/*.qmd"]},
     "bibliography": "report/references.bib",
@@ -90,8 +93,8 @@ class Made:
         """Put a page of plain HTML into a rendered folder, as if it had been rendered."""
         self.write("report/page.qmd", "---\ntitle: Page\n---\nText.\n")
         for name in ("index.html", "report/other.html", "report/page.html"):
-            file = self.write(f"_site/{name}", "<html><body></body></html>")
-        file.write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
+            file = self.write(f"_site/{name}", f"<html>{GUARDED}<body></body></html>")
+        file.write_text(f"<html>{GUARDED}<body>{body}</body></html>", encoding="utf-8")
 
     def cells(self, *cells: dict[str, Any]) -> str:
         """Render a notebook of these cells and return its HTML."""
@@ -104,6 +107,8 @@ class Made:
         out = self.root / "_site"
         shutil.rmtree(out, ignore_errors=True)
         self.said = render(self.root, out)
+        for file in out.rglob("*.html"):
+            file.write_text(file.read_text("utf-8").replace("<head>", f"<head>{GUARDED}", 1), "utf-8")
         return (out / name).read_text(encoding="utf-8")
 
     def problems(self) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,6 @@ from factorykit.site.build import _stage, choose, publish, restore
 from factorykit.site.pages import methods
 from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
-from factorykit.site.serve import server
 from factorykit.site.sources import load_project
 
 ROOT = Path(__file__).parent.parent.parent
@@ -128,7 +124,7 @@ def fake_quarto(file: Path, version: str = "1.7.34", body: str = "") -> Path:
         f"import json, pathlib, sys\nif sys.argv[1] == '--version':\n    print('{version}')\n    raise SystemExit\n"
         "root = pathlib.Path(sys.argv[2])\nlog = pathlib.Path(sys.argv[sys.argv.index('--log') + 1])\n"
         "log.write_text('')\n"
-        "for page in [str(file.relative_to(root).with_suffix('')) for file in root.rglob('*.qmd')]:\n"
+        "for page in [str(file.relative_to(root).with_suffix('')) for file in root.rglob('[!_]*.qmd')]:\n"
         "    file = root / '_site' / (page + '.html')\n    file.parent.mkdir(parents=True, exist_ok=True)\n"
         f"    file.write_text('<html><body><main>ok</main></body></html>')\n{body}\n"
     )
@@ -214,7 +210,7 @@ def test_a_build_takes_the_bibliography_along_and_pages_that_lead_on_from_old_ad
     described = load_project(tmp_path / "stage").config
     assert (tmp_path / "stage" / described["bibliography"]).is_file()
     (old,) = [name for name in described["project"]["resources"] if name.endswith(".html")]
-    assert 'location.replace("methods.html" + (location.hash' in (tmp_path / "stage" / old).read_text()
+    assert 'data-to="methods.html#sec-step-rates"' in (tmp_path / "stage" / old).read_text()
     assert "{#layer-s}" in methods.methods_pages()["methods"]
 
 
@@ -313,52 +309,3 @@ def test_both_renderers_search_the_same_places(made: Made):
         assert (row["href"], row["section"], row["text"]) == ("report/page.html#x", "High", "with 5 &lt; 6.")
         assert '["report/page.html#x", "Page", "High", "with 5 < 6."]' in script
         assert "window.siteFind" in library.read_text()
-
-
-# Serving
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[int]:
-    folder(tmp_path / "site", "home")
-    (tmp_path / "secret.txt").write_text("secret")
-    (tmp_path / "site/link.txt").symlink_to(tmp_path / "secret.txt")
-    (tmp_path / "site/empty").mkdir()
-    (tmp_path / "site/404.html").write_text("100 % not here")
-    with server(tmp_path / "site", port=0) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
-        thread.start()
-        assert running.server_address[0] == "127.0.0.1"
-        yield running.server_port
-        running.shutdown()
-        thread.join()
-
-
-@pytest.mark.parametrize(
-    ("path", "host", "status"),
-    [
-        ("/", None, 200),
-        ("/index.html?x=1", None, 200),
-        ("/none/deep.html", None, 404),
-        ("/../secret.txt", None, 404),
-        ("/%2e%2e/secret.txt", None, 404),
-        ("/..%2fsecret.txt", None, 404),
-        ("/link.txt", None, 404),
-        ("/empty/", None, 404),
-        ("/", "evil.example", 403),
-    ],
-)
-def test_the_server_hands_out_the_folder_and_nothing_else(shop: int, path: str, host: str | None, status: int):
-    connection = http.client.HTTPConnection("127.0.0.1", shop, timeout=5)
-    connection.request("GET", path, headers={"Host": host} if host else {})
-    answer = connection.getresponse()
-    assert answer.status == status
-    said = answer.read()
-    assert (said == b"100 % not here") is (status == 404)
-    assert b"secret" not in said.replace(b"secret.txt", b"")
-    connection.close()
-
-
-def test_a_port_that_is_taken_is_named(shop: int, tmp_path: Path):
-    with pytest.raises(SiteError, match=f"port {shop} cannot be used"):
-        server(tmp_path / "site", port=shop)

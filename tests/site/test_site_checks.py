@@ -57,7 +57,11 @@ def test_a_fault_in_a_text_is_found(made: Made, text: str, said: str):
             "<script>var x = 'https://cdn.jsdelivr.net/npm/vega'</script>",
             "asks another host for https://cdn.jsdelivr.net",
         ),
-        ("<div onclick=\"fetch('https://example.org/a')\">a</div>", "asks another host for https://example.org/a"),
+        (
+            "<div onclick=\"fetch('https://example.org/a')\">a</div>",
+            "a script that the policy of the page refuses: fetch(",
+        ),
+        ("<script type=module>hit( 1 )</script>", "line 1: a script that the policy of the page refuses: hit( 1 )"),
         ('<script type="application/vnd.jupyter.widget-view+json">{}</script>', "a widget view"),
         ('<b id="x">a</b> <b id="x">b</b> <a href="#x">x</a>', "a link to #x, which stands 2 times"),
     ],

@@ -3,6 +3,7 @@ import { recalled, remembered } from "./address.mjs";
 import { admitted } from "./bounds.mjs";
 import { assumptions, bar, menus, readouts, sliders } from "./controls.mjs";
 import { LAB, make, style } from "./dom.mjs";
+import { expressions } from "./expressions.mjs";
 import { fewerColumns, fitted, width } from "./fit.mjs";
 import { led } from "./leads.mjs";
 import { MOST, pinRows, pinTable, withPins } from "./pinned.mjs";
@@ -100,6 +101,8 @@ export class Chart {
       mode: "vega-lite",
       renderer: "svg",
       actions: false,
+      ast: true,
+      expr: expressions,
       logLevel: 1, // errors; Vega-Lite warns of every chart with a step for its height
       tooltip: (handler, event, item, value) => this.tip(event, this.pairs(value, index)),
       loader: { http: { mode: "same-origin" } },

@@ -27,9 +27,13 @@ export function pinRows(slot, columns, rows) {
 
 // The dashes of a pinned curve, beside its name.
 function dash(pattern) {
-  const image = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  for (const [name, value] of Object.entries({ width: 30, height: 8, "aria-hidden": "true", class: "fk-dash" })) image.setAttribute(name, value);
-  image.innerHTML = `<path d="M0,4H30" stroke="currentColor" stroke-width="2" stroke-dasharray="${pattern.join()}"/>`;
+  const drawn = (tag, attributes) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+  const image = drawn("svg", { width: 30, height: 8, "aria-hidden": "true", class: "fk-dash" });
+  image.append(drawn("path", { d: "M0,4H30", stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": pattern.join() }));
   return image;
 }
 

@@ -16,8 +16,6 @@ from factorykit.site.pages.methods import methods_pages
 from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
 
-THEME = Path(__file__).parent.parent / "theme"
-
 
 def write(root: Path) -> None:
     """Write methods, vocabulary, Python, data and audit pages, downloads and the pages' script below ``root/report``.
@@ -47,13 +45,12 @@ def write(root: Path) -> None:
 
 
 def script() -> str:
-    """Return the one script of the pages: what draws the charts, and what tells them that a page turned dark."""
-    bridge = (THEME / "bridge.js").read_text(encoding="utf-8")
+    """Return the script that draws the charts; nothing where what they are drawn by is not installed."""
     try:
         from factorykit.charts import page_script
     except ImportError:
-        return bridge
-    return f"{page_script()}\n{bridge}"
+        return ""
+    return page_script()
 
 
 def _write(file: Path, text: str) -> None:

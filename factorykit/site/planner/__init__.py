@@ -21,24 +21,28 @@ FROM_CHARTS: Final = ("dom", "numbers", "bounds")
 
 @cache
 def script() -> str:
-    """Return the one script of the planner: the engine that a worker runs, and the page that asks it."""
+    """Return the one script of the planner: alone in a worker it is the engine, on a page what asks it."""
     page = [bundle.RUNTIME / f"{name}.mjs" for name in FROM_CHARTS] + [HERE / f"{name}.mjs" for name in PAGE]
     engine = bundle.bundled(HERE / f"{name}.mjs" for name in ENGINE)
     style = json.dumps((HERE / "planner.css").read_text(encoding="utf-8"))
-    return "\n".join(
-        [
-            "(() => {",
-            '"use strict";',
-            "function factorykitEngine(port) {",
-            model_script(),
-            engine,
-            "serve(port, MODEL);",
-            "}",
-            f"const PAGE = {in_json(page_data())};",
-            bundle.bundled(page),
-            f"start(PAGE, factorykitEngine, {style});",
-            "})();\n",
-        ]
+    return bundle.MARGIN.sub(
+        "",
+        "\n".join(
+            [
+                "(() => {",
+                '"use strict";',
+                "function factorykitEngine(port) {",
+                model_script(),
+                engine,
+                "serve(port, MODEL);",
+                "}",
+                'if (typeof document === "undefined") return factorykitEngine(self);',
+                f"const PAGE = {in_json(page_data())};",
+                bundle.bundled(page),
+                f"start(PAGE, {{ address: document.currentScript.src, serve: factorykitEngine }}, {style});",
+                "})();\n",
+            ]
+        ),
     )
 
 

@@ -19,21 +19,23 @@ const DISPLACES = {
   tiers: ["checkpoint_interval_s"],
 };
 
-// The engine in a worker made of its own text, so that it also starts where pages are opened as files.
-function worker(source) {
-  const address = URL.createObjectURL(new Blob([`(${source})(self);`], { type: "text/javascript" }));
-  return new Worker(address);
+// The engine in a worker of the same file. A page opened as a file may have none; there it runs beside the page.
+function worker({ address, serve }) {
+  if (location.protocol !== "file:") return new Worker(address);
+  const { port1, port2 } = new MessageChannel();
+  serve(port1);
+  return port2;
 }
 
 class Planner {
-  constructor(place, page, source, brief) {
+  constructor(place, page, engine, brief) {
     Object.assign(this, { place, page, brief, root: place.dataset.root ?? "", id: 0, answer: null, waits: null, busy: false });
     this.form = new Form(page, (...change) => this.change(...change), { only: brief ? BRIEF : null, root: this.root });
     this.view = new Answer(page, this.root);
     this.live = make("p", { class: "fkp-live", role: "status", "aria-live": "polite" });
     if (brief) this.layBrief();
     else this.layWhole();
-    this.worker = worker(source);
+    this.worker = worker(engine);
     this.worker.onmessage = ({ data }) => this.heard(data);
     const { state, refused } = recalled(page, brief ? "" : location.search);
     this.state = state;
@@ -171,10 +173,9 @@ class Planner {
 }
 
 export function start(page, engine, style) {
-  const source = String(engine);
   const data = { ...page, readConfig: async (said) => readConfig(await formulas(), said) };
   document.head.append(make("style", {}, style));
-  const place = () => document.querySelectorAll("[data-factorykit-plan]").forEach((each) => new Planner(each, data, source, each.dataset.factorykitPlan === "brief"));
+  const place = () => document.querySelectorAll("[data-factorykit-plan]").forEach((each) => new Planner(each, data, engine, each.dataset.factorykitPlan === "brief"));
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", place);
   else place();
 }

@@ -22,8 +22,27 @@
     for (var fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     target.scrollIntoView();
   }
+  /* What Quarto's buttons do, which the policy of a page lets no attribute say. */
+  var DOES = { scheme: "quartoToggleColorScheme", headroom: "quartoToggleHeadroom" };
+  function pressed(event) {
+    var button = event.target.closest("[data-fk-does]"), does = button && window[DOES[button.dataset.fkDoes]];
+    if (button && button.dataset.fkDoes === "scheme") event.preventDefault();
+    if (does) does();
+  }
+  /* Without their script charts stay as they are. */
+  function still() {
+    if (window.factorykit) return;
+    document.querySelectorAll(".factorykit-chart").forEach(function (chart) {
+      var note = document.createElement("p");
+      note.setAttribute("role", "status");
+      note.textContent = "A still picture: the script that makes this chart live did not load.";
+      chart.append(note);
+    });
+  }
   function start() {
     tell();
+    addEventListener("load", still);
+    document.addEventListener("click", pressed);
     unfold();
     addEventListener("hashchange", unfold);
     new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter: ["class"] });
