@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 MORE: Final = 1.1
 """Memory and bandwidth are asked for a tenth more: a byte alone changes no layout."""
 FELT: Final = 0.005
-"""Share of the time from which on a tenth more of memory or bandwidth is said to bind."""
+"""Share of the time from which on a tenth more of memory or bandwidth is said to bind, and as much of the batch."""
 UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "budget": ("million USD", 1e6), "power": ("MW", 1e6)}
 ROUNDING: Final = 1e-12
 MEASURED: Final = {
@@ -31,7 +32,9 @@ MEASURED: Final = {
     "supply": "1",
     "memory": "byte",
     "network": "byte/s",
+    "batch": "1",
 }
+BATCH: Final = "global_batch_size"
 OF_THE_CHIP: Final = {"memory": "accelerator_memory_bytes", "network": "scale_out_bytes_per_s"}
 
 
@@ -41,17 +44,17 @@ def binding(plan: Plan) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        One row per limit: ``limit`` (deadline, budget, power, supply, memory, network), ``allowed`` and ``used`` in
-        ``unit`` (null where nobody gave a limit), ``chance`` (share of futures in which the best plan keeps it, null
-        where nothing in it is drawn), ``binds``, ``one_more`` (the unit: a day, a million
-        USD, a megawatt, an accelerator, a tenth of memory or bandwidth), and what one more is worth: ``days_saved``,
+        One row per limit: ``limit`` (deadline, budget, power, supply, memory, network, batch), ``allowed`` and ``used``
+        in ``unit`` (null where nobody gave a limit), ``chance`` (share of futures in which the best plan keeps it, null
+        where nothing in it is drawn), ``binds``, ``one_more`` (the unit: a day, a million USD, a megawatt, an
+        accelerator, a tenth of memory or bandwidth, a batch), and what one more is worth: ``days_saved``,
         ``usd_saved``, on the way to the next better plan, zero where none is; ``next_plan``, its number in ``plans``.
     """
     import polars as pl
 
     best = plan.best.row(0, named=True)
     rows = [_of_a_wish(plan, best, name) for name in UNITS] + [_of_supply(plan, best)]
-    rows += [_of_the_chip(plan, best, name) for name in OF_THE_CHIP]
+    rows += [_of_the_chip(plan, best, name) for name in OF_THE_CHIP] + [_of_the_batch(plan, best)]
     schema = {"limit": pl.String, "allowed": pl.Float64, "used": pl.Float64, "binds": pl.Boolean}
     schema |= {"one_more": pl.String, "days_saved": pl.Float64, "usd_saved": pl.Float64, "next_plan": pl.Int64}
     frame = pl.DataFrame(rows, schema, orient="row").with_columns(
@@ -120,23 +123,40 @@ def _of_supply(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _of_the_chip(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     """Return the row of memory or network: the same count with a tenth more of it, laid out anew."""
-    question = plan.question
-    fixed = {**question.fixed, "accelerator": best["accelerator"], "precision": best["precision"]}
-    field = OF_THE_CHIP[name]
+    fixed, field = _fixed(plan, best), OF_THE_CHIP[name]
     has = evaluate(fixed, field, assume=True)[field]
-    counted = [each for each in ("accelerators", "global_batch_size") if each in plan.plans.columns]
-    counts = plan.best.select(counted)
-    tried = {each: values for each, values in question.choices.items() if each in PARTS}
-    more = {**fixed, field: has * MORE}
-    using = question.using_of(best["tiers"])
-    rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, using))
-    found = complete(rows, more, best["acquire"], using).row(0, named=True)
-    saved = [best[each] - found[each] for each in ("wall_days", "run_cost_usd")]
-    if abs(saved[0]) < ROUNDING * best["wall_days"]:
-        saved = [0.0, 0.0]
+    counted = [each for each in ("accelerators", BATCH) if each in plan.plans.columns]
+    saved = _saved(plan, best, {**fixed, field: has * MORE}, plan.best.select(counted))
     used = best["memory_peak_bytes"] if name == "memory" else None
     binds = saved[0] > FELT * best["wall_days"]
     return name, has, used, binds, quantity(field).text(has * (MORE - 1.0)), *saved, None
+
+
+def _of_the_batch(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the row of the batch: the same machines with twice as many sequences in a step, laid out anew."""
+    import polars as pl
+
+    fixed = _fixed(plan, best)
+    has = best.get(BATCH) or fixed[BATCH]
+    doubled = plan.best.select("accelerators").with_columns(pl.lit(2.0 * has).alias(BATCH))
+    saved = _saved(plan, best, {name: value for name, value in fixed.items() if name != BATCH}, doubled)
+    binds = saved[0] > FELT * math.log(2.0) / math.log(MORE) * best["wall_days"]
+    return "batch", has, has, binds, "as many sequences again", *saved, None
+
+
+def _fixed(plan: Plan, best: Mapping[str, Any]) -> dict[str, Any]:
+    return {**plan.question.fixed, "accelerator": best["accelerator"], "precision": best["precision"]}
+
+
+def _saved(plan: Plan, best: Mapping[str, Any], more: Mapping[str, Any], counts: pl.DataFrame) -> list[float]:
+    """Return days and dollars that the best layout under other values saves, none where no layout is better."""
+    question = plan.question
+    tried = {each: values for each, values in question.choices.items() if each in PARTS}
+    using = question.using_of(best["tiers"])
+    rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, using))
+    found = complete(rows.filter(rows["layouts"] > 0), more, best["acquire"], using)
+    saved = [best[each] - found[each].item() if found.height else 0.0 for each in ("wall_days", "run_cost_usd")]
+    return [0.0, 0.0] if abs(saved[0]) < ROUNDING * best["wall_days"] else saved
 
 
 def _per(best: Mapping[str, Any], step: Mapping[str, Any], taken: float) -> tuple[float, float]:

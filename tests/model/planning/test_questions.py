@@ -136,8 +136,12 @@ def test_how_large_a_model_does_a_budget_allow() -> None:
 
 def test_a_trillion_parameters_on_16384_gpus() -> None:
     """A mixture of a trillion, 20T tokens, 16,384 B200: a layout, days and dollars in one call."""
-    best = _best("1T mixture", tokens="20T", chips="b200", counts=[16384])
+    found = fk.plan("1T mixture", tokens="20T", chips="b200", counts=[16384])
+    best = found.best.row(0, named=True)
     assert best["expert_parallel"] > 1.0
+    limits = {row["limit"]: row for row in found.binding.to_dicts()}
+    assert limits["batch"]["binds"]
+    assert limits["batch"]["days_saved"] > 0.1 * best["wall_days"]
     dollars = best["wall_days"] * 24 * (16384 + 8 * best["spare_nodes"]) * best["rental_usd_per_accelerator_h"]
     assert best["run_cost_usd"] == pytest.approx(dollars)
 
