@@ -14,6 +14,7 @@ TOPICS = (
     "chain",
     "scalar",
     "tables",
+    "logs",
     "simulation",
     "search",
     "schedule",

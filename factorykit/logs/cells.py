@@ -24,6 +24,8 @@ SECRET: Final = (
     r"|\b[A-Za-z0-9+/_]{40,}={0,2}|://[^/\s:@]+:[^/\s@]+@"
 )
 """What looks like a key: by the prefixes of those who issue them, by the word before it, by its length."""
+SHORTEST_SECRET: Final = 8
+"""Bytes of what is looked at for a key."""
 HIDDEN: Final = "(hidden)"
 LONGEST: Final = 80
 """Characters of a name that are kept."""
@@ -34,12 +36,14 @@ OFFSET: Final = r"(?:Z|[+-]\d\d:?\d\d)$"
 
 def text(cell: pl.Expr) -> pl.Expr:
     """Return a name as it stands, without what looks like a key."""
-    return cell.str.slice(0, LONGEST).str.replace_all(SECRET, HIDDEN)
+    return listed(cell.str.slice(0, LONGEST))
 
 
 def listed(cell: pl.Expr) -> pl.Expr:
     """Return a list of names as it stands."""
-    return cell.str.replace_all(SECRET, HIDDEN)
+    told = pl.when(is_told(cell)).then(cell)
+    hidden = pl.when(told.str.len_bytes() >= SHORTEST_SECRET).then(told).str.replace_all(SECRET, HIDDEN)
+    return hidden.fill_null(told)
 
 
 def number(cell: pl.Expr) -> pl.Expr:

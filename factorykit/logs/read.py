@@ -188,47 +188,63 @@ def _lines(source: Path | bytes) -> list[str]:
 def _rows(known: Format, source: Path | bytes, file: Path, reading: _Reading) -> pl.DataFrame:
     """Return the tidy rows of a file; note what it has besides."""
     frame, names = _frame(known, source)
-    whole = pl.concat_str(pl.col(names), separator=known.separator or ",", ignore_nulls=True)
-    told, year = {}, datetime.fromtimestamp(file.stat().st_mtime, UTC).year
-    unread, local = [], []
-    for column in known.columns:
-        theirs = [each for each in column.theirs if known.shape in ("line", "json") or each in names]
-        if not theirs:
-            continue
-        cell_ = pl.coalesce(cell(each, known.shape) for each in theirs).str.strip_chars()
-        cell_ = pl.when(cells.is_told(cell_)).then(cell_)
-        told[column.ours] = _value(column, cell_, reading.zone, year)
-        if column.read in ("moment", "number"):
-            unread.append(cell_.is_not_null() & told[column.ours].is_null())
-        if column.read == "moment":
-            local.append(cells.is_local(cell_))
-    if known.named and known.named not in told:
-        told[known.named] = pl.lit(_stem(file))
-    missing = [told[name].is_null() if name in told else pl.lit(True) for name in NEEDED[known.table]]
-    marked = pl.lit(True)
-    if known.lines:
-        first = pl.col("line") if known.shape == "line" else cell(_mark(known, names), known.shape)
-        marked = first.str.contains(known.lines).fill_null(False)
-    empty = pl.lit(None)
-    columns = [told.get(name, empty).cast(kind).alias(name) for name, kind in TABLES[known.table].items()]
-    bad = pl.any_horizontal(*missing, *unread)
-    flags = [
-        bad.alias("bad"),
-        (pl.any_horizontal(local) if local else pl.lit(False)).alias("local"),
-        pl.when(bad).then(whole).alias("whole"),
+    year = datetime.fromtimestamp(file.stat().st_mtime, UTC).year
+    found = [
+        (column, theirs)
+        for column in known.columns
+        if (theirs := [each for each in column.theirs if known.shape in ("line", "json") or each in names])
     ]
-    every, rows = pl.collect_all(
-        [frame.select(pl.len()), frame.filter(marked).select("row", *columns, *flags)], engine="streaming"
+    texts = frame.filter(_is_meant(known, names)).select(
+        "row", *(_cell(theirs, known).alias(column.ours) for column, theirs in found)
     )
-    wrong, lines = rows.filter("bad"), int(every.item())
-    reading.note(file, known.name, READ, lines)
-    reading.note(file, known.name, OTHER, lines - rows.height)
-    if wrong.height:
-        shape = re.sub(r"[^\W\d_]", "x", re.sub(r"\d", "9", str(wrong["whole"][0])[:120]))
-        first = int(wrong["row"][0]) + (2 if known.shape == "table" else 1)
-        reading.note(file, known.name, BAD, wrong.height, first, shape)
+    read = {column.ours: _value(column, pl.col(column.ours), reading.zone, year) for column, _ in found}
+    if known.named:
+        read.setdefault(known.named, pl.lit(_stem(file)))
+    tried = [column.ours for column, _ in found if column.read in ("moment", "number")]
+    local = [cells.is_local(pl.col(column.ours)) for column, _ in found if column.read == "moment"]
+    values = texts.select(
+        "row",
+        *(read.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in TABLES[known.table].items()),
+        *(
+            cells.is_told(pl.when(read[name].is_null()).then(pl.col(name))).fill_null(False).alias(f"{name} unread")
+            for name in tried
+        ),
+        local=pl.any_horizontal(local) if local else pl.lit(False),
+    )
+    missing = [pl.col(name).is_null() for name in NEEDED[known.table]]
+    unread = [f"{name} unread" for name in tried]
+    told = values.with_columns(bad=pl.any_horizontal(*missing, *unread)).drop(unread)
+    lines, rows = pl.collect_all([frame.select(pl.len()), told], engine="streaming")
+    reading.note(file, known.name, READ, lines.item())
+    reading.note(file, known.name, OTHER, lines.item() - rows.height)
+    wrong = rows.filter("bad")["row"]
+    if len(wrong):
+        line = int(wrong[0]) + (2 if known.shape == "table" else 1)
+        reading.note(file, known.name, BAD, len(wrong), line, _shape(source, line))
     reading.note(file, known.name, f"{LOCAL}, taken as {reading.zone}", int(rows["local"].sum()))
-    return rows.filter(~pl.col("bad")).drop("row", "bad", "local", "whole")
+    return rows.filter(~pl.col("bad")).drop("row", "bad", "local")
+
+
+def _is_meant(known: Format, names: Iterable[str]) -> pl.Expr:
+    """Return whether a line is one of the format's, and not of something else that writes there."""
+    if not known.lines:
+        return pl.lit(True)
+    first = "line" if known.shape == "line" else "__name__" if "__name__" in names else known.needs[0]
+    mark = cell(first, known.shape) if known.shape == "json" else pl.col(first)
+    return mark.str.contains(known.lines).fill_null(False)
+
+
+def _cell(theirs: Iterable[str], known: Format) -> pl.Expr:
+    """Return what the first of some places says; commas are often followed by a space."""
+    told = pl.coalesce(cell(each, known.shape) for each in theirs)
+    return told.str.strip_chars() if known.separator != "|" else told
+
+
+def _shape(source: Path | bytes, line: int) -> str:
+    """Return a line with its letters as x and its digits as 9, so that it tells no secret."""
+    found = scan(source).filter(pl.col("row") == line - 1).head(1).collect()["line"]
+    text = str(found[0])[:120] if len(found) else ""
+    return re.sub(r"[^\W\d_]", "x", re.sub(r"\d", "9", text))
 
 
 def _frame(known: Format, source: Path | bytes) -> tuple[pl.LazyFrame, list[str]]:
@@ -244,10 +260,6 @@ def _frame(known: Format, source: Path | bytes) -> tuple[pl.LazyFrame, list[str]
             return frame, [name for name in frame.collect_schema().names() if name != "row"]
         case _:
             return scan(source), ["line"]
-
-
-def _mark(known: Format, names: Iterable[str]) -> str:
-    return known.needs[0] if known.needs else next(name for name in names if name == "__name__")
 
 
 def _value(column: Column, told: pl.Expr, zone: str, year: int) -> pl.Expr:

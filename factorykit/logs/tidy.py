@@ -24,6 +24,8 @@ NOTES: Final = {
 OTHER: Final = "lines of something else, left out"
 PERSONAL: Final = {"user": "user", "node": "node", "on": "node", "job": "job"}
 """Columns with names of people and machines, and what stands for one of them."""
+ATTEMPT: Final = ("job", "submitted", "started")
+"""What two records of one attempt share."""
 MOST_W: Final = 1e5
 """Of one accelerator; what is more is no power. [W]"""
 
@@ -123,16 +125,16 @@ def _events(rows: pl.DataFrame) -> Tidied:
 def _jobs(rows: pl.DataFrame) -> Tidied:
     """One row an attempt: the record that ends last; an attempt ends at the latest when the next of its job starts."""
     kept = rows.filter((pl.col("ended") >= pl.col("started")).fill_null(True))
-    attempt = ["job", "submitted", "started"]
-    newest = kept.sort("ended", nulls_last=False, maintain_order=True).unique(attempt, keep="last", maintain_order=True)
-    ordered = newest.sort("started", maintain_order=True)
-    following = pl.col("started").shift(-1).over("job")
+    ordered = kept.sort("job", "submitted", "started", "ended", maintain_order=True)
+    is_newest = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in ATTEMPT)
+    newest = ordered.filter(is_newest | (pl.int_range(pl.len()) == pl.len() - 1)).sort("job", "started")
+    following = pl.when(pl.col("job") == pl.col("job").shift(-1)).then(pl.col("started").shift(-1))
     overlap = (following < pl.col("ended")).fill_null(False)
-    tidy = ordered.with_columns(ended=pl.when(overlap).then(following).otherwise("ended"))
-    return tidy, {
+    tidy = newest.with_columns(ended=pl.when(overlap).then(following).otherwise("ended"))
+    return tidy.sort("started", maintain_order=True), {
         "jobs that end before they start, left out": rows.height - kept.height,
         "older records of an attempt, left out": kept.height - newest.height,
-        "attempts that overlap the next one of their job, cut": int(ordered.select(overlap.sum()).item()),
+        "attempts that overlap the next one of their job, cut": int(newest.select(overlap.sum()).item()),
         "states that are not known, kept as unknown": int((tidy["state"] == "unknown").sum()),
     }
 

@@ -36,6 +36,7 @@ OTHERS = {
     "21-cost-levers": "parameters, tokens, accelerators = 8e9, 2e12, 256.0",
     "22-price-of-a-flop": 'market = "consumer"',
     "23-choice-of-provider": 'accelerator = "h200_sxm"',
+    "24-your-own-cluster": "seed, slow = 3, 1.1",
 }
 QUICK = ("13-cost-of-a-run", "23-choice-of-provider")
 
