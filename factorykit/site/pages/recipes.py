@@ -147,13 +147,100 @@ run = {**model, "tokens": "15T", "accelerators": 1024, "accelerator": "h100_sxm"
 fk.evaluate(run, ["wall_days", "rental_cost_usd"], assume=True)""",
     ),
 )
+STUDIES: Final = (
+    (
+        "A grid of any size goes to a folder",
+        """
+import tempfile
+
+folder = tempfile.mkdtemp()
+run = {**fk.preset("llama_3_1_405b"), "accelerator": "h100_sxm"}
+grid = {"rental_usd_per_accelerator_h": [2 + 0.05 * step for step in range(50)],
+        "mfu": [0.3 + 0.004 * step for step in range(50)],
+        "pue": [1.1, 1.2, 1.3], "electricity_usd_per_kwh": [0.04, 0.06, 0.08]}
+outputs = ["wall_days", "rental_cost_usd", "electricity_cost_usd"]
+rows = fk.sweep(run, grid, outputs, out=folder, assume=True)
+rows.select(pl.len()).collect()""",
+    ),
+    (
+        "It is a LazyFrame, and a view that SQL can ask",
+        """
+fk.study(folder).sql('''
+    select round(rental_usd_per_accelerator_h) as rental_usd_per_accelerator_h,
+           median(rental_cost_usd) as rental_cost_usd
+    from study group by 1 order by 1
+''')""",
+    ),
+    (
+        "Draws, layouts and whole calls are studies, too",
+        """
+known = {"tokens": "15.6T", "active_parameters": "405B", "peak_flop_per_s": 989e12, "accelerators": 16384}
+drawn = fk.sample(known, {"mfu": fk.Uniform(0.35, 0.45)}, "training_days", n=100_000, out=tempfile.mkdtemp())
+drawn.select(pl.col("training_days").median()).collect()""",
+    ),
+    (
+        "What a larger grid takes, on paper",
+        """
+def paper(rows, cores, bytes_a_row=8, rows_a_core_s=4e6, disk_bytes_s=2e9):
+    compute_s, write_s = rows / (cores * rows_a_core_s), rows * bytes_a_row / disk_bytes_s
+    return {"rows": f"{rows:.0e}", "cores": cores, "terabytes": rows * bytes_a_row / 1e12,
+            "hours to compute": compute_s / 3600, "hours to write": write_s / 3600}
+
+pl.DataFrame([paper(1e8, 2), paper(1e9, 2), paper(1e10, 16), paper(1e11, 256), paper(1e12, 2048)])""",
+    ),
+)
+ELSEWHERE: Final = """\
+## On a cluster
+
+Every part is made from its number alone, so workers need nothing of one another: the question travels once, in some
+kilobytes, and rows never do. What they share is the folder. The same script serves a laptop and a cluster:
+
+```python
+# study.py
+fk.sweep(run, grid, ["wall_days"], out="/shared/study", engine="ray")
+```
+
+On Slurm, in an allocation whose nodes see `/shared`:
+
+```bash
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
+srun ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_NNODES" -- python study.py
+```
+
+On Kubernetes with KubeRay, the workers mount one volume that all may write (`ReadWriteMany`) at `/shared`, and
+
+```bash
+ray job submit --address http://raycluster-head-svc:8265 --working-dir . -- python study.py
+```
+
+begins the study, or goes on with it: parts that are whole are kept, whoever made them. A worker that dies has lost the
+part in its hands; a driver that dies has lost nothing.
+
+## Where it ends
+
+- **Storage first.** Two results a row take about eight bytes, compressed. Above some hundred billion rows a folder that
+  takes 2 GB/s is slower than the workers: ask for fewer outputs.
+- **Files next.** A part holds at most 16.8 million numbers: a million million rows of six columns are 360,000 files.
+- **Ray last.** A part takes about a second, so that one driver keeps some thousand workers busy; beyond, cut the grid
+  by one of its axes into several studies.
+"""
 PAGES: Final = {
+    "studies": (
+        "Studies: more rows than memory holds",
+        "fk.sweep, fk.sample, fk.search and fk.batch into a folder that can be stopped, resumed and asked.",
+        "A study is a folder of Parquet parts. It can be stopped at any moment, and the same call goes on with what is "
+        "whole; its manifest says what was asked of which version and which tables. Memory does not grow with rows. "
+        "[`fk.study`](api.qmd#fk-study) opens one.",
+        STUDIES,
+        ELSEWHERE,
+    ),
     "recipes": (
         "Recipes in SQL",
         "Questions to the tables, each a query with what it answers.",
         "`fk.sql` asks DuckDB over the [tables](data.qmd) and returns a polars DataFrame. It reads only: no file, "
         "network or setting can be reached from a query. The answers were computed when this page was built.",
         QUERIES,
+        "",
     ),
     "own-chips": (
         "A chip of your own",
@@ -161,6 +248,7 @@ PAGES: Final = {
         "What is not given is that of the chip it is like, or of the [table of chips](../tables/accelerators.html). "
         "[`fk.accelerator`](api.qmd#fk-accelerator) has the arguments.",
         CHIPS,
+        "",
     ),
     "own-models": (
         "A model of your own",
@@ -169,6 +257,7 @@ PAGES: Final = {
         "default of its model type, and named; what is not understood is refused. "
         "[`fk.read_hf_config`](api.qmd#fk-read-hf-config) has the arguments.",
         MODELS,
+        "",
     ),
 }
 
@@ -176,8 +265,8 @@ PAGES: Final = {
 def recipe_pages() -> dict[str, str]:
     """Return the pages by name."""
     return {
-        name: "\n\n".join([front(title, about), before, *_answered(blocks)]) + "\n"
-        for name, (title, about, before, blocks) in PAGES.items()
+        name: "\n\n".join([front(title, about), before, *_answered(blocks), after]).rstrip() + "\n"
+        for name, (title, about, before, blocks, after) in PAGES.items()
     }
 
 
