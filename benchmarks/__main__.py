@@ -19,6 +19,7 @@ TOPICS = (
     "search",
     "schedule",
     "uncertainty",
+    "study",
     "plan",
     "slider",
     "pages",
