@@ -15,7 +15,10 @@ NAMES = ("quantity", "input", "output")
 
 
 class Table:
-    """A frame shown with the vocabulary's labels and units; as text it keeps the numbers in full."""
+    """A frame shown with the vocabulary's labels and units; as text it keeps the numbers in full.
+
+    Where numbers are printed in the unit of the row's quantity, a column ``unit`` says nothing more, and is left out.
+    """
 
     def __init__(self, frame: pl.DataFrame, shares: Collection[str] = ()) -> None:
         self.frame = frame
@@ -27,11 +30,13 @@ class Table:
             return str(self.frame)
 
     def _repr_html_(self) -> str:
-        numbers = {name: dtype.is_numeric() for name, dtype in self.frame.schema.items()}
-        head = "".join(f"<th{_right(numbers[name])}>{escape(_label(name))}</th>" for name in self.frame.columns)
+        units_told = "quantity" in self.frame.columns and set(self.frame["quantity"]) <= vocabulary().keys()
+        shown = self.frame.drop("unit", strict=False) if units_told else self.frame
+        numbers = {name: dtype.is_numeric() for name, dtype in shown.schema.items()}
+        head = "".join(f"<th{_side(numbers[name])}>{escape(_label(name))}</th>" for name in shown.columns)
         rows = [
             [(self._cell(name, value, row.get("quantity")), numbers[name]) for name, value in row.items()]
-            for row in self.frame.iter_rows(named=True)
+            for row in shown.iter_rows(named=True)
         ]
         cells = ("".join(f"<td{_style(*cell)}>{_linked(cell[0])}</td>" for cell in row) for row in rows)
         body = "".join(f"<tr>{row}</tr>" for row in cells)
@@ -80,14 +85,13 @@ def _label(name: str) -> str:
     return f"{row.label}{word}" if row else name.replace("_", " ").capitalize()
 
 
-def _right(number: bool) -> str:
-    return ' style="text-align:right"' if number else ""
+def _side(number: bool, more: str = "") -> str:
+    """Return the style of a cell: numbers stand to the right and words to the left, whatever a front end does."""
+    return f' style="text-align:{"right" if number else "left"}{more}"'
 
 
 def _style(text: str, number: bool) -> str:
-    """Return the style of a cell: numbers stand to the right, what is short stays on one line."""
-    styles = ["text-align:right"] * number + ["white-space:nowrap"] * (number or len(text) <= 32)
-    return f' style="{";".join(styles)}"' if styles else ""
+    return _side(number, ";white-space:nowrap" if number or len(text) <= 32 else "")
 
 
 def _linked(text: str) -> str:

@@ -1,5 +1,7 @@
 """Tables for reading: units of the vocabulary, shares in percent, numbers in full as text."""
 
+import re
+
 import polars as pl
 import pytest
 
@@ -52,3 +54,16 @@ def test_numbers_of_a_row_are_printed_as_the_quantity_that_it_names():
     frame = pl.DataFrame({"quantity": ["tokens", "mfu"], "start": [15.6e12, 0.4], "effect": [0.5, 0.25]})
     html = fk.charts.table(frame, shares=["effect"])._repr_html_()
     assert all(f">{text}</td>" in html for text in ("Training tokens", "15.6 trillion", "40 %", "25 %"))
+
+
+def test_words_stand_to_the_left_and_a_unit_is_told_once() -> None:
+    frame = pl.DataFrame({"quantity": ["restart_s"], "value": [600.0], "unit": ["s"]})
+    html = fk.charts.table(frame)._repr_html_()
+    assert re.findall(r"text-align:(\w+)[^>]*>([^<]+)<", html) == [
+        ("left", "Quantity"),
+        ("right", "Value"),
+        ("left", "Restart time"),
+        ("right", "10 min"),
+    ]
+    other = fk.charts.table(frame.with_columns(quantity=pl.lit("restarts of last week")))._repr_html_()
+    assert "Unit" in other

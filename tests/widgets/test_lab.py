@@ -66,4 +66,5 @@ def test_it_opens_the_start_and_asks_nothing(checkout: Path, monkeypatch: pytest
     told = json.loads((Path(first) / "labconfig" / "page_config.json").read_text())
     assert told == {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
     names = json.loads((Path(first) / "labconfig" / "default_setting_overrides.json").read_text())
-    assert names == {"@jupyterlab/filebrowser-extension:browser": {"showLastModifiedColumn": False}}
+    assert names["@jupyterlab/filebrowser-extension:browser"] == {"showLastModifiedColumn": False}
+    assert names["@jupyterlab/apputils-extension:themes"] == {"overrides": {"ui-font-size1": "12px"}}

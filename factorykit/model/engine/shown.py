@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WORK: Final = re.compile(r"\b(?:doi (?P<doi>10\.[^\s,;]+)|arXiv:(?P<arxiv>\d{4}\.\d{4,5}))")
 KEY: Final = re.compile(r"\b[a-z][a-z0-9_]+\b")
+LEFT: Final = ' style="text-align:left"'
 ORIGINS: Final = {"cell": "of the chip", "rival": "rival model", "formula": "computed"}
 """Origins of steps in words, where the word is another."""
 
@@ -32,13 +33,13 @@ def html_text(text: str) -> str:
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """Return a table of texts, all of them escaped.
+    """Return a table of texts, all of them escaped, each from the left: JupyterLab sets cells to the right.
 
-    >>> html_table(("a", "b"), [("1", "<2>")])
-    '<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>&lt;2&gt;</td></tr></tbody></table>'
+    >>> html_table(("a",), [("<2>",)]).replace(LEFT, "")
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;2&gt;</td></tr></tbody></table>'
     """
-    body = "".join(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    columns = "".join(f"<th>{html_text(cell)}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td{LEFT}>{html_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    columns = "".join(f"<th{LEFT}>{html_text(cell)}</th>" for cell in head)
     named = f"<caption>{html_text(caption)}</caption>" if caption else ""
     return f"<table>{named}<thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
 
