@@ -29,6 +29,13 @@ SHORTEST_SECRET: Final = 8
 HIDDEN: Final = "(hidden)"
 LONGEST: Final = 80
 """Characters of a name that are kept."""
+USUAL: Final = (
+    ("%Y-%m-%dT%H:%M:%S", None),
+    ("%Y-%m-%d %H:%M:%S%.f", None),
+    ("%Y/%m/%d %H:%M:%S%.f", None),
+    ("%Y-%m-%dT%H:%M:%S%.fZ", "UTC"),
+)
+"""Forms of moments that most logs keep to, and the zone that they say."""
 LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 SINCE_EPOCH: Final = r"^\d{9,13}(?:\.\d+)?$"
 OFFSET: Final = r"(?:Z|[+-]\d\d:?\d\d)$"
@@ -55,28 +62,53 @@ def number(cell: pl.Expr) -> pl.Expr:
     return pl.when(value.is_finite()).then(value)
 
 
-def moment(cell: pl.Expr, zone: str, year: int) -> pl.Expr:
+Form = tuple[str, str | None]
+
+
+def usual(told: pl.Series) -> Form:
+    """Return the form that reads most of some moments: it is tried first, and alone where it reads all.
+
+    >>> usual(pl.Series(["2026/03/01 12:00:00.000"]))
+    ('%Y/%m/%d %H:%M:%S%.f', None)
+    """
+    return max(USUAL, key=lambda form: told.str.to_datetime(form[0], time_unit="us", strict=False).count())
+
+
+def moment(cell: pl.Expr, zone: str, year: int, form: Form) -> pl.Expr:
     """Return a moment in UTC: ISO 8601 and its kin, seconds since the epoch, or a day of ``year`` as syslog writes it.
 
     A moment that says no zone is one of ``zone``.
     """
-    local = cell.str.to_datetime("%Y-%m-%dT%H:%M:%S", time_unit="us", strict=False)
-    odd = pl.when(local.is_null()).then(cell)
+    first = _at_first(cell, form)
+    odd = pl.when(first.is_null()).then(cell)
     even = odd.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True).str.replace(",", ".")
-    other = pl.coalesce(even.str.to_datetime(form, time_unit="us", strict=False) for form in LOCAL)
+    other = pl.coalesce(even.str.to_datetime(each, time_unit="us", strict=False) for each in LOCAL)
     syslog = pl.concat_str(odd.str.extract(r"^(\w{3} +\d+ \d\d:\d\d:\d\d)"), pl.lit(f" {year}"))
     other = other.fill_null(syslog.str.to_datetime("%b %e %H:%M:%S %Y", time_unit="us", strict=False))
     since = odd.str.extract(f"({SINCE_EPOCH})").cast(pl.Float64)
     since = (pl.when(since > 1e11).then(since * 1e3).otherwise(since * 1e6)).cast(pl.Int64).cast(pl.Datetime("us"))
     told = pl.when(even.str.contains(OFFSET)).then(even).str.replace("Z$", "+00:00")
     told = told.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
-    here = local.fill_null(other).dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    return pl.coalesce(here.dt.convert_time_zone("UTC"), told, since.dt.replace_time_zone("UTC"))
+    return pl.coalesce(_in_utc(first, form[1] or zone), _in_utc(other, zone), told, _in_utc(since, "UTC"))
 
 
-def is_local(cell: pl.Expr) -> pl.Expr:
+def is_local(cell: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a moment says no zone."""
-    return ~cell.str.contains(f"{SINCE_EPOCH}|{OFFSET}") & is_told(cell)
+    first = _at_first(cell, form)
+    odd = pl.when(first.is_null()).then(cell)
+    is_odd = ~odd.str.contains(f"{SINCE_EPOCH}|{OFFSET}") & is_told(odd)
+    return is_odd.fill_null(False) | (first.is_not_null() & (form[1] is None))
+
+
+def _at_first(cell: pl.Expr, form: Form) -> pl.Expr:
+    return cell.str.to_datetime(form[0], time_unit="us", strict=False)
+
+
+def _in_utc(local: pl.Expr, zone: str) -> pl.Expr:
+    if zone == "UTC":
+        return local.dt.replace_time_zone("UTC")
+    there = local.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+    return there.dt.convert_time_zone("UTC")
 
 
 def is_told(cell: pl.Expr) -> pl.Expr:

@@ -35,6 +35,8 @@ from factorykit.logs.formats import (
 )
 from factorykit.logs.tidy import OTHER, Log, tidied
 
+SOME: Final = 100
+"""Lines by which the form of moments is found."""
 READ: Final = "lines read"
 BAD: Final = "bad lines, left out"
 LOCAL: Final = "moments without a zone"
@@ -197,11 +199,14 @@ def _rows(known: Format, source: Path | bytes, file: Path, reading: _Reading) ->
     texts = frame.filter(_is_meant(known, names)).select(
         "row", *(_cell(theirs, known).alias(column.ours) for column, theirs in found)
     )
-    read = {column.ours: _value(column, pl.col(column.ours), reading.zone, year) for column, _ in found}
+    some = texts.head(SOME).collect(engine="streaming")
+    forms = {column.ours: cells.usual(some[column.ours]) for column, _ in found if column.read == "moment"}
+    read = {column.ours: _value(column, pl.col(column.ours)) for column, _ in found if column.read != "moment"}
+    read |= {name: cells.moment(pl.col(name), reading.zone, year, form) for name, form in forms.items()}
     if known.named:
         read.setdefault(known.named, pl.lit(_stem(file)))
     tried = [column.ours for column, _ in found if column.read in ("moment", "number")]
-    local = [cells.is_local(pl.col(column.ours)) for column, _ in found if column.read == "moment"]
+    local = [cells.is_local(pl.col(name), form) for name, form in forms.items()]
     values = texts.select(
         "row",
         *(read.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in TABLES[known.table].items()),
@@ -262,13 +267,11 @@ def _frame(known: Format, source: Path | bytes) -> tuple[pl.LazyFrame, list[str]
             return scan(source), ["line"]
 
 
-def _value(column: Column, told: pl.Expr, zone: str, year: int) -> pl.Expr:
-    if column.read == "moment":
-        return cells.moment(told, zone, year)
-    if column.read in READERS:
-        value = READERS[column.read](told)
-        return value * column.factor if column.factor != 1.0 else value
-    return cells.word(column.read, told)
+def _value(column: Column, told: pl.Expr) -> pl.Expr:
+    if column.read not in READERS:
+        return cells.word(column.read, told)
+    value = READERS[column.read](told)
+    return value * column.factor if column.factor != 1.0 else value
 
 
 def _stem(file: Path) -> str:

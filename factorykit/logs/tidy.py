@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from secrets import token_bytes
@@ -21,6 +21,7 @@ NOTES: Final = {
     "line": pl.Int64,
     "shape": pl.String,
 }
+AGAIN: Final = "rows told again, left out"
 OTHER: Final = "lines of something else, left out"
 PERSONAL: Final = {"user": "user", "node": "node", "on": "node", "job": "job"}
 """Columns with names of people and machines, and what stands for one of them."""
@@ -99,14 +100,7 @@ def tidied(rows: Mapping[str, Sequence[pl.DataFrame]], notes: Sequence[Mapping[s
     tables = {}
     for name, kinds in TABLES.items():
         frame = pl.concat([pl.DataFrame(schema=dict(kinds)), *rows[name]])
-        time = "started" if name == "jobs" else "at"
-        unordered = sum(int((each[time].diff().dt.total_microseconds() < 0).sum()) for each in rows[name])
-        once = frame.unique(maintain_order=True)
-        tidy, found = TIDY[name](once.sort(time, maintain_order=True))
-        found = {
-            "rows told again, left out": frame.height - once.height,
-            "rows before the one above them, sorted": unordered if name != "jobs" else 0,
-        } | found
+        tidy, found = _jobs(frame) if name == "jobs" else _ordered(frame, rows[name], TIDY[name])
         counted += [{"format": name, "what": what, "count": count} for what, count in found.items() if count]
         tables[name] = tidy
     told = pl.DataFrame(counted, NOTES).with_columns(pl.col("file", "format", "shape").fill_null(""))
@@ -114,6 +108,14 @@ def tidied(rows: Mapping[str, Sequence[pl.DataFrame]], notes: Sequence[Mapping[s
 
 
 Tidied = tuple[pl.DataFrame, dict[str, int]]
+
+
+def _ordered(frame: pl.DataFrame, files: Sequence[pl.DataFrame], tidy: Callable[[pl.DataFrame], Tidied]) -> Tidied:
+    """Return rows in the order of time, each once, and what further tidying leaves of them."""
+    once = frame.unique(maintain_order=True)
+    unordered = sum(int((each["at"].diff().dt.total_microseconds() < 0).sum()) for each in files)
+    kept, found = tidy(once.sort("at", maintain_order=True))
+    return kept, {AGAIN: frame.height - once.height, "rows before the one above them, sorted": unordered} | found
 
 
 def _events(rows: pl.DataFrame) -> Tidied:
@@ -125,15 +127,21 @@ def _events(rows: pl.DataFrame) -> Tidied:
 def _jobs(rows: pl.DataFrame) -> Tidied:
     """One row an attempt: the record that ends last; an attempt ends at the latest when the next of its job starts."""
     kept = rows.filter((pl.col("ended") >= pl.col("started")).fill_null(True))
-    ordered = kept.sort("job", "submitted", "started", "ended", maintain_order=True)
-    is_newest = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in ATTEMPT)
-    newest = ordered.filter(is_newest | (pl.int_range(pl.len()) == pl.len() - 1)).sort("job", "started")
+    ordered = kept.sort(*ATTEMPT, "ended", maintain_order=True)
+    is_newest, is_once = (
+        pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in names)
+        | (pl.int_range(pl.len()) == pl.len() - 1)
+        for names in (ATTEMPT, rows.columns)
+    )
+    again = ordered.height - int(ordered.select(is_once.sum()).item())
+    newest = ordered.filter(is_newest)
     following = pl.when(pl.col("job") == pl.col("job").shift(-1)).then(pl.col("started").shift(-1))
     overlap = (following < pl.col("ended")).fill_null(False)
     tidy = newest.with_columns(ended=pl.when(overlap).then(following).otherwise("ended"))
     return tidy.sort("started", maintain_order=True), {
+        AGAIN: again,
         "jobs that end before they start, left out": rows.height - kept.height,
-        "older records of an attempt, left out": kept.height - newest.height,
+        "older records of an attempt, left out": kept.height - newest.height - again,
         "attempts that overlap the next one of their job, cut": int(newest.select(overlap.sum()).item()),
         "states that are not known, kept as unknown": int((tidy["state"] == "unknown").sum()),
     }
@@ -151,4 +159,4 @@ def _power(rows: pl.DataFrame) -> Tidied:
     return kept, {f"powers outside 0 to {MOST_W:g} W, left out": rows.height - kept.height}
 
 
-TIDY: Final = {"events": _events, "jobs": _jobs, "steps": _steps, "power": _power}
+TIDY: Final = {"events": _events, "steps": _steps, "power": _power}

@@ -129,21 +129,3 @@ def test_what_cannot_be_read_is_refused_in_words(put, asked, says: str) -> None:
 def test_a_file_that_is_no_log_is_refused(put) -> None:
     with pytest.raises(fk.FactorykitError, match="no known log"):
         fk.read_log(put("dear diary\n"))
-
-
-def test_the_command_writes_one_page_that_holds_all(tmp_path: Path) -> None:
-    rows = "".join(
-        f"2026-03-{day:02d},n{day % 3},down,accelerator\n2026-03-{day:02d}T06:00:00Z,n{day % 3},up,\n"
-        for day in range(1, 28)
-    )
-    (tmp_path / "events.csv").write_text("at,node,kind,cause\n" + rows + "2026-03-29,n<b>,failure,<script>alert(1)\n")
-    from factorykit.cli import main
-
-    assert main(["report", str(tmp_path / "events.csv"), "-o", str(tmp_path / "out")]) == 0
-    page = (tmp_path / "out" / "index.html").read_text()
-    assert "28" in page
-    assert page.count("Not told") == 4  # goodput, stragglers, advice, energy: there are events alone
-    assert "<script>alert" not in page
-    assert "n<b>" not in page
-    assert 'src="http' not in page
-    assert 'href="http' not in page

@@ -43,6 +43,18 @@ def scenario(log: Log, **given: float | str) -> dict[str, float]:
     ------
     ScenarioError, UnknownQuantity
         If the log tells no jobs or no failures, or a quantity given is none or out of its bounds.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "jobs.csv")
+    >>> _ = file.write_text('''job,state,started,ended,nodes,accelerators,on
+    ... 7,node failure,2026-03-01,2026-03-05,2,16,n[1-2]
+    ... 7,completed,2026-03-05,2026-03-11,2,16,n[1-2]
+    ... ''')
+    >>> told = scenario(fk.read_log(file), checkpoint_write_s="30 s")
+    >>> told["nodes"], told["node_failures_per_node_day"], told["checkpoint_write_s"]
+    (2.0, 0.05, 30.0)
     """
     import polars as pl
 
@@ -99,6 +111,17 @@ def advise(log: Log, *, confidence: float = 0.95, **given: float | str) -> pl.Da
     ------
     ScenarioError, MissingQuantity
         If neither the log nor ``given`` tells how long a checkpoint takes to write.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "jobs.csv")
+    >>> _ = file.write_text('''job,state,started,ended,nodes,accelerators,on
+    ... 7,node failure,2026-03-01,2026-03-05,2,16,n[1-2]
+    ... 7,completed,2026-03-05,2026-03-11,2,16,n[1-2]
+    ... ''')
+    >>> round(advise(fk.read_log(file), checkpoint_write_s=30.0)["best"][0])
+    7180
     """
     import polars as pl
 
@@ -139,7 +162,7 @@ def advise(log: Log, *, confidence: float = 0.95, **given: float | str) -> pl.Da
 
 
 def step_times(log: Log, layout: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the step times of a log as rows that :func:`factorykit.calibrate` and :func:`factorykit.validate` take.
+    r"""Return the step times of a log as rows that :func:`factorykit.calibrate` and :func:`factorykit.validate` take.
 
     Parameters
     ----------
@@ -159,6 +182,16 @@ def step_times(log: Log, layout: Mapping[str, Any]) -> pl.DataFrame:
     ------
     ScenarioError
         If no job with steps has a layout.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> text = "job,state,started,ended,nodes,accelerators\n7,completed,2026-03-01,2026-03-02,1,8"
+    >>> _ = (folder / "jobs.csv").write_text(text)
+    >>> _ = (folder / "job-7.csv").write_text("at,step,step_s\n2026-03-01 01:00,1,4.5\n2026-03-01 01:01,2,4.5")
+    >>> step_times(fk.read_log(folder), {"tp": 8}).row(0, named=True)
+    {'id': '7', 'step_time_s': 4.5, 'accelerator_count': 8.0, 'tp': 8}
     """
     import polars as pl
 

@@ -53,6 +53,14 @@ def stragglers(
     -----
     A cohort is a step of a job. What a node costs is what would be saved if the next slowest set the pace. Limits are
     exact for steps that are independent of each other, which neighbours are not quite.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "steps.csv")
+    >>> _ = file.write_text("at,step,node,step_s\n2026-03-01,1,a,2.0\n2026-03-01,1,b,2.5\n2026-03-02,1,c,2.0")
+    >>> stragglers(fk.read_log(file)).select("node", "pace", "step_share").row(0)
+    ('b', 1.25, 0.2)
     """
     import polars as pl
 

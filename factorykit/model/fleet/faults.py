@@ -25,7 +25,7 @@ GROUPS: Final = ("cause", "node", "age")
 
 
 def failures(log: Log) -> pl.DataFrame:
-    """Return the failures that a log tells, each once.
+    r"""Return the failures that a log tells, each once.
 
     Parameters
     ----------
@@ -51,6 +51,14 @@ def failures(log: Log) -> pl.DataFrame:
     A failure is an event of that kind, a node that goes down other than for maintenance, or a job that its node ended.
     What a node tells while it is down, or within ten minutes, is one failure; a job that ends in the ten minutes before
     to the five minutes after an event on one of its nodes failed of that.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "events.csv")
+    >>> _ = file.write_text("at,node,kind\n2026-03-01,a,failure\n2026-03-01 00:05,a,down\n2026-03-02 00:05,a,up")
+    >>> failures(fk.read_log(file)).select("node", "repair_s").row(0)
+    ('a', 86700.0)
     """
     import polars as pl
 

@@ -84,6 +84,20 @@ def imitate(
     Raises
     ------
     MissingQuantity, ScenarioError
+
+    Examples
+    --------
+    >>> import tempfile, factorykit as fk
+    >>> folder = tempfile.mkdtemp()
+    >>> hours = {"training_s": 864000.0, "step_s": 600.0, "checkpoint_interval_s": 3600.0, "checkpoint_write_s": 30.0}
+    >>> cluster = {"accelerators": 32.0, "accelerators_per_node": 8.0, "accelerator_power_w": 600.0}
+    >>> stops = {"accelerator_mtbf_s": 3e6, "restart_s": 600.0, "downtime_s": 60.0}
+    >>> truth = imitate(folder, {**hours, **cluster, **stops})
+    >>> log = fk.read_log(folder)
+    >>> log.jobs.height - 1 == truth["failures"] == fk.fleet.mtbf(log)["failures"].item()
+    True
+    >>> fk.fleet.stragglers(log)["node"][0] == truth["slow_node"]
+    True
     """
     import polars as pl
 

@@ -25,7 +25,7 @@ ENDED_WELL: Final = ("completed", "running", "cancelled", "timeout", "preempted"
 def goodput(
     log: Log, *, accelerators: float | None = None, rental_usd_per_accelerator_h: float | str | None = None
 ) -> pl.DataFrame:
-    """Return what the hours of a cluster went into.
+    r"""Return what the hours of a cluster went into.
 
     Parameters
     ----------
@@ -56,6 +56,14 @@ def goodput(
     -----
     Steps go to the attempt of their job that ran when they were told; a step told by several nodes counts once. Steps
     from where the next attempt of the job resumes are lost work.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "jobs.csv")
+    >>> _ = file.write_text("job,state,started,ended,nodes,accelerators,on\n7,failed,2026-03-01,2026-03-02,1,8,a")
+    >>> goodput(fk.read_log(file), accelerators=16).filter(share=0.5)["part"].to_list()
+    ['steps not told', 'idle']
     """
     import polars as pl
 

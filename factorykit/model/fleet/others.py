@@ -33,7 +33,13 @@ def prior() -> Prior:
 
     References
     ----------
-    .. [gelman2013] section 5.5
+    .. [1] A. Gelman et al., "Bayesian Data Analysis," 3rd ed., CRC Press, 2013, section 2.6.
+
+    Examples
+    --------
+    >>> failures, node_days = prior()
+    >>> round(failures, 1), round(1000 * failures / node_days, 1)
+    (1.4, 5.8)
     """
     rates = _fleets()["per_1000_node_days"] / 1000.0
     mean, spread = float(rates.mean()), float(rates.std())  # type: ignore[arg-type]
@@ -42,7 +48,7 @@ def prior() -> Prior:
 
 
 def beside(log: Log, *, nodes: float | None = None, confidence: float = 0.95) -> pl.DataFrame:
-    """Return one's own failure rate, counted and with the others in mind, beside the published ones.
+    r"""Return one's own failure rate, counted and with the others in mind, beside the published ones.
 
     Parameters
     ----------
@@ -64,6 +70,16 @@ def beside(log: Log, *, nodes: float | None = None, confidence: float = 0.95) ->
     Notes
     -----
     Sources count different things; see :func:`factorykit.reliability.published_rates`.
+
+    Examples
+    --------
+    Ten days of two nodes without a failure:
+
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "events.csv")
+    >>> _ = file.write_text("at,node,kind\n2026-03-01,a,notice\n2026-03-11,b,notice")
+    >>> beside(fk.read_log(file)).filter(source="the logs and the failures table")["per_1000_node_days"].round(1).item()
+    5.3
     """
     import polars as pl
 

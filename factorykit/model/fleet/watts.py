@@ -42,6 +42,14 @@ def energy(log: Log) -> pl.DataFrame:
     -----
     A sample speaks for the time to the next one, at most three times the usual distance; beyond that nothing is
     assumed. A sample belongs to the job it names, else to the job that held its node then.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "power.csv")
+    >>> _ = file.write_text("at,node,accelerator,accelerator_power_w\n2026-03-01,a,0,700\n2026-03-01 01:00,a,0,700")
+    >>> energy(fk.read_log(file))["accelerator_energy_kwh"].item()
+    0.7
     """
     import polars as pl
 

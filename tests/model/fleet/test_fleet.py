@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
+from factorykit.cli import main
 
 RUN = {
     "training_s": 10 * 86400.0,
@@ -27,10 +29,26 @@ PRICE = {"rental_usd_per_accelerator_h": 2.5}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[fk.Log, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("logs")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("logs")
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path) -> tuple[fk.Log, dict[str, Any]]:
     truth = fk.fleet.imitate(folder, RUN, seed=4)
     return fk.read_log(folder), truth
+
+
+@pytest.fixture(scope="module")
+def reported(made, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report on the simulated logs and a hostile file beside them."""
+    out = tmp_path_factory.mktemp("report")
+    hostile = out / "hostile.csv"
+    rows = ["n<b>,failure,<script>alert(1)</script>", "node003,failure,password: hunter2", "node003,notice,"]
+    hostile.write_text("at,node,kind,cause\n" + "".join(f"2026-03-0{n},{row}\n" for n, row in enumerate(rows, 2)))
+    asked = ["report", str(folder), str(hostile), "-o", str(out), "--price", "2.5 USD/h", "--anonymise"]
+    assert main(asked) == 0
+    return out
 
 
 def events(tmp_path: Path, text: str) -> fk.Log:
@@ -134,7 +152,8 @@ def test_what_a_log_does_not_tell_is_said(tmp_path: Path) -> None:
     for verb in (fk.fleet.goodput, fk.fleet.stragglers, fk.fleet.energy, fk.fleet.scenario):
         with pytest.raises(fk.FactorykitError, match="give"):
             verb(log)
-    assert math.isinf(fk.fleet.mtbf(log)["node_repair_s_high"][0]) is True or log.events.height == 2
+    never = fk.fleet.mtbf(log).row(0, named=True)
+    assert (never["repairs"], never["node_repair_s"], math.isinf(never["node_repair_s_high"])) == (0.0, None, True)
 
 
 def test_step_times_go_into_a_calibration(made) -> None:
@@ -144,3 +163,32 @@ def test_step_times_go_into_a_calibration(made) -> None:
     rows = fk.fleet.step_times(log, layout)
     assert rows.select("id", "step_time_s").row(0) == ("4711", 60.0)
     assert fk.calibrate(rows.with_columns(step_time_s=pl.lit(row["step_time_s"]))).rows == 1
+
+
+def test_a_report_is_one_page_that_tells_all_and_gives_nobody_away(reported: Path) -> None:
+    page = (reported / "index.html").read_text()
+    assert "Not told" not in page
+    assert page.count('class="factorykit-chart"') == 7
+    for secret in ("<script>alert", "hunter2", "node003", "n<b>", "hostile.csv", "4711"):
+        assert secret not in page, secret
+    outside = re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", page.partition("</script>")[2])
+    assert outside == []
+
+
+@pytest.mark.browser
+def test_a_report_draws_its_charts_and_asks_nobody(reported: Path, chromium) -> None:
+    page = chromium.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((reported / "index.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.factorykit-chart .fk-view svg').length >= 7")
+    assert [address for address in asked if not address.startswith(("file:", "data:", "blob:"))] == []
+    page.close()
+
+
+@pytest.mark.long
+def test_the_notebook_of_a_report_runs(reported: Path) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(reported / "report.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+    assert sum(cell.cell_type == "code" for cell in notebook.cells) > 10
