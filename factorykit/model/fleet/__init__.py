@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from factorykit.model.fleet.imitation import imitate
     from factorykit.model.fleet.ledger import goodput
     from factorykit.model.fleet.others import beside, prior
+    from factorykit.model.fleet.parquet import archive, imitate_failures
     from factorykit.model.fleet.watts import energy
 
 _HOME: Final = {
     "advise": "advice",
+    "archive": "parquet",
     "beside": "others",
     "energy": "watts",
     "failures": "faults",
     "goodput": "ledger",
     "imitate": "imitation",
+    "imitate_failures": "parquet",
     "mtbf": "faults",
     "prior": "others",
     "scenario": "advice",
@@ -32,11 +35,13 @@ _HOME: Final = {
 }
 __all__ = [
     "advise",
+    "archive",
     "beside",
     "energy",
     "failures",
     "goodput",
     "imitate",
+    "imitate_failures",
     "mtbf",
     "prior",
     "scenario",
