@@ -8,7 +8,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from factorykit.charts import checkpoint, compute, cost, performance
+import factorykit as fk
+from factorykit.charts import checkpoint, compute, cost, energy, operations, performance, reliability
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Live
 
@@ -49,6 +50,17 @@ MAKERS: dict[str, Callable[[Any], Live]] = {
     "cluster": compute.rate_and_power,
     "step": lambda _: performance.utilization_and_memory(CHIPS),
 }
+
+
+TOPICS = (checkpoint, compute, cost, energy, operations, reliability)
+READY: dict[str, Callable[[Any], Live]] = {
+    f"{topic.__name__.rpartition('.')[2]}.{name}": make
+    for topic in TOPICS
+    for name, make in vars(topic).items()
+    if callable(make) and getattr(make, "__annotations__", {}).get("return") == "Live" and name != "bring_up"
+}
+RUNS = {name: dict(fk.preset(name)) for name in ("llama_3_1_405b", "deepseek_v3", "meta_24k", "gb200_nvl72")}
+"""Every ready-made chart that takes runs, and runs for it."""
 
 
 def wide() -> dict[str, Any]:

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 pytest.importorskip("altair", reason="the notebook extra is not installed; no chart was drawn")
 
-from made_charts import STEPS
+from made_charts import READY, RUNS, STEPS
 
 import factorykit as fk
-from factorykit.charts import checkpoint, compute, cost, energy, operations, performance, reliability
+from factorykit.charts import performance
 from factorykit.charts.live import Live
 from factorykit.quantities import quantity
-
-TOPICS = (checkpoint, compute, cost, energy, operations, reliability)
-READY: dict[str, Callable[[Any], Live]] = {
-    f"{topic.__name__.rpartition('.')[2]}.{name}": make
-    for topic in TOPICS
-    for name, make in vars(topic).items()
-    if callable(make) and getattr(make, "__annotations__", {}).get("return") == "Live" and name != "bring_up"
-}
-RUNS = {name: dict(fk.preset(name)) for name in ("llama_3_1_405b", "deepseek_v3", "meta_24k", "gb200_nvl72")}
 
 
 @pytest.mark.parametrize("name", READY)

@@ -9,8 +9,9 @@ from typing import Any
 
 import altair as alt
 import pytest
-from made_charts import MAKERS, PRESETS
+from made_charts import CHIPS, MAKERS, PRESETS, READY, RUNS
 
+import factorykit as fk
 from factorykit.charts.embed import chart_payload
 from factorykit.charts.live import Live
 from factorykit.quantities import quantity
@@ -101,6 +102,34 @@ def test_a_layout_that_does_not_divide_is_named_and_nothing_is_printed(page: Any
     assert page.inner_text('[data-quantity="step_s"]') == "–"
     assert rows(page)[0][1] is None
     assert rows(page)[2][1] is not None
+
+
+SAID = """async ([payload, settings]) => {
+    const place = document.body.appendChild(document.createElement("div"));
+    const chart = await factorykit.draw(place, payload, {});
+    const said = [];
+    for (const values of settings) {
+        await chart.set(values);
+        said.push(Object.fromEntries(
+            [...place.querySelectorAll("[data-quantity]")].map((it) => [it.dataset.quantity, it.textContent])
+        ));
+    }
+    place.remove();
+    return said;
+}"""
+
+
+def test_the_text_on_the_screen_is_what_evaluate_says_for_every_explorer_and_preset(page: Any, address: str) -> None:
+    look(page, address, "run.html")
+    lives = {name: make(RUNS) for name, make in READY.items()}
+    lives |= {"step": MAKERS["step"](CHIPS), "bring_up": fk.charts.reliability.bring_up()}
+    for name, live in lives.items():
+        settings = [live.values(live.preset(label)) for label in live.presets] or [live.values({})]
+        said = page.evaluate(SAID, [live.payload, settings])
+        for values, shown in zip(settings, said, strict=True):
+            now = fk.evaluate(live.scenario(values), list(live.shown))
+            typed = {each: text.replace("\N{MINUS SIGN}", "-") for each, text in shown.items()}
+            assert typed == {each: quantity(each).text(now[each]) for each in live.shown}, name
 
 
 def test_numbers_read_as_the_vocabulary_prints_them(page: Any, address: str) -> None:
