@@ -22,7 +22,7 @@ ROOMS: Final = {
     "Running a plant": ("model.operations", "model.reliability"),
     "One's own logs": ("logs", "model.fleet"),
     "Money": ("model.market",),
-    "Uncertainty and sweeps": ("model.uncertainty",),
+    "Uncertainty and sweeps": ("model.uncertainty", "model.study"),
     "Tables and vocabulary": ("datasets", "quantities"),
     "Formulas, charts, widgets": ("formulas", "charts", "widgets"),
     "Errors": ("errors",),
