@@ -16,6 +16,7 @@ import polars as pl
 
 import factorykit
 from factorykit.charts.bundle import page_script
+from factorykit.charts.embed import BOOT
 from factorykit.errors import FactorykitError, ScenarioError, shown
 from factorykit.logs.formats import TABLES
 from factorykit.logs.tidy import Log
@@ -23,6 +24,7 @@ from factorykit.model.engine.shown import html_text
 from factorykit.model.fleet.faults import fleet_nodes, window
 from factorykit.quantities import quantity
 from factorykit.site.frame import THEME, template
+from factorykit.site.policy import policy
 
 TEXT: Final = THEME / "cluster.md"
 HEADING: Final = re.compile(r"## (.*?) \{#([\w-]+)\}$")
@@ -78,12 +80,14 @@ def report(
     rent = "rental_usd_per_accelerator_h"
     paid = {} if price is None else {rent: quantity(rent).check(price)}
     names = {"fk": factorykit, "pl": pl, "log": log, "source": SOURCE, "price": paid}
+    script = page_script().replace("</script", "<\\/script")
     text = template("cluster.html").render(
         title=TITLE,
         told=_told(log),
         blocks=list(_blocks(names)),
         style=(THEME / "things.css").read_text("utf-8"),
-        script=page_script().replace("</script", "<\\/script"),
+        script=script,
+        policy=policy([script, BOOT]),
         version=factorykit.__version__,
     )
     read = f"log = fk.read_log({[str(Path(each).resolve()) for each in logs]!r}, {kind!r}, zone={zone!r})"

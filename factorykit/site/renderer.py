@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from factorykit.errors import SiteError
+from factorykit.site.frame import template
 from factorykit.site.sources import Cell, Page, Project, glob, joined, load_project, read_cells
 
 HERE = Path(__file__).parent
@@ -102,7 +103,7 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
     titles = {str(page.source): _plain(title) for page, (title, *_) in zip(project.pages, done, strict=True)}
     base = f"{urlsplit(project.website.get('site-url', '')).path.rstrip('/')}/index.html"
     for page, (title, description, footer, toc, body, draft, _) in zip(project.pages, done, strict=True):
-        text = _template().render(
+        text = template("page.html").render(
             page=page, site=project.website, body=body, toc=toc, title=title, description=description, footer=footer,
             header=_header(project, page), styles=_styles(project, page), root=_root(page),
             toc_title=project.html.get("toc-title", "On this page"), language=project.config.get("lang", "en"),
@@ -308,15 +309,6 @@ def _first_chart(body: str) -> str:
 
 def _plain(markup: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", markup))
-
-
-@once
-def _template() -> Any:
-    from jinja2 import Environment, FileSystemLoader
-
-    return Environment(loader=FileSystemLoader(HERE / "theme"), autoescape=False, trim_blocks=True).get_template(
-        "page.html"
-    )
 
 
 def _root(page: Page) -> str:

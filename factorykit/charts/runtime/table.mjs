@@ -1,6 +1,7 @@
 // What a chart draws, as rows: CSV and a table on the page.
 import { make } from "./dom.mjs";
 import { number } from "./numbers.mjs";
+import { quoted, remark } from "./quoted.mjs";
 
 // One row per drawn point, in the order of columns; a set holds the rows of one view.
 export function joined(columns, sets) {
@@ -15,9 +16,8 @@ export function shown({ scale }, value) {
 // Rows as CSV; lines about them come first, each behind a "#".
 export function csv(columns, rows, about = []) {
   const short = (value) => (typeof value === "number" ? Number(value.toPrecision(6)) : value);
-  const quote = (value) => (value == null ? "" : /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-  const lines = [columns.map((column) => column.name), ...rows].map((row) => row.map(short).map(quote).join(","));
-  return `${[...about.map((line) => `# ${line}`), ...lines].join("\n")}\n`;
+  const lines = [columns.map((column) => column.name), ...rows].map((row) => row.map(short).map(quoted).join(","));
+  return `${[...about.map(remark), ...lines].join("\n")}\n`;
 }
 
 // A table that is filled while it is open.

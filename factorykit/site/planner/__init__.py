@@ -16,7 +16,7 @@ __all__ = ["formulas_script", "model_script", "script"]
 HERE: Final = Path(__file__).parent
 ENGINE: Final = ("shapes", "engine", "serve")
 PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "page")
-FROM_CHARTS: Final = ("dom", "numbers", "bounds")
+FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")
 
 
 @cache

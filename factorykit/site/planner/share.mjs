@@ -1,4 +1,5 @@
 // A plan to take along: Python, a command line, rows for a spreadsheet, a citation.
+import { quoted } from "../../charts/runtime/quoted.mjs";
 
 const MENUS = new Set(["model", "shape", "way", "tiers", "failures", "offer", "accelerator", "accelerators", "tokens", "site"]);
 
@@ -8,21 +9,21 @@ function parts(page, state, { given }) {
 }
 
 export function python(page, state, question) {
-  const quoted = (value) => (typeof value === "string" ? JSON.stringify(value) : String(value));
+  const literal = (value) => (typeof value === "string" ? JSON.stringify(value) : String(value));
   const lines = [
     `tokens=${state.tokens},`,
-    `chips=${quoted(state.accelerator)},`,
+    `chips=${literal(state.accelerator)},`,
     `counts=[${state.accelerators}],`,
     ...(state.way === "own" ? ['acquire="own",'] : []),
     ...(state.tiers === "one" ? [] : [`tiers=${state.tiers === "best" ? '["one", "two"]' : '"two"'},`]),
-    ...parts(page, state, question).map(([name, value]) => `${name}=${quoted(value)},`),
+    ...parts(page, state, question).map(([name, value]) => `${name}=${literal(value)},`),
   ];
-  const model = state.shape ? JSON.stringify(state.shape) : quoted(state.model);
+  const model = state.shape ? JSON.stringify(state.shape) : literal(state.model);
   return `import factorykit as fk\n\np = fk.plan(\n    ${[`${model},`, ...lines].join("\n    ")}\n)\nprint(p)\n`;
 }
 
 export function command(page, state, question, answer) {
-  const word = (value) => (/^[\w.+-]+$/.test(String(value)) ? String(value) : `'${value}'`);
+  const word = (value) => (/^[\w.+-]+$/.test(String(value)) ? String(value) : `'${String(value).replaceAll("'", `'\\''`)}'`);
   const options = [`--tokens ${state.tokens}`, `--chips ${word(state.accelerator)}`, `--counts ${state.accelerators}`];
   if (state.way === "own") options.push("--acquire own");
   if (state.tiers !== "one") options.push(`--tiers ${state.tiers === "best" ? "one,two" : "two"}`);
@@ -32,12 +33,11 @@ export function command(page, state, question, answer) {
 }
 
 export function csv(page, state, answer) {
-  const quote = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : value);
   const rows = Object.entries({ ...answer.given, ...pick(answer.values, [...page.readouts, ...page.also, ...page.parts]) }).map(([name, value]) => {
     const [label, unit] = page.quantities[name] ?? [name, ""];
     return [name, label, value, unit, ...(answer.intervals?.[name] ?? ["", ""])];
   });
-  return `${[["quantity", "label", "value", "unit", "low", "high"], ...rows].map((row) => row.map(quote).join(",")).join("\n")}\n`;
+  return `${[["quantity", "label", "value", "unit", "low", "high"], ...rows].map((row) => row.map(quoted).join(",")).join("\n")}\n`;
 }
 
 function pick(values, names) {

@@ -93,8 +93,8 @@
     if (field.number) td.className = "right";
     if (value === null) return td;
     var text = field.number ? number(value, field.unit) : String(value);
-    var href = field.to ? (table.pages.indexOf(field.to) < 0 ? field.to + ".html?q=" + value : "../things/" + field.to + "/" + value + ".html")
-      : place === key || place === named ? "../things/" + table.table + "/" + row[key] + ".html"
+    var href = field.to ? (table.pages.indexOf(field.to) < 0 ? field.to + ".html?q=" + encodeURIComponent(value) : "../things/" + field.to + "/" + encodeURIComponent(value) + ".html")
+      : place === key || place === named ? "../things/" + table.table + "/" + encodeURIComponent(row[key]) + ".html"
         : /^https?:\/\/\S+$/.test(text) ? text : "";
     if (href && !(field.to && /; /.test(text))) {
       var link = document.createElement("a");
@@ -148,7 +148,7 @@
   function headed(place) { return fields[place].name + (fields[place].unit ? " [" + fields[place].unit + "]" : ""); }
   function csv() {
     var shown = places();
-    var quoted = function (value) { return value === null ? "" : /[",\n]/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value); };
+    var quoted = function (value) { return value === null ? "" : /[",\r\n]|^#/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value); };
     var lines = [shown.map(headed).concat("credit").map(quoted).join(",")];
     rows().forEach(function (row) { lines.push(shown.map(function (place) { return quoted(row[place]); }).concat(quoted(table.credit)).join(",")); });
     save(lines.join("\n") + "\n", "text/csv", "csv");

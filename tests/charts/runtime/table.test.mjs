@@ -18,6 +18,10 @@ test("a CSV quotes commas, quotation marks and line breaks, and leaves gaps empt
   assert.equal(csv(columns, [[8, null, "a\nb"]]), 'accelerators,wall_days,"cost, ""all"""\n8,,"a\nb"\n');
 });
 
+test("neither a cell nor a line above a CSV says that it ends there", () => {
+  assert.equal(csv(columns.slice(0, 1), [["#a"], ["b\rc"], ["=d"]], ["Title\n1,2"]), '# Title 1,2\naccelerators\n"#a"\n"b\rc"\n=d\n');
+});
+
 test("a CSV says what it shows before its rows, which have six digits", () => {
   assert.equal(csv(columns.slice(0, 1), [[1 / 3]], ["Title", "Source: x"]), "# Title\n# Source: x\naccelerators\n0.333333\n");
 });

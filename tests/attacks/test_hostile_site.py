@@ -1,0 +1,74 @@
+"""A site of hostile tables, labels and charts: no page runs any of it, and nothing is left for the policy to refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOSTILE = Path(__file__).with_name("hostile.py")
+WATCH = """
+window.hits = 0;
+window.hit = () => { window.hits += 1; };
+window.refused = [];
+const note = (event) => window.refused.push(`${event.violatedDirective} ${event.sample}`);
+document.addEventListener("securitypolicyviolation", note);
+"""
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+
+def rendered(folder: Path, *asked: str) -> dict[str, int]:
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(HOSTILE), str(folder), *asked]
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, [str(HOSTILE.parents[2]), os.environ.get("PYTHONPATH")]))}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **paths})
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def looked_at(chromium: Any, site: Path) -> int:
+    """Open every page, use those that a script fills, and return how many there were."""
+    page = chromium.new_page()
+    page.add_init_script(WATCH)
+    ran = {}
+    files = sorted(site.rglob("*.html"))
+    for file in files:
+        page.goto(file.as_uri(), wait_until="load")
+        used(page)
+        if any(found := page.evaluate("[hits, ...refused]")):
+            ran[file.relative_to(site).as_posix()] = found
+    page.close()
+    assert not ran
+    return len(files)
+
+
+def used(page: Any) -> None:
+    """Wait for charts and plans, sort a table, hold a tooltip, and search for what the cells say."""
+    if page.locator("[data-factorykit-plan]").count():
+        page.wait_for_selector("[data-answered]")
+    for place in page.locator(".factorykit-chart").all():
+        place.locator(".fk-view svg").first.wait_for()
+        place.locator(".fk-view svg").first.hover()
+    if page.locator("#q").count():
+        page.fill("#q", "onload")
+        page.locator("#head button").first.click()
+    elif page.locator("button.find").count() and page.locator("[data-factorykit-plan]").count():
+        page.keyboard.press("/")
+        page.get_by_label("Search the site").fill("hit onload")
+        page.wait_for_selector("#found li")
+
+
+def test_no_page_of_hostile_tables_runs_a_script(chromium: Any, tmp_path: Path):
+    tried = rendered(tmp_path)
+    assert tried["cells"] > 100_000
+    assert looked_at(chromium, tmp_path / "site") == tried["pages"] > 100
+
+
+@pytest.mark.long
+def test_no_page_of_the_whole_hostile_site_runs_a_script(chromium: Any, tmp_path: Path):
+    tried = rendered(tmp_path, "whole")
+    assert looked_at(chromium, tmp_path / "site") == tried["pages"] > 1_500
