@@ -143,8 +143,8 @@ def _parser() -> argparse.ArgumentParser:
         help="mfu=0.3,0.4, accelerator=h100_sxm,b200 or restart_s=1min:10min:8 (eight values); repeat",
     )
     sweep.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
-    sweep.add_argument("--out", type=Path, metavar="FILE", help="Parquet file to stream to")
-    sweep.add_argument("--engine", choices=["local", "ray"], default="local")
+    sweep.add_argument("--out", type=Path, metavar="PATH", help="a .parquet file, or the folder of a study")
+    sweep.add_argument("--engine", default="local", help="local, ray, or the address of a cluster of Ray")
 
     simulate = _json(_verb(verbs, "simulate", _simulate, "simulate whole runs with failures and print what they did"))
     _inputs(simulate)
@@ -368,8 +368,6 @@ def _sweep(options: argparse.Namespace) -> None:
     if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > ROWS_IN_MEMORY:
         raise ScenarioError(f"the grid has {rows:,} rows, more than {ROWS_IN_MEMORY:,}; name a file with --out")
     grid = dict(map(_axis, options.grid))
-    if options.out is not None and options.out.suffix != ".parquet":
-        raise ScenarioError(f"--out {options.out} is no .parquet file, and a sweep is streamed to Parquet")
     if options.out is None:
         _print_frame(fk.sweep(_scenario(options), grid, options.output, assume=options.assume), options.json)
         return

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import factorykit as fk
 from factorykit.cli import main
 
 
@@ -103,6 +104,14 @@ def test_sweep_streams_to_a_file(tmp_path, capsys):
     assert main(["sweep", "peak_flop_per_s=989e12", "-g", "accelerators=8:8192:4", "--out", str(out)]) == 0
     assert "4 rows" in capsys.readouterr().err
     assert out.stat().st_size > 0
+
+
+def test_sweep_makes_a_study_of_a_folder(tmp_path, capsys):
+    out = tmp_path / "study"
+    for _ in range(2):
+        assert main(["sweep", "peak_flop_per_s=989e12", "-g", "accelerators=8:8192:4", "--out", str(out)]) == 0
+        assert "4 rows" in capsys.readouterr().err
+    assert fk.study(out).rows.collect().height == 4
 
 
 @pytest.mark.parametrize("axis", ["mfu", "mfu=", "mfu=0.3:0.4", "mfu=0.3:0.4:1", "accelerators=0:8:3", "mfuu=0.3"])

@@ -31,6 +31,8 @@ PART: Final = re.compile(r"part-(\d{7,})-(\d+)-([0-9a-f]{32})\.parquet")
 """Number, rows, and digest of the contents: a part that is not what its name says does not count."""
 ROWS_IN_MEMORY: Final = 50_000_000
 """Above this rows have to be written: with a few columns they would not fit an ordinary machine."""
+OTHER_FILES: Final = (".csv", ".json", ".jsonl", ".ndjson", ".xlsx", ".arrow", ".feather", ".ipc", ".gz", ".zst")
+"""Ends of names that nobody gives to a folder."""
 MEMORY: Final = "1GB"
 """Of DuckDB; what needs more spills to disk."""
 
@@ -152,6 +154,8 @@ def answered(design: Design, out: str | Path | None, verb: str, engine: str) -> 
     path = None if out is None else file_path("out", out)
     if engines.check(engine) != "local" and (path is None or path.suffix == ".parquet"):
         raise ScenarioError(f"engine = {engine!r} makes a study; name its folder with out=")
+    if path is not None and path.suffix in OTHER_FILES:
+        raise ScenarioError(f"out = {str(path)!r}: rows are written as Parquet; name a .parquet file, or a folder")
     if path is None:
         if design.rows > ROWS_IN_MEMORY:
             raise ScenarioError(f"there are {design.rows:,} rows, above {ROWS_IN_MEMORY:,}; name a folder with out=")
