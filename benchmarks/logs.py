@@ -24,9 +24,9 @@ def rows() -> Iterator[Row]:
         sacct, megatron = (lambda: fk.read_log(jobs)), (lambda: fk.read_log(steps))
         said = "a million lines of sacct"
         yield pair(said, sacct, "polars scans them as text", lambda: _scanned(jobs), runs=3)
-        yield pair(said, sacct, "polars types the same cells", lambda: _typed(jobs), at_most_ratio=3.0, runs=3)
+        yield pair(said, sacct, "polars types the same cells", lambda: _typed(jobs), at_most_ratio=5.0, runs=3)
         said = "a million lines of Megatron"
-        yield pair(said, megatron, "polars takes the same parts", lambda: _taken(steps), at_most_ratio=3.0, runs=3)
+        yield pair(said, megatron, "polars takes the same parts", lambda: _taken(steps), at_most_ratio=5.0, runs=3)
 
 
 def _job(n: int) -> str:

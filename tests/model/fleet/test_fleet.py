@@ -166,12 +166,12 @@ def test_step_times_go_into_a_calibration(made) -> None:
 
 
 def test_a_report_is_one_page_that_tells_all_and_gives_nobody_away(reported: Path) -> None:
-    page = (reported / "index.html").read_text()
+    page = (reported / "index.html").read_text().partition("<body>")[2]
     assert "Not told" not in page
     assert page.count('class="factorykit-chart"') == 7
-    for secret in ("<script>alert", "hunter2", "node003", "n<b>", "hostile.csv", "4711"):
+    for secret in ("<script>alert", "hunter2", "node003", "n<b>", "hostile.csv", ">4711<"):
         assert secret not in page, secret
-    outside = re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", page.partition("</script>")[2])
+    outside = re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", page)
     assert outside == []
 
 
