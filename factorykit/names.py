@@ -496,6 +496,9 @@ QuantityName: TypeAlias = Literal[
     "expert_overlap",
     "reduced_bytes_per_parameter",
     "expert_imbalance",
+    "native_attention",
+    "message_s",
+    "dispatch_masks",
     "gemm_share_16bit",
     "gemm_share_8bit",
     "gemm_share_block",
@@ -514,6 +517,7 @@ QuantityName: TypeAlias = Literal[
     "maker_gain",
     "power_exponent",
     "full_power_j_per_flop",
+    "narrow_power_share",
     "software_gain_per_year",
     "layer_launch_s",
     "eager_launch_factor",
@@ -538,6 +542,7 @@ QuantityName: TypeAlias = Literal[
     "maturity",
     "gemm_flop_per_s",
     "gemm_16bit_flop_per_s",
+    "narrow_rate_share",
     "held_rate_share",
     "sustained_memory_bytes_per_s",
     "layer_gemm_s",
@@ -1331,6 +1336,9 @@ class Quantities(TypedDict, total=False):
     expert_overlap: Any
     reduced_bytes_per_parameter: Any
     expert_imbalance: Any
+    native_attention: Any
+    message_s: Any
+    dispatch_masks: Any
     gemm_share_16bit: Any
     gemm_share_8bit: Any
     gemm_share_block: Any
@@ -1349,6 +1357,7 @@ class Quantities(TypedDict, total=False):
     maker_gain: Any
     power_exponent: Any
     full_power_j_per_flop: Any
+    narrow_power_share: Any
     software_gain_per_year: Any
     layer_launch_s: Any
     eager_launch_factor: Any
@@ -1373,6 +1382,7 @@ class Quantities(TypedDict, total=False):
     maturity: Any
     gemm_flop_per_s: Any
     gemm_16bit_flop_per_s: Any
+    narrow_rate_share: Any
     held_rate_share: Any
     sustained_memory_bytes_per_s: Any
     layer_gemm_s: Any

@@ -98,6 +98,10 @@ BASE: dict[str, Any] = LINKS | {
     "score_bytes": 25.0,
     "expert_tensor_parallel": 1.0,
     "expert_imbalance": 1.0,
+    "dispatch_masks": 0.0,
+    "native_attention": 0.0,
+    "message_s": 0.0,
+    "narrow_rate_share": 1.0,
     "expert_exposed_across": 1.0,
     "dispatched_once": 1.0,
     "expert_overlap": 0.0,
@@ -288,6 +292,28 @@ def test_heads_that_no_eight_divides_leave_the_matrix_units_unless_fused(head_si
     assert fused == of(layer.layer_attention_s, **heads, misaligned_factor=1.0)
 
 
+@pytest.mark.parametrize("precision_flop_per_s", [6e14, 1.2e15])
+def test_masks_take_each_token_past_every_place_of_its_sequence_and_back_in_16_bits(precision_flop_per_s: float):
+    experts = {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 2.0, "routed_parameters": 4e8}
+    experts |= {"expert_imbalance": 1.25, "gemm_flop_per_s": precision_flop_per_s}
+    plain, masked = (of(layer.layer_gemm_s, **experts, dispatch_masks=masks) for masks in (0.0, 1.0))
+    places = 1.25 * 2 * 8192
+    assert masked - plain == pytest.approx(2 * 2 * 8192 * places * 4096 / 6e14, rel=1e-9)
+
+
+def test_few_bits_hold_their_rate_on_less_power_and_like_16_bits_on_as_much() -> None:
+    chip = {"design_j_per_flop": 4e-13, "power_limit_share": 1.0, "full_power_j_per_flop": 8e-13, "power_exponent": 0.5}
+    wide = of(rates.held_rate_share, **chip)
+    assert of(rates.narrow_rate_share, **chip, narrow_power_share=1.0) == wide == pytest.approx(sqrt(0.5))
+    assert of(rates.narrow_rate_share, **chip, narrow_power_share=0.5) == 1.0
+
+
+def test_attention_of_the_chips_generation_is_ripe_at_once() -> None:
+    young = {"maturity": 0.0, "software_year": 2022.4, "young_attention_share": 0.25}
+    ripe = of(layer.layer_attention_s, **young, native_attention=1.0)
+    assert of(layer.layer_attention_s, **young) == pytest.approx(16.0 * ripe, rel=1e-9)
+
+
 def test_the_fullest_rank_sets_the_pace_of_the_experts_alone() -> None:
     experts = {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 2.0, "routed_parameters": 4e8}
     even, uneven = (
@@ -393,6 +419,12 @@ def test_a_quarter_of_an_exchange_beside_compute_shows(beside: dict[str, Any]) -
     experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 16.0}
     plain = of(communication.expert_parallel_s, **experts)
     assert of(communication.expert_parallel_s, **experts | beside) == pytest.approx(0.25 * plain, rel=1e-12)
+
+
+def test_tokens_sent_one_by_one_take_a_message_each_where_processors_send_them() -> None:
+    experts = {"moe_layers": 80.0, "experts_per_token": 1.0, "expert_parallel": 16.0, "message_s": 1e-6}
+    together, apart = (of(communication.expert_parallel_s, **experts, dispatched_once=once) for once in (0.0, 1.0))
+    assert apart - together == pytest.approx(4 * 8192 * 0.5 * 1e-6, rel=1e-9)
 
 
 def test_experts_within_a_domain_leave_the_network_alone() -> None:
@@ -560,7 +592,8 @@ def test_the_step_is_the_middle_of_its_interval() -> None:
 
 
 def test_software_that_has_ripened_on_a_chip_keeps_what_its_ceiling_allows() -> None:
-    rate = {"peak_flop_per_s": 2e15, "gemm_ceiling": 0.8, "gemm_ceiling_16bit": 0.8, "held_rate_share": 0.5}
+    rate = {"peak_flop_per_s": 2e15, "gemm_ceiling": 0.8, "gemm_ceiling_16bit": 0.8}
+    rate |= {"held_rate_share": 0.5, "narrow_rate_share": 0.5}
     shares = {"gemm_share_16bit": 0.5, "gemm_share_8bit": 0.75, "gemm_share_block": 0.25}
     ripe = rate | shares | {"maturity": 1.0, "young_gemm_share": 0.5}
     assert of(rates.gemm_16bit_flop_per_s, **ripe) == pytest.approx(1e15 * 0.8 * 0.5 * 0.5)

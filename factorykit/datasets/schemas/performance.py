@@ -119,6 +119,9 @@ class Frameworks(Sourced):
     expert_overlap_from = number(
         "a", "year and part of a year from which it runs the exchange of routed tokens beside compute"
     )
+    interleaved_overlap_from = number(
+        "a", "year and part of a year from which it does so where stages interleave and experts span domains"
+    )
     reduced_bytes = number("byte", "bytes of a gradient that fully sharded ranks send one another; empty for 2")
 
 

@@ -115,6 +115,7 @@ def expert_parallel_s(
     expert_exposed_share: Numeric,
     expert_exposed_across: Numeric,
     expert_exposed_overlapped: Numeric,
+    message_s: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
@@ -127,7 +128,8 @@ def expert_parallel_s(
 
     .. math::
         4 \frac{L_e}{L} \left[1 - u (1 - x_u)\right] \left\{\iota \frac{2 T h}{t}
-        \left[x \frac{k (1 - 1/g)}{B_{up}} + x_o \frac{n_d (1 - 1/D)}{B_{out}}\right]
+        \left[x \frac{k (1 - 1/g)}{B_{up}} + x_o n_d (1 - 1/D)
+        \left(\frac{1}{B_{out}} + \frac{o\, \tau}{2 h}\right)\right]
         + x\, T_{rs}\!\left(\tfrac{2 T h k t_e}{t}, t_e\right)\right\},
         \qquad n_d = o D \left(1 - (1 - 1/D)^k\right) + (1 - o) k, \qquad D = e / g
 
@@ -135,7 +137,8 @@ def expert_parallel_s(
     -----
     Dispatch and combine, forward and backward, 16 bits. An all-to-all sends a token to each of its experts; other
     dispatchers send it once to every domain it visits and copy it inside (:math:`o = 1`). :math:`g` ranks of the group
-    share a domain; a message to each of the others takes its latency. Where an expert is split
+    share a domain; a message to each of the others takes its latency. Tokens that travel one by one take
+    :math:`\tau` each where processors hand them to the network. Where an expert is split
     :math:`t_e` ways, its ranks gather the routed tokens of each other and scatter the sums. Where the exchange runs
     beside the compute of another micro-batch (:math:`u = 1`; always so in DualPipe), the share :math:`x_u` of it shows.
 
@@ -146,7 +149,7 @@ def expert_parallel_s(
     Examples
     --------
     >>> links, shape = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5), (4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0)
-    >>> round(expert_parallel_s(*shape, 0.0, 0.0, "1f1b", 1.0, 61.0, 61.0, 1.0, 1.0, 0.4, 8.0, *links), 5)
+    >>> round(expert_parallel_s(*shape, 0.0, 0.0, "1f1b", 1.0, 61.0, 61.0, 1.0, 1.0, 0.4, 0.0, 8.0, *links), 5)
     0.00487
     """
     split = expert_tensor_parallel
@@ -157,7 +160,8 @@ def expert_parallel_s(
     token_bytes = 2.0 * micro_batch_tokens * hidden_size / tensor_parallel
     inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * scale_up_share)
     sent = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * scale_out_share)
-    across = sent + (domains - 1.0) * scale_out_latency_s
+    messages = dispatched_once * micro_batch_tokens / tensor_parallel * visited * (1.0 - 1.0 / domains)
+    across = sent + (domains - 1.0) * scale_out_latency_s + messages * message_s
     gathered = two_tier_ring_s(
         token_bytes * experts_per_token * split,
         split,

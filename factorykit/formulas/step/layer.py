@@ -35,12 +35,15 @@ def layer_gemm_s(
     expert_parallel: Numeric,
     expert_tensor_parallel: Numeric,
     expert_imbalance: Numeric,
+    dispatch_masks: Numeric,
+    sequence_length: Numeric,
     attention_parameters: Numeric,
     ffn_parameters: Numeric,
     shared_parameters: Numeric,
     routed_parameters: Numeric,
     tensor_parallel: Numeric,
     gemm_flop_per_s: Numeric,
+    gemm_16bit_flop_per_s: Numeric,
     gemm_traffic_factor: Numeric,
     gemm_wave_outputs: Numeric,
     gradient_bytes_per_parameter: Numeric,
@@ -51,7 +54,8 @@ def layer_gemm_s(
     .. math::
         \sum_{i \in \{d, x\}} \frac{w_i}{F_g} \left(1 + \frac{W}{n_i} \overline{o_i^{-1}}\right)
         + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
-        + \frac{t_i}{f_i}\right), \qquad
+        + \frac{t_i}{f_i}\right)
+        + \delta \iota \frac{4 T}{t} \frac{L_e}{L} \frac{k s h}{F_{16}}, \qquad
         w_d = \frac{2 T}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}\right], \qquad
         w_x = \iota \frac{2 T}{t} \frac{L_e}{L} \frac{k}{E} N_{re}
 
@@ -63,16 +67,18 @@ def layer_gemm_s(
     expert sees :math:`T_x = T k e t_e / (t E)` tokens of a micro-batch and is split :math:`t_e` ways; the fullest rank,
     with :math:`\iota` times the mean, sets the pace. A product is computed in waves of tiles, and the last one is
     partly filled: it takes the time of :math:`W` outputs, of the :math:`o` of one product, or of the :math:`n_x o_x` of
-    all experts of a rank.
+    all experts of a rank. Where padded experts are filled by products with masks (:math:`\delta = 1`), every token
+    meets the :math:`\iota k s` places that its sequence has, there and back, in 16 bits.
 
     References
     ----------
     .. [williams2009]
+    .. [lepikhin2020] section 2.2: dispatch and combination as products with masks
 
     Examples
     --------
-    >>> args = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0)
-    >>> round(layer_gemm_s(*args, 7e14, 1.2, 2e6, 4.0, 2.7e12), 4)
+    >>> shape, experts = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0), (0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 8192.0)
+    >>> round(layer_gemm_s(*shape, *experts, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 4.0, 2.7e12), 4)
     0.0228
     """
     moe = moe_layers / layers
@@ -82,6 +88,8 @@ def layer_gemm_s(
     tokens = 2.0 * micro_batch_tokens / tensor_parallel
     dense = tokens * (attention_parameters + (1.0 - moe) * ffn_parameters + moe * shared_parameters)
     routed = tokens * expert_imbalance * moe * share * routed_parameters
+    places = experts_per_token * sequence_length
+    masks = 2.0 * tokens * expert_imbalance * moe * dispatch_masks * places * hidden_size
     width = where(moe < 1.0, ffn_size, hidden_size)
     thin = weights / micro_batch_tokens + 1.0 / hidden_size + tensor_parallel / maximum(width, 1.0)
     visited = micro_batch_tokens * maximum(share, 1e-9) * expert_parallel * expert_tensor_parallel / tensor_parallel
@@ -91,7 +99,7 @@ def layer_gemm_s(
     held = maximum(experts, 1.0) / expert_parallel
     routed_waves = gemm_wave_outputs / held * _part_waves(visited, hidden_size, expert_width)
     work = dense * (1.0 + waves) + routed * (1.0 + routed_waves)
-    return work / gemm_flop_per_s + traffic * (dense * thin + routed * sparse)
+    return work / gemm_flop_per_s + masks / gemm_16bit_flop_per_s + traffic * (dense * thin + routed * sparse)
 
 
 def _part_waves(tokens: Numeric, hidden_size: Numeric, width: Numeric) -> Numeric:
@@ -121,6 +129,7 @@ def layer_attention_s(
     maturity_years: Numeric,
     maturity: Numeric,
     young_attention_share: Numeric,
+    native_attention: Numeric,
     score_bytes: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
@@ -138,7 +147,8 @@ def layer_attention_s(
     A fused kernel does the causal half, and of a window its band; an unfused one the whole square, and writes it to
     memory. Always in 16 bits. Every score takes one exponential forward and one backward, which is why attention keeps
     less of the peak where chips grew more matrix units than special function units. Kernels ripen twice, on the chip
-    and since fused attention was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`. Products of a head width that
+    and since fused attention was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`, unless the kernel is known
+    to be one for the chip's generation. Products of a head width that
     is no multiple of 8 leave the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the
     diagonal and few tiles a head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
 
@@ -152,21 +162,20 @@ def layer_attention_s(
     --------
     >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
     >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 400.0, 4.0, 1.0, 0.4, 2026.5, 1.5)
-    >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 25.0, 2.7e12), 5)
+    >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 0.0, 25.0, 2.7e12), 5)
     0.00237
     """
     rows = micro_batch_tokens * attention_heads / tensor_parallel
     width = head_size + rope_head_size + value_head_size
     age = 1.0 - exp(-maximum(software_year - FUSED_ATTENTION_YEAR, 0.0) / maturity_years)
-    ripe = (1.0 - (1.0 - maturity) * (1.0 - young_attention_share)) * (
-        1.0 - (1.0 - age) * (1.0 - young_attention_share)
-    )
+    slow = (1.0 - native_attention) * (1.0 - young_attention_share)
+    ripe = (1.0 - (1.0 - maturity) * slow) * (1.0 - (1.0 - age) * slow)
     ramp = 1.0 + attention_ramp_tokens / attended_tokens
     score = ramp * width / (peak_16bit_flop_per_s * attention_share) + 0.5 * EXPONENTIAL_PASSES / exponentials_per_s
     fused = rows * attended_tokens * score / (ripe * power_limit_share**power_exponent)
     square = rows * sequence_length
-    slow = where(ceil(head_size / 8.0) * 8.0 > head_size, misaligned_factor, 1.0)
-    product = 2.0 * width * slow / gemm_16bit_flop_per_s
+    longer = where(ceil(head_size / 8.0) * 8.0 > head_size, misaligned_factor, 1.0)
+    product = 2.0 * width * longer / gemm_16bit_flop_per_s
     unfused = square * (product + score_bytes / (3.0 * sustained_memory_bytes_per_s))
     return where(flash_attention > 0.0, fused, unfused)
 

@@ -111,13 +111,16 @@ FP16_FRAMEWORKS: Final = (None, "megatron_lm", "megatron_deepspeed")
 """Runs of Megatron in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
 FABRICS: Final = {
     "omni-path": {"scale_out_share": 0.34},
-    "efa": {"scale_out_share": 0.65, "scale_out_latency_s": 7e-4},
+    "efa": {"scale_out_share": 0.65, "scale_out_latency_s": 7e-4, "message_s": 1.5e-6},
 }
 """What networks reach that are no InfiniBand, by a word of their description.
 
 Omni-Path: 135 of 400 Gb/s between nodes of Jean Zay, measured before BLOOM and a year later (S. Bekman, "Machine
 learning engineering," 744d01e, network, Omni-Path); its adapters leave messages to the processor. EFA: what the
-tensor-parallel rows of nanotron over two and four nodes reach, and 0.7 ms for each further node of a ring."""
+tensor-parallel rows of nanotron over two and four nodes reach, and 0.7 ms for each further node of a ring; its messages
+go through the processor, and DeepEP, which sends tokens one by one, takes 1.2 to 2 us for each."""
+POWER_LIMITED: Final = 0.72
+"""Share of a chip's design power where a source says that it is limited, not to what: 500 of 700 W in Meta's fleet."""
 PARTS_APART: Final = 2.0
 """Most that the memories of two parts of one chip differ by (A100 of 40 and 80 GB); beyond it a name tells the memory
 of the host or the node, as "GH200 480GB" does."""
@@ -231,8 +234,9 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     if node:
         chip["scale_up_domain"] = float(node[1])
     watts = re.search(r"(\d+) ?W\b", hardware)
-    design = chips()[key]["tdp_w"]
-    chip["power_limit_share"] = float(watts[1]) / design if watts and design else 1.0
+    design = chips()[key]["tdp_w"] or chips()[key]["tdp_estimated_w"]
+    limited = POWER_LIMITED if "power limited" in hardware.lower() else 1.0
+    chip["power_limit_share"] = float(watts[1]) / design if watts and design else limited
     cut = re.search(r"NVLink cut to (\d+) GB/s", network)
     if cut:
         chip["scale_up_bytes_per_s"] = float(cut[1]) * 0.5e9
@@ -241,7 +245,7 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
         chip["scale_out_bytes_per_s"] = stated
     fabric = next((what for word, what in FABRICS.items() if re.search(rf"\b{word}\b", network.lower())), {})
     usual = {name: constants()[name] for name in ("scale_out_share", "scale_out_latency_s")}
-    return {**chip, **usual, **fabric, "accelerator": key}
+    return {**chip, **usual, "message_s": 0.0, **fabric, "accelerator": key}
 
 
 OWN: Final = (
@@ -318,7 +322,8 @@ def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, 
         brought |= frameworks.unnamed(year) | dict.fromkeys(("chunked_loss", "graph_pool_share", *OWN), 0.0)
         brought |= dict.fromkeys(("sequence_parallel", "dropout"), 1.0)
         return brought | _said(row) | {"logs": logged(row, "process")}
-    brought |= frameworks.features(found, year, vendor, domain)
+    in_turn = (row.get("vp") or 1.0) > 1.0 and (row.get("ep") or 1.0) > domain
+    brought |= frameworks.features(found, year, vendor, domain, spread_in_turn=in_turn)
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
         brought["fused_kernels"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
@@ -342,6 +347,7 @@ SAID: Final[tuple[tuple[str, str, float], ...]] = (
     (r"(all-to-all|ep) overlap", "expert_overlap", 1.0),
     (r"overlap off|no (all-to-all|ep) overlap", "expert_overlap", 0.0),
     (r"no sequence parallel", "sequence_parallel", 0.0),
+    (r"padded dense experts", "dispatch_masks", 1.0),
 )
 """Words of a note, the feature of the software that they tell of, and its value; what comes later prevails."""
 
@@ -349,13 +355,19 @@ SAID: Final[tuple[tuple[str, str, float], ...]] = (
 def _said(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the features of the software that the notes of a row state, whatever the software is called.
 
-    >>> _said({"note": "DeepEP, all-to-all overlap; capacity factor 1.25"})
-    {'expert_imbalance': 1.25, 'dispatched_once': 1.0, 'expert_overlap': 1.0}
+    >>> said = _said({"framework": "DeepSpeed, FA3", "note": "DeepEP; capacity factor 1.25"})
+    >>> said["expert_imbalance"], said["dispatched_once"], said["native_attention"]
+    (1.25, 1.0, 1.0)
     """
     said = f"{row.get('note')} {row.get('notes')}".lower()
     capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
-    imbalance = {"expert_imbalance": max(float(capacity[1]), 1.0) if capacity else 1.0}
-    return imbalance | {feature: value for words, feature, value in SAID if re.search(words, said)}
+    own = re.search(r"\b(fa|flash-?attention[ -]?)[34]\b", f"{row.get('framework')} {said}".lower())
+    features = {
+        "expert_imbalance": max(float(capacity[1]), 1.0) if capacity else 1.0,
+        "dispatch_masks": 0.0,
+        "native_attention": float(own is not None),
+    }
+    return features | {feature: value for words, feature, value in SAID if re.search(words, said)}
 
 
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:

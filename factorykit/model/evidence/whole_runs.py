@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
@@ -59,6 +60,10 @@ OVERHEAD_SHARE: Final = 0.15
 shipped runs say 0.18 in the median, 0.16 to 0.20 without any one publisher; Llama 3 prints a tenth with failures."""
 
 
+STEPS_ALONE: Final = re.compile(r"computed from (the )?(iteration|step) time|computed from the flop rate|steps alone")
+"""Words of a note that say that hours hold no stops: they were multiplied from the time of a step."""
+
+
 def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFrame:
     """Predict whole training runs from their plans, and compare with what they took.
 
@@ -76,6 +81,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         power and the stated PUE), ``measured_gpu_hours``, ``measured_days``, ``measured_mwh``, ``error`` (predicted
         over measured hours, less one), ``null_error`` (that of 6 N D at 40 % of the 16-bit peak), ``days_error``,
         ``energy_error``, ``assumed`` (what the row leaves open), ``reason`` (why nothing is predicted; null otherwise).
+        Hours that a note calls multiplied from the time of a step hold neither failures nor overhead.
 
     Raises
     ------
@@ -106,6 +112,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         *[steps[name] for name in ("step_s", "step_low_s", "step_high_s", "reason")],
         _together(plans["filled"], steps["assumed"]).alias("assumed"),
         pl.Series("goodput", goodput, dtype=pl.Float64),
+        pl.Series("stops", _stops(frame, goodput), dtype=pl.Float64),
         pl.Series("watts", watts, dtype=pl.Float64),
         pl.Series("peak", peak, dtype=pl.Float64),
         (tokens / plans["global_batch_tokens"]).alias("steps"),
@@ -115,7 +122,7 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         positive(frame, "wall_days").alias("measured_days"),
         positive(frame, "energy_mwh").alias("measured_mwh"),
     )
-    whole = pl.col("steps") * pl.col("accelerators") * (1.0 + OVERHEAD_SHARE) / pl.col("goodput") / SECONDS_PER_HOUR
+    whole = pl.col("steps") * pl.col("accelerators") * pl.col("stops") / SECONDS_PER_HOUR
     found = found.with_columns(
         (pl.col(step) * whole).alias(hours)
         for step, hours in (
@@ -138,6 +145,14 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         (pl.col("energy_mwh") / pl.col("measured_mwh") - 1.0).alias("energy_error"),
         *("assumed", "reason"),
     )
+
+
+def _stops(frame: pl.DataFrame, goodput: Sequence[float | None]) -> list[float | None]:
+    """Return the time of each run over that of its steps: failures and overhead, or nothing where hours hold none."""
+    notes = [f"{row.get('note')} {row.get('notes')}".lower() for row in frame.iter_rows(named=True)]
+    alone = [STEPS_ALONE.search(note) is not None for note in notes]
+    usual = [None if share is None else (1.0 + OVERHEAD_SHARE) / share for share in goodput]
+    return [1.0 if steps and more else more for steps, more in zip(alone, usual, strict=True)]
 
 
 def _told(frame: pl.DataFrame, name: str) -> pl.Expr:

@@ -27,7 +27,7 @@ AGAIN: Final = 4.0
 """Steps from no recomputation to recomputing every layer."""
 ROUTED: Final = 3.0
 """Steps from a dense model to one with experts."""
-LENGTH: Final = 3.0
+LENGTH: Final = 4.5
 """Steps over which misses stay alike."""
 NEAR: Final = 0.25
 """Standard deviation of what layouts near each other miss in common, as a logarithm."""

@@ -5,7 +5,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.errors import ScenarioError
-from factorykit.model.evidence.whole_runs import OUTCOMES
+from factorykit.model.evidence.whole_runs import OUTCOMES, OVERHEAD_SHARE
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,21 @@ def test_hours_of_whole_runs_are_met_and_beat_one_line_of_arithmetic(found):
 
 
 def test_what_is_known_only_afterwards_is_not_read(runs, found):
-    """Of a note, which may print results, what it says of the plan counts: schedule, what is repeated, dispatch."""
-    plan = pl.col("note").str.extract("(DualPipe; norms.*)")
+    """Of a note, which may print results, what it says of the plan and of how hours were counted is kept."""
+    counted = pl.col("note").str.extract("(computed from iteration time|computed from the FLOP rate|steps alone)")
+    plan = pl.concat_str(pl.col("note").str.extract("(DualPipe; norms.*)"), counted, separator="; ", ignore_nulls=True)
     blind = fk.validate_runs(runs.drop(OUTCOMES, strict=False).with_columns(note=plan))
     assert blind["gpu_hours"].to_list() == found["gpu_hours"].to_list()
     assert blind["wall_days"].to_list() == found["wall_days"].to_list()
+
+
+def test_hours_multiplied_from_the_time_of_a_step_hold_no_stops(runs):
+    one = runs.filter(id="bloom-001").with_columns(note=pl.lit(None, dtype=pl.String))
+    alone = one.with_columns(note=pl.lit("hours are computed from iteration time"))
+    with_stops, without = (fk.validate_runs(rows) for rows in (one, alone))
+    assert without["gpu_hours"][0] == pytest.approx(
+        with_stops["gpu_hours"][0] * with_stops["goodput"][0] / (1.0 + OVERHEAD_SHARE)
+    )
 
 
 def test_hours_are_days_of_all_accelerators(found):

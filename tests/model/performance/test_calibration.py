@@ -11,7 +11,7 @@ from factorykit.model.evidence.training_runs import prepared
 from factorykit.model.evidence.validate import errors
 from factorykit.model.supply.fitted import constants
 
-GROUP = "oellm-32b-jupiter"
+GROUP = "fms-acceleration-mistral-7b-v0.1"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def _rows():
 
 def test_layouts_near_a_measured_one_take_what_it_missed_and_far_ones_do_not(runs, calibrated):
     ready, _ = prepared(pl.concat([runs.head(1)] * 2))
-    far = ready.with_columns(pl.Series("hidden_size", [1.0, 64.0]) * pl.col("hidden_size"))
+    far = ready.with_columns(pl.Series("hidden_size", [1.0, 4096.0]) * pl.col("hidden_size"))
     near = calibrated.near(far)
     assert abs(near["pace"][0] - 1.0) > 5.0 * abs(near["pace"][1] - 1.0)
     assert near["spread"][0] < 0.7 * near["spread"][1]
