@@ -105,7 +105,7 @@ export class Answer {
     const often = this.say("checkpoint_interval_s", values.checkpoint_interval_s);
     const saves = this.tier === "two" ? `saves near by every ${often}, each ${rounded(values.segments_per_pattern, 2)}th time on storage too` : `saves every ${often}`;
     const save = `${saves}, ${rounded(values.spare_nodes)} spare nodes`;
-    return `${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences; ${save}.`;
+    return `${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
   }
 
   // One live sentence.
