@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from factorykit.formulas import catalogue, topic
 from factorykit.site.pages.markdown import dashed
+from factorykit.site.serve import server
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -46,6 +48,26 @@ KINDS = (
     "tables/clusters.html",
 )
 """One page of each kind."""
+FRAME = "charts/checkpoints-goodput.embed.html"
+INTRUDE = """async () => {
+    const box = document.body.appendChild(document.createElement("div")), found = {};
+    box.innerHTML = "<img src=x onerror='window.ran = true'><svg onload='window.ran = true'></svg>";
+    const script = document.createElement("script");
+    script.textContent = "window.ran = true";
+    box.append(script);
+    await new Promise((done) => setTimeout(done, 300));
+    found.markup = Boolean(window.ran);
+    const named = (error) => error.name;
+    const made = async () => new Function("return 1")();
+    found.text = await new Promise((done) => setTimeout(() => made().then(done, (error) => done(named(error)))));
+    found.host = await fetch("https://other.example/").then(() => "asked", named);
+    const worker = new Worker(URL.createObjectURL(new Blob(["postMessage('ran')"])));
+    found.worker = await new Promise((done) => {
+        worker.onmessage = () => done("ran");
+        worker.onerror = () => done("error");
+    });
+    return found;
+}"""
 
 
 def colour_of(page: Any, query: str, name: str = "backgroundColor") -> str:
@@ -196,6 +218,33 @@ def test_a_chart_draws_and_follows_the_theme(visit: Callable[..., Any]):
     ink = colour_of(page, ".factorykit-chart", "color")
     page.get_by_role("button", name="Dark mode").click()
     assert colour_of(page, ".factorykit-chart", "color") != ink
+
+
+def test_other_sites_can_frame_a_chart_and_nothing_else(chromium: Any, address: str, tmp_path: Path):
+    stated = '<meta http-equiv="Content-Security-Policy" content="frame-src *">'
+    frames = "".join(f"<iframe src='{address}/{path}'></iframe>" for path in (FRAME, "index.html"))
+    (tmp_path / "index.html").write_text(f"<head>{stated}</head>{frames}", encoding="utf-8")
+    page = chromium.new_page()
+    with server(tmp_path, port=0) as other:
+        thread = threading.Thread(target=other.serve_forever, daemon=True)
+        thread.start()
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        shown, refused = (page.frame_locator("iframe").nth(n) for n in (0, 1))
+        shown.locator(".fk-view svg").first.wait_for()
+        assert shown.locator("input[type=range]").count()
+        assert refused.locator("main").count() == 0
+        page.close()
+        other.shutdown()
+        thread.join()
+
+
+def test_no_script_that_is_put_into_a_page_runs(chromium: Any, address: str):
+    """The second line, for where the first is forgotten: markup, code in text, another host, a worker of text."""
+    page = chromium.new_page()
+    page.goto(f"{address}/index.html")
+    ran = page.evaluate(INTRUDE)
+    assert ran == {"markup": False, "text": "EvalError", "host": "TypeError", "worker": "error"}
+    page.close()
 
 
 def test_the_first_slider_is_within_ten_tabs(visit: Callable[..., Any]):
