@@ -20,6 +20,7 @@ TOPICS = (
     "schedule",
     "uncertainty",
     "study",
+    "archive",
     "plan",
     "slider",
     "pages",
