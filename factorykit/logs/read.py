@@ -41,6 +41,7 @@ READ: Final = "lines read"
 BAD: Final = "bad lines, left out"
 LOCAL: Final = "moments without a zone"
 NOT_KNOWN: Final = "files that are no known log, left out"
+BROKEN: Final = "files that cannot be read, left out"
 CUT: Final = "files cut short, read as far as they go"
 
 
@@ -124,7 +125,12 @@ def read_log(
     try:
         files = [file for each in given for file in _files(file_path("path", each))]
         for file in files:
-            _read(file, chosen, reading)
+            try:
+                _read(file, chosen, reading)
+            except DatasetError:
+                if len(files) == 1:
+                    raise
+                reading.note(file, "", BROKEN, 1)
     except OSError as error:
         raise DatasetError(f"{shown(path)} cannot be read ({error.strerror or error}); give files of logs") from None
     if not any(reading.rows.values()):

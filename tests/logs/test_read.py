@@ -126,6 +126,15 @@ def test_what_cannot_be_read_is_refused_in_words(put, asked, says: str) -> None:
         fk.read_log(put(SACCT), **asked)
 
 
+def test_a_file_that_is_no_log_is_left_out_among_others(put, tmp_path: Path) -> None:
+    put(SACCT, "sacct.txt")
+    (tmp_path / "junk.bin").write_bytes(bytes(range(256)))
+    put("dear diary\n", "notes.txt")
+    log = fk.read_log(tmp_path)
+    assert log.jobs.height == 3
+    assert set(log.notes["file"]) >= {"junk.bin", "notes.txt"}
+
+
 def test_a_file_that_is_no_log_is_refused(put) -> None:
     with pytest.raises(fk.FactorykitError, match="no known log"):
         fk.read_log(put("dear diary\n"))

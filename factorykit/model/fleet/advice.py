@@ -109,7 +109,7 @@ def advise(log: Log, *, confidence: float = 0.95, **given: float | str) -> pl.Da
 
     Raises
     ------
-    ScenarioError, MissingQuantity
+    ScenarioError
         If neither the log nor ``given`` tells how long a checkpoint takes to write.
 
     Examples
@@ -127,6 +127,8 @@ def advise(log: Log, *, confidence: float = 0.95, **given: float | str) -> pl.Da
 
     share("confidence", confidence)
     base = scenario(log, **given)
+    if "checkpoint_write_s" not in base:
+        raise ScenarioError('no log tells how long a checkpoint takes; give checkpoint_write_s, e.g. "30 s"')
     fleet = mtbf(log, confidence=confidence).row(0, named=True)
     ends = [
         {**base, "accelerator_mtbf_s": base["accelerator_mtbf_s"] * fleet[end] / fleet["node_mtbf_s"]}
