@@ -1,8 +1,8 @@
 """From a slider to the changed picture, in JupyterLab and on a static page, measured in a real browser.
 
 A time is that from the key press to the animation frame in which the line has changed; on the page, to the moment it
-changes. Every way draws 600 rows and is moved by arrow keys. Those that take no formulas of the project compute the same
-one, in the kernel or in Vega: the way is measured, not the work.
+changes. Every way draws 600 rows and is moved by arrow keys. What takes no formula of the project computes one and the
+same, in the kernel or in Vega: the way is measured, not the work.
 """
 
 from __future__ import annotations

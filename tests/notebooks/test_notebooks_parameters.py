@@ -13,7 +13,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 RUN, COUNT = 'preset = "opt_175b"', 'statement = "opt_175b_restarts@opt_chronicles"'
 OTHERS = {
     "00-start": RUN,
-    "01-clusters": 'preset = "xai_colossus"',
+    "01-clusters": 'preset = "gb200_nvl72"',
     "02-training-time-and-cost": RUN,
     "03-step-time": 'accelerator = "b200"',
     "04-layout-search": 'architecture, accelerator = "llama3_70b", "h100_sxm"',
