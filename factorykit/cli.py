@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import factorykit as fk
-from factorykit import files
+from factorykit import files, places
 from factorykit.borders import MOST_ITEMS, not_installed
 from factorykit.errors import FactorykitError, ScenarioError, SiteError
 from factorykit.quantities import Quantity, begins_with_digit, quantity
@@ -353,13 +353,14 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
 
 
 def _write(frame: pl.DataFrame, path: Path) -> None:
-    if path.suffix == ".parquet":
-        frame.write_parquet(path)
-    else:
-        import polars as pl
+    import polars as pl
 
-        structs = [name for name, kind in frame.schema.items() if kind == pl.Struct]
-        frame.unnest(structs, separator=".").write_csv(path)
+    with places.whole(path) as aside:
+        if path.suffix == ".parquet":
+            frame.write_parquet(aside)
+        else:
+            structs = [name for name, kind in frame.schema.items() if kind == pl.Struct]
+            frame.unnest(structs, separator=".").write_csv(aside)
 
 
 def _sweep(options: argparse.Namespace) -> None:

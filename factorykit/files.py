@@ -28,6 +28,8 @@ DEEPEST: Final = 50
 """Levels of brackets in JSON and TOML."""
 MOST_DIGITS: Final = 25
 """Of a whole number in JSON; the longest that means something is a count of FLOP."""
+LARGEST: Final = 1e290
+"""Number up to which its unit can be changed."""
 GZIP, XZ, PARQUET = b"\x1f\x8b", b"\xfd7zXZ\0", b"PAR1"
 OTHERWISE_PACKED: Final = {b"PK\3\4": "zip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
 
@@ -205,7 +207,7 @@ def number(cell: str) -> float | None:
         value = float(cell) if cell.isascii() and "_" not in cell else math.nan
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= LARGEST else None
 
 
 def frame(path: Path) -> pl.DataFrame:
@@ -226,7 +228,10 @@ def frame(path: Path) -> pl.DataFrame:
             if cells > MOST_CELLS:
                 raise ValueError(f"has {cells:,} cells; at most {MOST_CELLS:,} are read")
             return lazy.collect()
-        columns(found)
-        return pl.read_csv(found, infer_schema_length=None)
+        cells = columns(found)
+        read = pl.read_csv(found, infer_schema_length=None)
+        if read.height != len(next(iter(cells.values()))):
+            raise ValueError("has empty lines; take them out")
+        return read
     except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as reason:
         raise DatasetError(f"{path} {str(reason).splitlines()[0]}") from None

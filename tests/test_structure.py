@@ -17,7 +17,7 @@ from factorykit.formulas import arguments, catalogue, topic
 from factorykit.quantities import vocabulary
 
 PACKAGE = Path(fk.__file__).parent
-GROUND = {"borders", "constants", "errors", "files", "names", "quantities", "typing", "units", "usual"}
+GROUND = {"borders", "constants", "errors", "files", "names", "places", "quantities", "typing", "units", "usual"}
 LADDER = {
     "datasets": GROUND,
     "formulas": GROUND,

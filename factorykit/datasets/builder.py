@@ -6,22 +6,22 @@ import csv
 import hashlib
 import io
 import json
-import shutil
-import tempfile
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import need
-from factorykit.datasets.catalogue import CROISSANT, DESCRIPTOR, INCOMING, folder
+from factorykit.borders import file_path, need
+from factorykit.datasets.catalogue import CROISSANT, DESCRIPTOR, folder
 from factorykit.datasets.croissant import croissant
 from factorykit.datasets.identity import KINDS, letters
 from factorykit.datasets.things import KINDS as THINGS
 from factorykit.datasets.things import derived, needed, picked_from
 from factorykit.errors import DatasetError, unknown
 from factorykit.files import number
+from factorykit.places import finish, held, swap_in
 
 if TYPE_CHECKING:
     import dataframely as dy
@@ -88,24 +88,21 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
     """
     import polars as pl
 
-    released = need("factorykit.datasets.schemas").RELEASED
-
-    target = Path(out) if out is not None else folder()
-    origin = Path(sources) if sources is not None else target / "sources"
+    need("factorykit.datasets.schemas")
+    target = file_path("out", out) if out is not None else folder()
+    origin = file_path("sources", sources) if sources is not None else target / "sources"
     if sources is None and not origin.is_dir():
         origin = folder() / "sources"
     if not origin.is_dir():
         raise DatasetError(f"{origin} is no folder of CSV files; give sources=…")
-    tables, views = _checked(origin)
-    files: dict[str, bytes] = {}
-    for name, frame in tables.items():
-        buffer = io.BytesIO()
-        frame.write_parquet(buffer, compression="zstd", statistics=True)
-        files[f"{name}.parquet"] = buffer.getvalue()
-    package = _package(tables, files, views)
-    files[DESCRIPTOR] = _json(package)
-    files[CROISSANT] = _json(croissant(package, released))
-    changed = _swap_in(files, target)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with held(target):
+            tables, files, changed = _built(origin, target)
+    except OSError as error:
+        raise DatasetError(
+            f"{error.filename or target} cannot be written ({error.strerror}); give another out=…"
+        ) from error
     rows = [
         (
             name,
@@ -120,55 +117,31 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
     return pl.DataFrame(rows, schema=("table", "rows", "columns", "bytes", "sha256", "changed"), orient="row")
 
 
+def _built(origin: Path, target: Path) -> tuple[dict[str, pl.DataFrame], dict[str, bytes], set[str]]:
+    """Return the tables, the files that hold them, and the names of those that were not there already."""
+    released = need("factorykit.datasets.schemas").RELEASED
+    tables, views = _checked(origin)
+    files: dict[str, bytes] = {}
+    for name, frame in tables.items():
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer, compression="zstd", statistics=True)
+        files[f"{name}.parquet"] = buffer.getvalue()
+    package = _package(tables, files, views)
+    files[DESCRIPTOR] = _json(package)
+    files[CROISSANT] = _json(croissant(package, released))
+    changed = swap_in(files, target)
+    for path in target.glob("*.parquet"):
+        if path.name not in files:
+            path.unlink()
+    return tables, files, changed
+
+
 def _json(content: Mapping[str, Any]) -> bytes:
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _swap_in(files: Mapping[str, bytes], target: Path) -> set[str]:
-    """Replace the files in ``target`` by those whose bytes differ, all or none, and return their names.
-
-    They are written apart; renaming their folder to ``INCOMING`` is the one moment that counts: before it readers see
-    the old tables, after it the new ones, wherever the files are (`factorykit.datasets.catalogue.located`).
-    """
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        _move_in(target)
-        changed = {name: content for name, content in files.items() if not _holds(target / name, content)}
-        stale = [path for path in target.glob("*.parquet") if path.name not in files]
-        if changed:
-            stage = Path(tempfile.mkdtemp(prefix=".build-", dir=target))
-            try:
-                for name, content in changed.items():
-                    (stage / name).write_bytes(content)
-                stage.chmod(0o755)
-                stage.rename(target / INCOMING)
-            finally:
-                shutil.rmtree(stage, ignore_errors=True)
-            _move_in(target)
-        for path in stale:
-            path.unlink()
-    except OSError as error:
-        raise DatasetError(
-            f"{error.filename or target} cannot be written ({error.strerror}); give another out=…"
-        ) from error
-    return set(changed)
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
-
-
-def _move_in(target: Path) -> None:
-    """Move finished files to their place, now or after an interruption."""
-    incoming = target / INCOMING
-    if incoming.is_dir():
-        for path in sorted(incoming.iterdir()):
-            path.replace(target / path.name)
-        incoming.rmdir()
 
 
 # ------------------------------------------------------------------------------------------------ reading and checking
@@ -180,6 +153,8 @@ def _checked(origin: Path) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
 
     broken = _Broken()
     known = schemas()
+    with suppress(PermissionError):  # of a checkout that may only be read
+        finish(origin)
     numbered: dict[str, pl.DataFrame] = {}
     for name, schema in known.items():
         if is_derived(schema):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import factorykit
 from factorykit.datasets import things
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, shown, unknown
+from factorykit.places import INCOMING
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 DESCRIPTOR: Final = "datapackage.json"
 CROISSANT: Final = "croissant.json"
 """The same description in the vocabulary of machine-learning data sets."""
-INCOMING: Final = ".incoming"
-"""Folder of finished tables that an interrupted build had no time to move; they are the newest ones."""
 MOMENT: Final = r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?"
 REMEDY: Final = "run `factorykit data build`"
 RENAMED: Final = {

@@ -8,6 +8,7 @@ from typing import Final
 
 import factorykit
 from factorykit.datasets.catalogue import folder, resources, table, views
+from factorykit.places import write_whole
 from factorykit.quantities import vocabulary
 
 HEAD: Final = '''"""Names that editors complete; ``factorykit data build`` writes them."""
@@ -45,7 +46,7 @@ def write() -> bool:
     path, text = package / "names.py", module()
     if folder() != package.parent / "data" or path.read_text(encoding="utf-8") == text:
         return False
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text)
     return True
 
 

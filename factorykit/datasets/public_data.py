@@ -14,7 +14,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -30,6 +29,7 @@ from factorykit.borders import file_path, is_text, one_of
 from factorykit.datasets import catalogue
 from factorykit.datasets.identity import identify
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
+from factorykit.places import INCOMING, finish, held, swap_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -275,6 +275,9 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
     """
     one_of("connector", name, PUBLISHERS)
     record = _record(name)
+    if (record.parent / INCOMING).is_dir():
+        with held(record.parent):
+            finish(record.parent)
     if path_or_url is not None:
         content, origin = _content(path_or_url)
         _keep(name, content, origin)
@@ -385,13 +388,9 @@ def _keep(name: str, content: bytes, origin: str) -> None:
     record = _record(name)
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
-        for path, part in (
-            (record.with_suffix(".parquet"), buffer.getvalue()),
-            (record, json.dumps(resource, indent=1, ensure_ascii=False).encode()),
-        ):
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(part)
-            Path(file.name).replace(path)
+        told = json.dumps(resource, indent=1, ensure_ascii=False).encode()
+        with held(record.parent):
+            swap_in({f"{name}.parquet": buffer.getvalue(), record.name: told}, record.parent)
     except OSError as error:
         raise DatasetError(
             f"{error.filename or record.parent} cannot be written ({error.strerror}); "

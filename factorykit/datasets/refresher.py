@@ -10,6 +10,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import partial
@@ -21,6 +22,7 @@ from factorykit.datasets import catalogue, public_data
 from factorykit.datasets.identity import identify
 from factorykit.datasets.publishers import RECIPES, Recipe, Row
 from factorykit.errors import DatasetError, UnknownName, unknown
+from factorykit.places import finish, held, swap_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,9 +60,6 @@ class _Table:
         writer.writeheader()
         writer.writerows(self.rows)
         return out.getvalue()
-
-    def write(self) -> None:
-        self.path.write_text(self.text(), encoding="utf-8", newline="")
 
     @property
     def key(self) -> str:
@@ -126,9 +125,7 @@ def refresh(
     frame = pl.DataFrame(found, schema=dict.fromkeys(COLUMNS, pl.String))
     if apply:
         _record(frame, tables, today)
-        for name, table in tables.items():
-            if table.text() != before[name]:
-                table.write()
+        _write([table for name, table in tables.items() if table.text() != before[name]])
     return frame
 
 
@@ -137,7 +134,17 @@ def _read_all(place: str | Path | None) -> dict[str, _Table]:
     home = catalogue.folder() / "sources" if place is None else file_path("sources", place)
     if not home.is_dir():
         raise DatasetError(f"{home} is no folder of source files; give sources=…")
+    with suppress(PermissionError):  # of a checkout that may only be read
+        finish(home)
     return {path.stem: _Table(path.stem, path).read() for path in sorted(home.glob("*.csv"))}
+
+
+def _write(tables: Iterable[_Table]) -> None:
+    """Write source files, all or none."""
+    if texts := {each.path: each.text().encode() for each in tables}:
+        home = next(iter(texts)).parent
+        with held(home):
+            swap_in({path.name: text for path, text in texts.items()}, home)
 
 
 def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str]]:
@@ -261,7 +268,7 @@ def changes(
     frame = pl.DataFrame(found, schema=dict.fromkeys(COLUMNS, pl.String))
     if apply:
         _record(frame, after, day or datetime.now(UTC).date())
-        after[CHANGES].write()
+        _write([after[CHANGES]])
     return frame
 
 

@@ -12,10 +12,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from factorykit import places
 from factorykit.errors import SiteError
 from factorykit.site import checks, finish, notebooks, pages, quarto, renderer, stamp
 from factorykit.site.sources import load_project
 
+TEMPORARY = "factorykit-site-"
+"""Beginning of the names of temporary folders in which sites are made."""
 RENDERERS = ("auto", "quarto", "embedded")
 COPIED = (
     "_quarto.yml", "_quarto-published.yml", "index.qmd", "plan.qmd", "404.qmd", "report",
@@ -70,7 +73,17 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
     started = time.perf_counter()
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema's import of it takes 0.8 s
     root, target = Path(project).resolve(), Path(out)
+    kept = root / ".cache"
+    kept.mkdir(exist_ok=True)
+    with places.held(kept):
+        return _made(root, target, renderer, run, started)
+
+
+def _made(root: Path, target: Path, renderer: str, run: bool, started: float) -> Build:
+    """Build a site while no other process does."""
     restore(target.absolute())
+    places.sweep(target.absolute().parent, f"{target.name}.new-")
+    places.sweep(Path(tempfile.gettempdir()), TEMPORARY)
     described = load_project(root)
     files = [root / page.source for page in described.pages if page.is_notebook]
     executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
@@ -82,17 +95,17 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
         return _built(target, program, reason, same, executed, started, rendered=False)
 
     # Not in a folder whose path has a part with a leading dot: Quarto takes all pages in one for hidden.
-    with tempfile.TemporaryDirectory(prefix="factorykit-") as folder:
-        stage = Path(folder) / "project"
+    with places.workplace(Path(tempfile.gettempdir()), TEMPORARY) as folder:
+        stage = folder / "project"
         _stage(root, stage)
         pages.write(stage)
         staged = load_project(stage)
         problems = checks.sources(staged)
         if program:
-            said = quarto.render(program, stage, Path(folder) / "quarto.log")
+            said = quarto.render(program, stage, folder / "quarto.log")
             rendered = stage / str((staged.config.get("project") or {}).get("output-dir", "_site"))
         else:
-            rendered = Path(folder) / "rendered"
+            rendered = folder / "rendered"
             said = _embedded(stage, rendered, root / ".cache" / "pages")
         finish.finish(staged, rendered, root, cache=root / ".cache")
         problems += [checks.Problem(*_page_and_text(line)) for line in said]
@@ -165,8 +178,7 @@ def publish(rendered: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists() and not (target.is_dir() and ((target / "index.html").is_file() or not any(target.iterdir()))):
         raise SiteError(f"{target} holds no site; give an empty or new folder")
-    fresh = Path(tempfile.mkdtemp(prefix=f"{target.name}.new-", dir=target.parent))
-    try:
+    with places.workplace(target.parent, f"{target.name}.new-") as fresh:
         shutil.copytree(rendered, fresh, dirs_exist_ok=True)
         fresh.chmod(0o755)
         if target.exists() and _exchange(fresh, target):
@@ -180,8 +192,6 @@ def publish(rendered: Path, target: Path) -> None:
             restore(target)
             raise
         shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def restore(target: Path) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import address, script_json
+from factorykit.places import workplace
 from factorykit.site.frame import THEME, Around, template
 from factorykit.site.leads import Known
 from factorykit.site.markup import above, fill, following, made
@@ -210,10 +211,16 @@ def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> 
     if kept and kept.is_dir():
         shutil.copytree(kept, folder, dirs_exist_ok=True)
         return
-    for name, content in _drawn(figure, around).items():
-        for place in (folder, *([kept] if kept else [])):
-            place.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(content)
+    drawn = _drawn(figure, around)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in drawn.items():
+        (folder / name).write_bytes(content)
+    if cache and kept:
+        cache.mkdir(parents=True, exist_ok=True)
+        with workplace(cache, f".{figure.name}.") as apart:
+            for name, content in drawn.items():
+                (apart / name).write_bytes(content)
+            apart.rename(kept)
     for old in cache.glob(f"{figure.name}-*") if cache else ():
         if old != kept and re.fullmatch(r"[0-9a-f]{16}", old.name.removeprefix(f"{figure.name}-")):
             shutil.rmtree(old)

@@ -16,12 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from factorykit import places
 from factorykit.errors import SiteError
 from factorykit.site import dialect
-from factorykit.site.sources import joined, read_cells
+from factorykit.site.sources import joined, read_cells, text_of
 
 PACKAGE = Path(__file__).parent.parent
 WATCHED = ("python", "factorykit", "altair", "duckdb", "great-tables", "ipykernel", "polars", "vl-convert-python")
+KERNELS = "factorykit-kernel-"
+"""Beginning of the names of temporary folders in which a kernel keeps its profile."""
 UNWATCHED = ("site", "cli.py", "__pycache__")
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-?[0-9a-f]{12})?")
@@ -154,7 +157,7 @@ async def _run(file: Path, timeout: int) -> str | None:
         from nbclient import NotebookClient
         from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-        text = file.read_text(encoding="utf-8")
+        text = text_of(file)
         read_cells(text, file.name)
         notebook = nbformat.reads(text, as_version=4)
         client = NotebookClient(
@@ -164,11 +167,12 @@ async def _run(file: Path, timeout: int) -> str | None:
             kernel_name="python3",
             resources={"metadata": {"path": str(file.parent)}},
         )
-        with tempfile.TemporaryDirectory() as home, (Path(home) / "stderr").open("w+") as stderr:
+        temporary = Path(tempfile.gettempdir())
+        with places.workplace(temporary, KERNELS) as home, (home / "stderr").open("w+") as stderr:
             # A profile of its own, so that nobody's start-up files take part.
             environment = {
                 **os.environ,
-                "IPYTHONDIR": home,
+                "IPYTHONDIR": str(home),
                 "PYTHONHASHSEED": "0",
                 "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             }
@@ -241,14 +245,6 @@ def _read_cache(cache: Path) -> dict[str, dict[str, str]]:
 
 def _write_whole(file: Path, text: str) -> None:
     """Write the file whole or not at all; leave it alone if it already says so."""
-    if file.is_file() and file.read_text(encoding="utf-8") == text:
-        return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, prefix=".", delete=False) as part:
-        part.write(text)
-    try:
-        Path(part.name).chmod(0o644)
-        Path(part.name).replace(file)
-    except BaseException:
-        Path(part.name).unlink(missing_ok=True)
-        raise
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        places.write_whole(file, text)

@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from factorykit.errors import SiteError
+from factorykit.places import write_whole
 from factorykit.site.frame import template
 from factorykit.site.sources import Cell, Page, Project, glob, joined, load_project, read_cells
 
@@ -172,7 +173,7 @@ def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str
         rendered, said = _pandoc(page, command, text, folder)
         if kept and not said:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(rendered, encoding="utf-8")
+            write_whole(kept, rendered)
     title, description, footer, toc, body = (part.strip() for part in rendered.split(SPLIT))
     body = re.sub(r"<!--output-(\d+)-->", lambda found: draft.raw[int(found[1])], body)
     return title, description, footer, toc, body, draft, said

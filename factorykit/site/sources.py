@@ -131,12 +131,27 @@ def glob(root: Path, pattern: str) -> list[PurePosixPath]:
 
 def read_page(root: Path, source: PurePosixPath) -> Page:
     """Return the page ``source`` (from ``root``) with its front matter; the title is lifted out of the text."""
-    text = (root / source).read_text(encoding="utf-8")
+    text = text_of(root / source)
     if source.suffix == ".ipynb":
         meta, cells = _lift(source, read_cells(text, str(source)))
         return Page(source, meta, "", cells)
     meta, body = split_front_matter(text, str(source))
     return Page(source, meta, body)
+
+
+def text_of(file: Path) -> str:
+    """Return the text of a page or a notebook.
+
+    Raises
+    ------
+    SiteError
+        If it cannot be read, or is not UTF-8.
+    """
+    content = files.content(file, error=SiteError)
+    try:
+        return files.text(content)
+    except ValueError as error:
+        raise SiteError(f"{file.name} {error}") from None
 
 
 def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str]:

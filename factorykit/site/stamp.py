@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from factorykit.places import write_whole
+
 PACKAGE = Path(__file__).parent.parent
 LEFT_OUT = {"__pycache__", "static", "sources", "downloads"}
 """Folders of what is made here, and of what the tables are made from."""
@@ -44,7 +46,7 @@ def keep(stamp: Path, made_of: str, target: Path, pages: int) -> None:
     """Remember what a published folder was made of."""
     stamp.parent.mkdir(parents=True, exist_ok=True)
     now = {str(target): {"made_of": made_of, "published": published(target), "pages": pages}}
-    stamp.write_text(json.dumps(now, indent=1) + "\n", "utf-8")
+    write_whole(stamp, json.dumps(now, indent=1) + "\n")
 
 
 def _version(name: str) -> str:

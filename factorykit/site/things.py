@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from factorykit.datasets.things import BESIDE, KINDS
 from factorykit.errors import FactorykitError
+from factorykit.places import write_whole
 from factorykit.quantities import vocabulary
 from factorykit.site.browse import browsers
 from factorykit.site.frame import Around, assets, template
@@ -57,7 +58,7 @@ def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[lis
         shutil.rmtree(cache, ignore_errors=True)
         places = write(data, kept, around)
         kept.mkdir(parents=True, exist_ok=True)
-        (kept / index).write_text(json.dumps(places, ensure_ascii=False), "utf-8")
+        write_whole(kept / index, json.dumps(places, ensure_ascii=False))
     shutil.copytree(kept, out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(index))
     return json.loads((kept / index).read_text("utf-8"))
 

@@ -14,6 +14,7 @@ from factorykit.borders import file_path, mapping, number, several, text, texts,
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.performance.nearness import NEAR, NOISE, PLACES, drawn, most_telling, places, slope, update
 from factorykit.model.supply.fitted import EVERYTHING, constants
+from factorykit.places import write_whole
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -119,7 +120,10 @@ class Calibration(Mapping[str, float]):
         told = {"constants": dict(self.constants), "learned": list(self.learned), "refused": dict(self.refused)}
         told |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts], "width": self.width}
         file = file_path("path", path)
-        file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        try:
+            write_whole(file, json.dumps(told, indent=1) + "\n")
+        except OSError as error:
+            raise ScenarioError(f"{file} cannot be written ({error.strerror}); name another file") from None
         return file
 
     @classmethod

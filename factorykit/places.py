@@ -1,0 +1,155 @@
+"""Files and folders that are written whole or not at all, by one process at a time."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from factorykit.errors import FactorykitWarning
+
+try:
+    import fcntl
+except ImportError:  # Windows locks nothing here
+    fcntl = None
+
+INCOMING: Final = ".incoming"
+"""Folder of finished files that an interrupted process had no time to move; they are the newest ones."""
+STAGE: Final = ".build-"
+"""Beginning of the names of folders in which files are made."""
+LOOKS_EVERY_S: Final = 0.1
+BORN_S: Final = 1.0
+"""Age from which a folder that nobody holds is nobody's."""
+
+
+@contextmanager
+def held(place: Path) -> Iterator[None]:
+    """Hold a folder or a file for oneself; who comes second says whom it waits for, and waits.
+
+    What a process holds is free as soon as that process has ended, however it ended. Nothing is written.
+    """
+    opened = os.open(place, os.O_RDONLY)
+    try:
+        if fcntl and not _taken(opened):
+            said = f"{place} is in use by {_holder(opened)}; this one goes on when that one is done"
+            warnings.warn(said, FactorykitWarning, stacklevel=3)
+            while not _taken(opened):
+                time.sleep(LOOKS_EVERY_S)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _taken(opened: int) -> bool:
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # type: ignore[union-attr]
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(opened: int) -> str:
+    """Return who holds an open file, where the system tells."""
+    place = os.fstat(opened)
+    known = f"{os.major(place.st_dev):02x}:{os.minor(place.st_dev):02x}:{place.st_ino}"
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text("ascii").splitlines():
+            words = line.split()
+            if known in words and "->" not in words:
+                return f"process {words[words.index(known) - 1]}"
+    return "another process"
+
+
+@contextmanager
+def workplace(parent: Path, prefix: str) -> Iterator[Path]:
+    """Give a folder of one's own that is gone afterwards; those that killed processes left are swept before."""
+    sweep(parent, prefix)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        with held(folder):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(parent: Path, prefix: str) -> None:
+    """Remove the workplaces of processes that are no more."""
+    for folder in parent.glob(f"{glob.escape(prefix)}*"):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_ctime < BORN_S:
+                continue  # perhaps of a process that has not come to hold it
+            opened = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+            try:
+                if fcntl and _taken(opened):
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(opened)
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Give a place beside ``path`` to write to, which takes its place when all went well, and is gone otherwise.
+
+    What a killed process left there is written over. What is no regular file, such as a pipe, is written to itself.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = path.resolve()
+    aside = target.with_name(f".{target.name}.part")
+    aside.touch()
+    try:
+        with held(aside):
+            yield aside
+            if target.exists():
+                aside.chmod(target.stat().st_mode)
+            aside.replace(target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all."""
+    with whole(path) as aside:
+        aside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def swap_in(files: Mapping[str, bytes], target: Path) -> set[str]:
+    """Replace files of a folder by those whose bytes differ, all or none, and return their names.
+
+    They are written apart; renaming their folder to `INCOMING` is the one moment that counts: before it there are the
+    old files, after it the new ones, which `finish` moves to their place now or after an interruption.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    finish(target)
+    sweep(target, STAGE)
+    changed = {name: content for name, content in files.items() if not _holds(target / name, content)}
+    if changed:
+        with workplace(target, STAGE) as stage:
+            for name, content in changed.items():
+                (stage / name).write_bytes(content)
+            stage.chmod(0o755)
+            stage.rename(target / INCOMING)
+        finish(target)
+    return set(changed)
+
+
+def finish(target: Path) -> None:
+    """Move finished files to their place, now or after an interruption."""
+    incoming = target / INCOMING
+    if incoming.is_dir():
+        for path in sorted(incoming.iterdir()):
+            path.replace(target / path.name)
+        incoming.rmdir()
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content

@@ -1,0 +1,405 @@
+"""Files as others write them, what to hold against what is read of them, and a mutator with a seed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import json
+import lzma
+import math
+import os
+import random
+import re
+import shutil
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import factorykit as fk
+from factorykit import files
+from factorykit.datasets import builder, catalogue, public_data
+from factorykit.datasets.schemas import columns, schemas
+from factorykit.model.planning.run_file import read_run
+from factorykit.site.sources import joined, read_cells, text_of
+
+CONFIG = {
+    "model_type": "llama",
+    "num_hidden_layers": 32,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "tie_word_embeddings": False,
+    "hidden_act": "silu",
+    "rope_scaling": {"factor": 8.0, "rope_type": "llama3"},
+    "eos_token_id": [128001, 128008],
+}
+FIELDS = {"layers": "num_hidden_layers", "hidden_size": "hidden_size", "ffn_size": "intermediate_size"}
+FIELDS |= {"attention_heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "vocabulary_size": "vocab_size"}
+STEPFUN = """node,start_day,end_day,repair_hours,fault_level,fault_class,fault_description
+n2,1.5,3.0,36.0,Hardware,Fan,x
+n1,0.0,0.25,6.0,Hardware,GPU,"a, b"
+n3,4.25,4.25,0.0,Software,Link,y
+"""
+LANL = """System,nodenumz,Prob Started,Down Time,Facilities,Hardware,Human Error,Network,Undetermined,Software
+9,1,3/2/2004 10:30,30,,Memory,,,,
+9,0,3/1/2004 10:30,6,,,,,,OS
+5,0,3/1/2004 9:00,,,,,,,
+"""
+TITAN = """SN,time,batch,dead,dead_otb,dead_dbe
+0320117100060,31536000,new,FALSE,FALSE,FALSE
+0320117100063,15768000.5,old,TRUE,FALSE,TRUE
+"""
+TOML = """model = "llama3_8b"
+tokens = "1T"
+chips = ["h100_sxm"]
+counts = [256, 512]
+draws = 32
+
+[given]
+pue = 1.25
+mfu = 0.41
+"""
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "id": "a", "metadata": {}, "source": ["# Title\n", "words"]},
+        {"cell_type": "code", "id": "b", "metadata": {"tags": ["checks"]}, "source": "1 + 1", "execution_count": 1}
+        | {"outputs": [{"output_type": "execute_result", "data": {"text/plain": "2"}, "metadata": {}}]},
+    ],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+CALIBRATION = {
+    "constants": {"mfu": 0.4, "pue": 1.25},
+    "learned": ["one"],
+    "refused": {"3": "no time"},
+    "rows": 5,
+    "layouts": [],
+    "width": 1.25,
+}
+ROWS = "tokens,accelerators,mfu\n1e12,512,0.4\n2e12,1024,0.38\n15.6e12,16384,0.41\n"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A file that is read: its contents, how it is read, and what a careful reader makes of other contents."""
+
+    content: bytes
+    read: Callable[[Path], Any]
+    right: Callable[[Any, bytes], bool]
+    name: str = "file"
+
+
+def _cells(content: bytes) -> dict[str, list[str]]:
+    """Return the cells of a CSV by column, read by another hand than the package's: polars, all as text."""
+    frame = pl.read_csv(content, infer_schema=False)
+    frame = frame.filter(pl.any_horizontal(pl.all().is_not_null())).fill_null("")
+    return {name: frame[name].to_list() for name in frame.columns}
+
+
+def _same(found: Sequence[Any], cells: Sequence[str], factor: float = 1.0) -> bool:
+    wanted = [float(cell) * factor if cell.strip() else None for cell in cells]
+    return len(found) == len(wanted) and all(
+        one is other is None or (one is not None and other is not None and math.isclose(one, other, rel_tol=1e-12))
+        for one, other in zip(found, wanted, strict=True)
+    )
+
+
+def _config(found: Any, content: bytes) -> bool:
+    said = json.loads(content)
+    return all(
+        found[name] == said[field]
+        for name, field in FIELDS.items()
+        if found.sources.get(name) == f"config.json: {field}"
+    )
+
+
+def _stepfun(found: pl.DataFrame, content: bytes) -> bool:
+    cells = _cells(content)
+    days = sorted(float(cell) for cell in cells["start_day"])
+    gaps = [(after - before) * 86400.0 for before, after in itertools.pairwise(days)]
+    told = found["gap_s"].to_list()[1:-1]
+    order = sorted(range(len(days)), key=lambda at: float(cells["start_day"][at]))
+    return all(math.isclose(a, b, abs_tol=1e-6) for a, b in zip(told, gaps, strict=True)) and _same(
+        found["repair_s"].to_list()[:-1], [cells["repair_hours"][at] for at in order], 3600.0
+    )
+
+
+def _lanl(found: pl.DataFrame, content: bytes) -> bool:
+    cells = _cells(content)
+    seconds = sorted(float(cell) * 60.0 for cell in cells["Down Time"] if cell.strip())
+    return sorted(found["repair_s"].drop_nulls()) == seconds and found.height == len(cells["System"])
+
+
+def _titan(found: pl.DataFrame, content: bytes) -> bool:
+    cells = _cells(content)
+    dead = [cell.strip() == "TRUE" for cell in cells["dead"]]
+    return _same(found["life_s"].to_list(), cells["time"]) and found["dead"].to_list() == dead
+
+
+def _connector(name: str) -> Subject:
+    made_up = {"number": "2.5", "text": "word", "boolean": "True", "date": "2026-07-05"}
+    mapped = public_data._columns(name)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.theirs for column in mapped])
+    for _ in range(2):
+        writer.writerow([made_up[column.type] for column in mapped])
+
+    def right(found: pl.DataFrame, content: bytes) -> bool:
+        cells = {key.strip().casefold(): value for key, value in _cells(content).items()}
+        numbers = [column for column in mapped if column.type == "number"]
+        return all(
+            _same(found[column.ours].to_list(), cells[column.theirs.casefold()], column.factor) for column in numbers
+            if column.theirs.casefold() in cells
+        )  # fmt: skip
+
+    return Subject(out.getvalue().encode(), lambda path: public_data.read(name, path), right)
+
+
+def _sources() -> Subject:
+    schema = columns(schemas()["costs"])
+    content = (catalogue.folder() / "sources" / "costs.csv").read_bytes()
+
+    def read(path: Path) -> pl.DataFrame:
+        broken = builder._Broken()
+        frame = builder._read(path, schema, broken)
+        if frame is not None:
+            builder._check_rules(path, schemas()["costs"], frame, broken)
+        broken.raise_if_any()
+        assert frame is not None
+        return frame
+
+    def right(found: pl.DataFrame, content: bytes) -> bool:
+        cells = _cells(content)
+        return all(
+            _same(found[name].to_list(), cells[name]) for name in found.columns if found[name].dtype == pl.Float64
+        )
+
+    return Subject(content, read, right)
+
+
+def _table() -> Subject:
+    content = (catalogue.folder() / "clusters.parquet").read_bytes()
+    whole = fk.table("clusters").collect()
+
+    def read(path: Path) -> pl.DataFrame:
+        shutil.copy(catalogue.folder() / catalogue.DESCRIPTOR, path.parent)
+        before = os.environ.get("FACTORYKIT_DATA")
+        os.environ["FACTORYKIT_DATA"] = str(path.parent)
+        catalogue._sha256.cache_clear()
+        try:
+            return fk.table("clusters").collect()
+        finally:
+            os.environ.pop("FACTORYKIT_DATA")
+            os.environ.update({"FACTORYKIT_DATA": before} if before else {})
+
+    return Subject(content, read, lambda found, _: found.equals(whole), "clusters.parquet")
+
+
+def _parquet() -> Subject:
+    out = io.BytesIO()
+    pl.read_csv(ROWS.encode()).write_parquet(out)
+    # A Parquet file of a stranger carries no sum of its pages: of a flipped number nothing tells.
+    return Subject(out.getvalue(), files.frame, lambda *_: True)
+
+
+def subjects() -> Mapping[str, Subject]:
+    """Return every kind of file that is read, by name."""
+    texts = {
+        "config": Subject(json.dumps(CONFIG, indent=1).encode(), fk.read_hf_config, _config),
+        "stepfun": Subject(STEPFUN.encode(), lambda path: fk.fault_traces.stepfun(str(path)), _stepfun),
+        "lanl": Subject(LANL.encode(), lambda path: fk.fault_traces.lanl(str(path)), _lanl),
+        "titan": Subject(TITAN.encode(), lambda path: fk.fault_traces.titan(str(path)), _titan),
+        "run": Subject(TOML.encode(), read_run, _run),
+        "notebook": Subject(
+            json.dumps(NOTEBOOK, indent=1).encode(),
+            lambda path: read_cells(text_of(path), path.name),
+            _notebook,
+        ),
+        "calibration": Subject(json.dumps(CALIBRATION, indent=1).encode(), fk.Calibration.load, _calibration),
+        "rows": Subject(ROWS.encode(), files.frame, _rows),
+        "sources": _sources(),
+        "table": _table(),
+        "parquet": _parquet(),
+    }
+    return texts | {f"connector {name}": _connector(name) for name in public_data.PUBLISHERS}
+
+
+def _run(found: dict[str, Any], content: bytes) -> bool:
+    said = tomllib.loads(content.decode("utf-8-sig"))
+    given = said.pop("given", {})
+    return repr(found) == repr(said | given)
+
+
+def _notebook(found: Any, content: bytes) -> bool:
+    return [cell["cell_type"] for cell in json.loads(content)["cells"]] == [cell.kind for cell in found] and all(
+        cell.source in joined(row["source"]) or cell.options
+        for cell, row in zip(found, json.loads(content)["cells"], strict=True)
+    )
+
+
+def _calibration(found: Any, content: bytes) -> bool:
+    said = json.loads(content)
+    return dict(found) == said["constants"] and (found.width, found.rows) == (said["width"], said["rows"])
+
+
+def _rows(found: pl.DataFrame, content: bytes) -> bool:
+    cells = _cells(content)
+    return all(
+        _same(found[name].to_list(), cells[name]) if found[name].dtype.is_numeric() else True for name in found.columns
+    )
+
+
+NUMBERS = (
+    "1e999",
+    "-5",
+    "1_000",
+    "nan",
+    "inf",
+    "0x10",
+    "9" * 400,
+    "1e308",
+    "",
+    "1,5",
+    "1.5.2",
+    "١٢",
+    "1e-400",
+    " 7 ",
+    "+3",
+)
+
+
+def mutations(content: bytes, seed: int, number: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield mutated contents, each beside what a reader that unpacks sees; the same seed yields the same."""
+    chance = random.Random(seed)
+    for _ in range(number):
+        made = content
+        for _ in range(1 + (chance.random() < 0.2)):
+            made = chance.choice(MUTATORS)(made, chance)
+        if chance.random() < 0.03:
+            packed = chance.choice((gzip.compress, lzma.compress))(made)
+            yield (packed if chance.random() < 0.5 else packed[: -chance.randrange(1, 9)]), made
+        else:
+            yield made, made
+
+
+def _flip(content: bytes, chance: random.Random) -> bytes:
+    if not content:
+        return content
+    made = bytearray(content)
+    made[chance.randrange(len(made))] ^= 1 << chance.randrange(8)
+    return bytes(made)
+
+
+def _place(content: bytes, chance: random.Random) -> tuple[int, int]:
+    first = chance.randrange(len(content) + 1)
+    return first, min(len(content), first + chance.randrange(1, 40))
+
+
+def _without(content: bytes, chance: random.Random) -> bytes:
+    first, last = _place(content, chance)
+    return content[:first] + content[last:]
+
+
+def _twice(content: bytes, chance: random.Random) -> bytes:
+    first, last = _place(content, chance)
+    return content[:last] + content[first:]
+
+
+def _cut(content: bytes, chance: random.Random) -> bytes:
+    return content[: chance.randrange(len(content) + 1)]
+
+
+def _line_twice(content: bytes, chance: random.Random) -> bytes:
+    lines = content.splitlines(keepends=True)
+    return b"".join(lines[: (at := chance.randrange(len(lines) + 1))] + lines[max(at - 1, 0) :])
+
+
+def _line_gone(content: bytes, chance: random.Random) -> bytes:
+    lines = content.splitlines(keepends=True)
+    at = chance.randrange(len(lines) + 1)
+    return b"".join(lines[:at] + lines[at + 1 :])
+
+
+def _number(content: bytes, chance: random.Random) -> bytes:
+    found = list(re.finditer(rb"\d[\d.e+]*", content))
+    if not found:
+        return content
+    one = chance.choice(found)
+    return content[: one.start()] + chance.choice(NUMBERS).encode() + content[one.end() :]
+
+
+def _columns_swapped(content: bytes, chance: random.Random) -> bytes:
+    rows = [line.split(b",") for line in content.split(b"\n")]
+    width = len(rows[0])
+    one, other = chance.randrange(width), chance.randrange(width)
+    for row in rows if chance.random() < 0.5 else rows[:1]:
+        if len(row) == width:
+            row[one], row[other] = row[other], row[one]
+    return b"\n".join(b",".join(row) for row in rows)
+
+
+def _inserted(content: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(content) + 1)
+    part = chance.choice(
+        (b"\0", b"\xff", b"\r", b"\n", b'"', b"\x1b[2J", b"[" * 3000, b'{"a":' * 200, b"\xed\xa0\x80", b",")
+    )
+    return content[:at] + part + content[at:]
+
+
+def _encoded(content: bytes, chance: random.Random) -> bytes:
+    text = content.decode("utf-8", "replace")
+    match chance.randrange(5):
+        case 0:
+            return b"\xef\xbb\xbf" + content
+        case 1:
+            return text.encode("utf-16")
+        case 2:
+            return text.replace("x", "ü").encode("latin-1", "replace")
+        case 3:
+            return content.replace(b"\n", b"\r\n")
+        case _:
+            return content.replace(b",", b";")
+
+
+MUTATORS = (
+    *(_flip, _flip, _without, _twice, _cut, _line_twice, _line_gone, _number, _number, _number),
+    *(_columns_swapped, _inserted, _encoded),
+)
+
+
+def wrong(name: str, subject: Subject, folder: Path, seed: int, number: int) -> tuple[list[str], int]:
+    """Return what went wrong in so many mutations of a file, and how many of them were read."""
+    found: list[str] = []
+    path, answered = folder / subject.name, 0
+    for content, seen in mutations(subject.content, seed, number):
+        path.write_bytes(content)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                read = subject.read(path)
+        except fk.FactorykitError as error:
+            if any(len(line) > 300 for line in str(error).split("\n")):
+                found.append(f"{name}: a line of {len(str(error))} characters")
+            continue
+        except BaseException as error:
+            found.append(f"{name}: {type(error).__name__}: {str(error)[:100]} of {content[:60]!r}")
+            continue
+        answered += 1
+        try:
+            right = subject.right(read, seen)
+        except Exception as error:  # what a careful reader refuses should have been refused
+            right, content = False, f"{type(error).__name__}: {error}".encode() + content
+        if not right:
+            found.append(f"{name}: read as {str(read)[:300]} of {content!r}")
+    return found, answered

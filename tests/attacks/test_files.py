@@ -1,0 +1,32 @@
+"""Whatever happened to a file: it is refused in words, or read as it stands; never another exception or number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mutated import subjects, wrong
+
+KINDS = [*(name for name in subjects() if not name.startswith("connector")), "connector"]
+
+
+def _all(kind: str) -> list[str]:
+    return [name for name in subjects() if name.partition(" ")[0] == kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mutated_file_is_refused_or_read_as_it_stands(kind: str, tmp_path: Path) -> None:
+    names = _all(kind)
+    for name in names:
+        found, answered = wrong(name, subjects()[name], tmp_path, 16, 300 // len(names))
+        assert found == []
+        assert answered > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_thousand_mutations_of_a_file_are_refused_or_read_as_they_stand(kind: str, tmp_path: Path) -> None:
+    names = _all(kind)
+    assert [
+        each for name in names for each in wrong(name, subjects()[name], tmp_path, 7, 10_000 // len(names))[0]
+    ] == []

@@ -1,0 +1,110 @@
+"""Whoever is killed while writing leaves the old state or the new one, whole; the next sweeps what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factorykit import places
+from factorykit.errors import FactorykitWarning
+
+HERE = Path(__file__).parent
+
+
+def killed(writer: str, folder: Path, kills: int = 0) -> dict[str, Any]:
+    environment = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
+    command = [sys.executable, "-W", "ignore", str(HERE / "killed.py"), writer, str(folder / "place"), str(kills)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+
+
+@pytest.mark.parametrize(
+    ("writer", "fewest"), [("swap", 9), ("file", 2), pytest.param("publish", 5, marks=pytest.mark.long)]
+)
+def test_a_kill_before_any_step_leaves_one_whole_state(writer: str, fewest: int, tmp_path: Path) -> None:
+    found = killed(writer, tmp_path)
+    assert found["wrong"] == []
+    assert found["killed"] == found["tried"] == found["steps"] >= fewest
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("writer", ["swap", "file", "publish"])
+def test_a_hundred_kills_leave_one_whole_state(writer: str, tmp_path: Path) -> None:
+    found = killed(writer, tmp_path, 100)
+    assert (found["wrong"], found["tried"]) == ([], 100)
+
+
+@pytest.mark.long
+def test_twenty_five_kills_of_a_data_build_at_any_time_leave_tables_that_agree(tmp_path: Path) -> None:
+    chance, out = random.Random(16), tmp_path / "data"
+    environment = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
+    build = [sys.executable, "-W", "ignore", "-m", "factorykit_command", "data", "build", "--out", str(out)]
+    subprocess.run(build, check=True, capture_output=True, env=environment)
+    first = {path.name: path.read_bytes() for path in out.iterdir()}
+    for _ in range(25):
+        (out / "clusters.parquet").unlink()  # so that there is something to build
+        process = subprocess.Popen(build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        time.sleep(chance.uniform(0.0, 6.0))
+        process.kill()
+        process.wait()
+        kept = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+        assert first.items() >= kept.items()
+        subprocess.run(build, check=True, capture_output=True, env=environment)
+        assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == first
+
+
+def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def first() -> None:
+        with places.held(tmp_path):
+            begun.set()
+            time.sleep(0.3)
+            order.append("first")
+
+    begun, thread = threading.Event(), threading.Thread(target=first)
+    thread.start()
+    begun.wait()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with places.held(tmp_path):
+            order.append("second")
+    thread.join()
+    assert order == ["first", "second"]
+    message = next(str(each.message) for each in said if each.category is FactorykitWarning)
+    assert message.startswith(f"{tmp_path} is in use by")
+
+
+def test_workplaces_of_dead_processes_are_swept_and_those_of_living_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "BORN_S", -1.0)
+    (tmp_path / "work-dead").mkdir()
+    (tmp_path / "work-dead" / "file").write_text("half")
+    (tmp_path / "other").mkdir()
+    with places.workplace(tmp_path, "work-") as mine:
+        places.sweep(tmp_path, "work-")
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["other", mine.name])
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_a_file_that_cannot_be_finished_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("before")
+
+    def begin() -> None:
+        with places.whole(tmp_path / "a") as aside:
+            aside.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        begin()
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "before")]
