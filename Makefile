@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PLATFORM_DIRS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup data site serve lab test test-long check lock bench mutants clean
+.PHONY: help setup uv audit data site serve lab test test-long check lock bench mutants clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -21,14 +21,16 @@ $(STAMP): pyproject.toml requirements.lock hatch_build.py
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV) || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -q && apt-get install -y -q python3-venv && $(PYTHON) -m venv --clear $(VENV); } || { \
 	  echo "python3 cannot make virtual environments here; install the package python3-venv and try again"; exit 1; }
-	@$(VENV)/bin/pip install --quiet --constraint requirements.lock uv
+	@$(MAKE) --no-print-directory uv
 ifeq ($(RESOLUTION),lowest)
 	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --resolution lowest-direct --editable '.[dev]'
 else
-	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --constraint requirements.lock --editable '.[dev]' || \
-	  $(VENV)/bin/pip install --quiet --constraint requirements.lock --editable '.[dev]'
+	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --constraint requirements.lock --editable '.[dev]'
 endif
 	@touch $@
+
+uv: ## install uv into .venv, held to its hashes
+	@$(VENV)/bin/pip install --quiet --require-hashes --requirement <(sed -n '/^uv==/,/[^\\]$$/p' requirements.lock)
 
 data: setup ## build the Parquet tables from data/sources
 	@$(FK) data build
@@ -59,11 +61,14 @@ test-long: setup ## what takes longer than a change should wait: all pairs, all 
 bench: setup ## measure the speeds, each beside its rival
 	@$(VENV)/bin/python -m benchmarks
 
+audit: setup ## hold the lock against known faults of packages
+	@$(VENV)/bin/uv tool run pip-audit@2.10.1 --require-hashes --disable-pip --requirement requirements.lock
+
 mutants: setup ## change the code in one place at a time and see whether its tests mind
 	@nice -n 10 $(RUN) benchmarks.mutants
 
 lock: ## renew requirements.lock from pyproject.toml
-	$(VENV)/bin/uv pip compile --quiet --universal --all-extras --no-emit-index-url --no-header --no-annotate --upgrade pyproject.toml -o requirements.lock
+	$(VENV)/bin/uv pip compile --quiet --universal --all-extras --no-emit-index-url --no-header --no-annotate --generate-hashes --upgrade pyproject.toml -o requirements.lock
 
 clean: ## remove what was built; the tables stay
 	rm -rf $(VENV) _site _site.* .cache dist build .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,8 @@
 """Build hook: writes the script that draws charts and puts the tables into the wheel."""
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,38 @@ class ScriptHook(BuildHookInterface):
             str(widgets / "labextension.json"): f"{extension}/package.json",
         }
         build_data["artifacts"].append("factorykit/widgets/static/factorykit.js")
+        build_data["sbom_files"].append(self._sbom(bundle.VEGA_LITE))
         if version != "editable":
             data = Path(self.root, "data")
             tables = [*sorted(data.glob("*.parquet")), *sorted(data.glob("*.json"))]
             build_data["force_include"] |= {str(table): f"factorykit/data/{table.name}" for table in tables}
+
+    def _sbom(self, vega_lite: str) -> str:
+        """Write what is in the wheel, and the packages it was tested with, as CycloneDX (PEP 770); return where."""
+        import vl_convert
+
+        metadata = self.metadata.core
+        scripts = {"vega": vl_convert.get_vega_version(), "vega-embed": vl_convert.get_vega_embed_version()}
+        bundled = [("npm", name, version) for name, version in (scripts | {"vega-lite": vega_lite}).items()]
+        lock = Path(self.root, "requirements.lock").read_text("utf-8")
+        tested = [("pypi", *found) for found in re.findall(r"^([\w.-]+)==([\w.]+)", lock, re.MULTILINE)]
+        told = {
+            "bomFormat": "CycloneDX",
+            "specVersion": "1.6",
+            "version": 1,
+            "metadata": {"component": _component("pypi", metadata.name, self.metadata.version, "application")},
+            "components": [
+                *(_component(*each) | {"scope": "required"} for each in bundled),
+                *(_component(*each) | {"scope": "optional"} for each in tested),
+            ],
+        }
+        place = Path(self.root, ".cache", "factorykit.cdx.json")
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+        return str(place)
+
+
+def _component(kind: str, name: str, version: str, what: str = "library") -> dict[str, str]:
+    """Return a package as CycloneDX says it."""
+    address = f"pkg:{kind}/{name}@{version}"
+    return {"type": what, "bom-ref": address, "name": name, "version": version, "purl": address}

@@ -155,3 +155,17 @@ def test_the_public_surface_is_the_one_that_was_agreed() -> None:
         "a public name or argument changed: if it is meant, keep the old one for a version with a warning "
         "(borders.renamed), say so in CHANGELOG.md, and run `python tests/surface.py`"
     )
+
+
+def test_actions_are_pinned_by_commit_and_packages_by_hash() -> None:
+    root = PACKAGE.parent
+    used = [
+        line
+        for file in (root / ".github/workflows").glob("*.yml")
+        for line in re.findall(r"uses: (.*)", file.read_text())
+    ]
+    assert len(used) > 10
+    assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", line)] == []
+    lock = (root / "requirements.lock").read_text("utf-8")
+    packages = re.split(r"\n(?=\S)", lock.strip())
+    assert [package.split("==")[0] for package in packages if "--hash=sha256:" not in package] == []

@@ -56,3 +56,11 @@ def test_the_wheel_brings_the_script_of_the_charts_along(installed: Path) -> Non
     assert (installed / "factorykit/data/datapackage.json").is_file()
     (extension,) = installed.glob("*.data/data/share/jupyter/labextensions/factorykit/package.json")
     assert json.loads(extension.read_text())["name"] == "factorykit"
+
+
+def test_the_wheel_says_what_is_in_it(installed: Path) -> None:
+    (told,) = installed.glob("*.dist-info/sboms/factorykit.cdx.json")
+    components = {each["name"]: each for each in json.loads(told.read_text())["components"]}
+    assert {"vega", "vega-lite", "vega-embed"} == {n for n, each in components.items() if each["scope"] == "required"}
+    assert components["polars"]["purl"].startswith("pkg:pypi/polars@")
+    assert (installed / "factorykit_command.py").is_file()
