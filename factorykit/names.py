@@ -659,6 +659,7 @@ TableName: TypeAlias = Literal[
     "claims",
     "conflicts",
     "expected_values",
+    "attacks",
     "organisations_preferred",
     "accelerator_statements_preferred",
     "clusters_preferred",

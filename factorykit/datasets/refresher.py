@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from factorykit import files
 from factorykit.borders import file_path
 from factorykit.datasets import catalogue, public_data
 from factorykit.datasets.identity import identify
@@ -49,9 +50,15 @@ class _Table:
     rows: list[dict[str, str]] = field(default_factory=list)
 
     def read(self) -> _Table:
-        with self.path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            self.header, self.rows = list(reader.fieldnames or ()), list(reader)
+        content = files.content(self.path)
+        try:
+            cells = files.columns(content)
+        except ValueError as error:
+            raise DatasetError(f"{self.path} {error}") from None
+        if self.name in catalogue.resources() and "source" not in cells:
+            raise DatasetError(f"{self.path} has no column source; give a folder of source files")
+        self.header = list(cells)
+        self.rows = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
         return self
 
     def text(self) -> str:

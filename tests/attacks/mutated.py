@@ -100,10 +100,10 @@ class Subject:
 
 
 def _cells(content: bytes) -> dict[str, list[str]]:
-    """Return the cells of a CSV by column, read by another hand than the package's: polars, all as text."""
-    frame = pl.read_csv(content, infer_schema=False)
-    frame = frame.filter(pl.any_horizontal(pl.all().is_not_null())).fill_null("")
-    return {name: frame[name].to_list() for name in frame.columns}
+    """Return the cells of a CSV by column, as Python's own reader of rows with names gives them."""
+    read = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), restkey="", restval=None)
+    rows = list(read)
+    return {name: [row[name] for row in rows] for name in read.fieldnames or ()}
 
 
 def _same(found: Sequence[Any], cells: Sequence[str], factor: float = 1.0) -> bool:
@@ -155,7 +155,10 @@ def _connector(name: str) -> Subject:
     for _ in range(2):
         writer.writerow([made_up[column.type] for column in mapped])
 
+    header = out.getvalue().partition("\n")[0].encode()
+
     def right(found: pl.DataFrame, content: bytes) -> bool:
+        content = content[max(content.find(header), 0) :]  # a title may stand above
         cells = {key.strip().casefold(): value for key, value in _cells(content).items()}
         numbers = [column for column in mapped if column.type == "number"]
         return all(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from factorykit.borders import renamed
+from factorykit.borders import columns_of, renamed
 from factorykit.errors import ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model.engine.chain import FORMULA
@@ -56,7 +56,7 @@ def outside(inputs: Frame, outputs: Outputs, *, using: Mapping[str, str] | None 
 
     if not isinstance(inputs, (pl.DataFrame, pl.LazyFrame)):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a polars DataFrame or LazyFrame")
-    schema = inputs.collect_schema()
+    schema = columns_of("inputs", inputs)
     steps = resolved(schema, named(outputs) or (), chosen(using), assume=assume).steps
     stated = {step.quantity: found for step in steps if step.origin == FORMULA and (found := validity(step.quantity))}
     needed = sorted({name for found in stated.values() for name in found.arguments})

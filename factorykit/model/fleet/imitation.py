@@ -101,7 +101,7 @@ def imitate(
     """
     import polars as pl
 
-    if number("slow", slow) < 1.0:
+    if (slow := number("slow", slow)) < 1.0:
         raise ScenarioError(f"slow = {slow:g} is below 1; give how much longer the slow node takes, e.g. 1.05")
     out, spares, random = file_path("folder", folder), whole("spare_nodes", spare_nodes), whole("seed", seed)
     found = evaluate(inputs, [*NEEDED, *SIZES], assume=assume)

@@ -13,7 +13,7 @@ from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.uncertainty.distributions import Distribution, in_units_of
-from factorykit.quantities import is_number, quantity
+from factorykit.quantities import as_float, is_number, quantity
 from factorykit.units import duration, read
 
 Law = Distribution | float
@@ -31,9 +31,9 @@ def _share(owner: str, name: str, value: float) -> None:
 
 def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> float:
     seconds = read(duration(name), value) if isinstance(value, str) else value
-    if not is_number(seconds) or not least <= seconds < math.inf:
+    if not is_number(seconds) or not least <= as_float(seconds) < math.inf:
         raise ScenarioError(f"{owner}: {name} = {shown(value)} is outside [{least:g}, inf); give seconds, or '30 min'")
-    return seconds
+    return as_float(seconds)
 
 
 def _law(owner: str, name: str, law: Any) -> Law:

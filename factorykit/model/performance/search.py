@@ -295,6 +295,10 @@ def _usual(fixed: Mapping[str, pl.Expr], tried: Collection[str], choices: Collec
     import polars as pl
 
     part = {**fixed, **{name: pl.col(name) for name in tried}}
+    if "layers" not in part:
+        raise MissingQuantity(
+            "the model has no layers; name one, or give the quantities of its architecture", ["layers"]
+        )
     stages, layers = part["pipeline_parallel"], part["layers"]
     usual = {
         "zero_stage": (part["zero_stage"] < 2.0) | (stages == 1.0),

@@ -325,7 +325,9 @@ def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
     except ScenarioError:
         raise
     except Exception as error:  # whatever strangers in a list raise when they are asked for a number
-        raise ScenarioError(f"durations_s cannot be read as numbers: {error}; give seconds") from None
+        raise ScenarioError(
+            f"durations_s cannot be read as numbers: {str(error).partition(chr(10))[0]}; give seconds"
+        ) from None
     if times.ndim != 1 or seen.ndim != 1:
         raise ScenarioError("durations_s holds lists; give one number of seconds each")
     if len(times) != len(seen):

@@ -259,6 +259,8 @@ def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
     for name in names:
         if name not in frame.columns:
             raise ScenarioError(f"the frame has no column {shown(name)}; there are {', '.join(frame.columns)}")
+        if frame.schema[name] == pl.Object:
+            raise ScenarioError(f"column {shown(name)} holds objects of Python; give numbers or texts")
 
 
 @renamed(base="inputs")

@@ -100,7 +100,10 @@ def sweep(
     values, rivals = checked(inputs, without=given)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
     if isinstance(grid, (pl.DataFrame, pl.LazyFrame)):
-        return answered(Listed(grid.lazy(), asked), out, "sweep", engine)
+        listed = Listed(grid.lazy(), asked)
+        if not listed.rows:
+            raise ScenarioError("the grid has no rows; give at least one")
+        return answered(listed, out, "sweep", engine)
     axes = {name: tuple(values) for name, values in axes_of(grid).items()}
     asked.of(_ends(axes))
     return answered(Crossed(axes, asked), out, "sweep", engine)

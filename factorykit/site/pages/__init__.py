@@ -14,6 +14,7 @@ from factorykit.site.pages.data import data_pages
 from factorykit.site.pages.landing import new, numbers
 from factorykit.site.pages.methods import methods_pages
 from factorykit.site.pages.recipes import recipe_pages
+from factorykit.site.pages.reliability import reliability_page
 from factorykit.site.pages.vocabulary import vocabulary_page
 
 
@@ -37,7 +38,7 @@ def write(root: Path) -> None:
     _write(report / "_numbers.qmd", numbers())
     _write(report / "_new.qmd", new(root / "data"))
     _write(report / "api.qmd", api_page())
-    for name, text in (recipe_pages() | audit_pages(root / "data")).items():
+    for name, text in (recipe_pages() | audit_pages(root / "data") | reliability_page(root / "data")).items():
         _write(report / f"{name}.qmd", text)
     _write(report / "assets" / "factorykit.js", script())
     _write(report / "assets" / "plan.js", planner.script())

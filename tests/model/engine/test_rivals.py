@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 
 import pytest
 
 import factorykit as fk
 from factorykit.errors import CycleError, ScenarioError
 from factorykit.formulas import catalogue
+from factorykit.model.engine.chain import choice
 from factorykit.quantities import quantity, vocabulary
 
 PAIRS = [(name, rival) for name, row in vocabulary().items() for rival in row.rivals]
@@ -30,6 +32,16 @@ def test_a_declared_rival_is_a_formula_in_the_same_unit_that_stands_for_its_quan
 def test_a_formula_of_the_same_unit_is_no_rival_unless_it_is_declared(name: str, stranger: str) -> None:
     with pytest.raises(ScenarioError, match=f"no rival model of {name}"):
         fk.evaluate(fk.preset("llama_3_1_405b"), "wall_days", using={name: stranger})
+
+
+@pytest.mark.long
+def test_of_all_pairs_of_quantities_and_formulas_only_the_declared_ones_are_taken() -> None:
+    taken = []
+    for name in vocabulary():
+        for rival in catalogue():
+            with suppress(ScenarioError):
+                taken.append((name, choice(name, rival)))
+    assert sorted(taken) == sorted(PAIRS)
 
 
 @pytest.mark.long

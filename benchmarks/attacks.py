@@ -1,0 +1,99 @@
+"""Attack the package as the long tests do, count, and write what survived into data/sources/attacks.csv.
+
+``python -m benchmarks.attacks [CALLS [MUTATIONS [KILLS]]]``: calls with damaged arguments, mutations of each kind of
+file, and kills of each writer; 0 leaves a part out. Rows of other kinds, such as pages, stay as they are.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import factorykit as fk
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "data" / "sources" / "attacks.csv"
+COLUMNS = (
+    "attack",
+    "kind",
+    "tried",
+    "survived",
+    "seed",
+    "day",
+    "version",
+    "promise",
+    "source",
+    "locator",
+    "as_of",
+    "note",
+)
+SEED = 7001
+
+
+def row(attack: str, kind: str, tried: int, survived: int, promise: str, locator: str) -> dict[str, str]:
+    today = datetime.now(UTC).date().isoformat()
+    said = {"attack": attack, "kind": kind, "tried": tried, "survived": survived, "seed": SEED, "day": today}
+    said |= {"version": fk.__version__, "promise": promise, "source": "factorykit_attacks", "locator": locator}
+    return {name: str(said.get(name, "")) for name in COLUMNS} | {"as_of": today}
+
+
+def attacked_calls(number: int, folder: Path) -> Iterator[dict[str, str]]:
+    from test_fuzz import _foreign
+
+    bad = _foreign(SEED, number, folder)
+    print(*bad, sep="\n", flush=True)
+    promise = "an answer or a FactorykitError of short, printable lines"
+    yield row("calls", "calls with damaged arguments", number, number - len(bad), promise, "tests/attacks/calls.py")
+
+
+def attacked_files(number: int, folder: Path) -> Iterator[dict[str, str]]:
+    from mutated import subjects, wrong
+
+    counts: dict[str, list[int]] = {}
+    every = subjects()
+    for name, subject in every.items():
+        kind = name.partition(" ")[0]
+        each = number // sum(other.partition(" ")[0] == kind for other in every)
+        bad, _ = wrong(name, subject, folder, SEED, each)
+        counted = counts.setdefault(kind, [0, 0])
+        counted[0], counted[1] = counted[0] + each, counted[1] + each - len(bad)
+        print(*bad, name, each, len(bad), flush=True)
+    promise = "refused in words, or read as a second reader reads it"
+    for kind, (tried, survived) in counts.items():
+        yield row(f"file_{kind}", f"mutated files: {kind}", tried, survived, promise, "tests/attacks/mutated.py")
+
+
+def killed_writers(number: int, folder: Path) -> Iterator[dict[str, str]]:
+    from test_kills import killed
+
+    promise = "the state before or the new one, whole; nothing left after the next"
+    for writer in ("swap", "file", "publish"):
+        said = killed(writer, folder / "kills" / writer, number)
+        survived = said["tried"] - len({line.partition(":")[0] for line in said["wrong"]})
+        yield row(f"kill_{writer}", f"kills: {writer}", said["tried"], survived, promise, "tests/attacks/killed.py")
+
+
+def main(calls: int = 120_000, mutations: int = 10_000, kills: int = 100) -> None:
+    sys.path.insert(0, str(ROOT / "tests" / "attacks"))
+    warnings.simplefilter("ignore")
+    folder = Path(tempfile.mkdtemp())
+    found: list[dict[str, str]] = []
+    for attack, number in ((attacked_calls, calls), (attacked_files, mutations), (killed_writers, kills)):
+        found += attack(number, folder) if number else ()
+    names = {each["attack"] for each in found}
+    if TABLE.is_file():
+        with TABLE.open(encoding="utf-8", newline="") as file:
+            found += [each for each in csv.DictReader(file) if each["attack"] not in names]
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
