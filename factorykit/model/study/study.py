@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import factorykit
+from factorykit import files
 from factorykit.borders import file_path, text
 from factorykit.datasets import catalogue
 from factorykit.datasets.query import LOCKS, ended, frame_of
-from factorykit.errors import FactorykitError, QueryError, ScenarioError
+from factorykit.errors import DatasetError, FactorykitError, QueryError, ScenarioError
 from factorykit.model.engine.shown import html_table
 from factorykit.model.study import engines
 from factorykit.model.study.design import Design
@@ -31,6 +32,8 @@ PART: Final = re.compile(r"part-(\d{7,})-(\d+)-([0-9a-f]{32})\.parquet")
 """Number, rows, and digest of the contents: a part that is not what its name says does not count."""
 ROWS_IN_MEMORY: Final = 50_000_000
 """Above this rows have to be written: with a few columns they would not fit an ordinary machine."""
+SAID: Final = {"verb": str, "factorykit": str, "asked": dict, "rows": int, "parts": int}
+"""What a manifest says, among others."""
 OTHER_FILES: Final = (".csv", ".json", ".jsonl", ".ndjson", ".xlsx", ".arrow", ".feather", ".ipc", ".gz", ".zst")
 """Ends of names that nobody gives to a folder."""
 MEMORY: Final = "1GB"
@@ -131,9 +134,11 @@ def study(folder: str | Path) -> Study:
     """
     path = file_path("folder", folder)
     try:
-        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = files.fields(files.content(path / MANIFEST))
+    except (DatasetError, ValueError):
         raise ScenarioError(f"{path} holds no study; name the folder that out= named") from None
+    if not isinstance(manifest, dict) or any(type(manifest.get(name)) is not kind for name, kind in SAID.items()):
+        raise ScenarioError(f"{path / MANIFEST} does not say {', '.join(SAID)}; make the study again, elsewhere")
     return Study(path, manifest)
 
 

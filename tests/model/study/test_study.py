@@ -97,7 +97,8 @@ def test_parts_are_counted_by_what_they_hold(tmp_path: Path, expected: pl.DataFr
         (lambda out: fk.sweep(RUN, GRID | {"mfu": [0.31]}, "wall_days", out=out), "holds another study: asked differs"),
         (lambda out: fk.sample(RUN, DOUBT, "training_days", 7, out=out), "holds another study: verb differs"),
         (lambda out: (out / "study.json").unlink() or swept(out), r"holds part-0000000.*; name a folder that is empty"),
-        (lambda out: (out / "study.json").write_text("[") and fk.study(out), "holds no study"),
+        (lambda out: (out / "study.json").write_text("[" * 9_000) and fk.study(out), "holds no study"),
+        (lambda out: (out / "study.json").write_text('{"parts": "3"}') and fk.study(out), "does not say verb"),
         (lambda out: swept(out, engine="spark"), "there are local, ray"),
     ],
 )
