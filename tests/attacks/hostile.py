@@ -187,10 +187,10 @@ def render(folder: Path, *, whole: bool) -> dict[str, int]:
     project = load_project(stage)
     renderer.render(stage, out)
     finish.finish(project, out, stage)
-    read, found = checks.rendered(out)
-    refused = [str(problem) for problem in found if "policy" in problem.what or "Content-Security" in problem.what]
-    assert not refused, refused
-    return tried | {"pages": len(read)}
+    if whole:
+        refused = [str(found) for found in checks.rendered(out)[1] if "olicy" in found.what]
+        assert not refused, refused
+    return tried | {"pages": len([*out.rglob("*.html")])}
 
 
 SOME: Final = (
