@@ -42,10 +42,10 @@ def goodput(
         One row per part: ``part``, ``accelerator_hours`` [h], ``share`` [1] of those that the cluster had, and
         ``rental_cost_usd`` [USD], null without a price. Parts: ``productive`` (steps that count), ``lost work`` (steps
         done again, and what came after the last step of an attempt that failed), ``restart`` (from the start of an
-        attempt to its first step), ``checkpoint`` (as step logs tell it, else the pauses between steps that keep a
-        rhythm), ``other`` (further pauses, and the end of attempts that did not fail), ``steps not told`` (jobs without
-        step logs), ``down`` (repairs) and ``idle``; they add up to the hours of the cluster. A last row, ``queue``, is
-        what jobs waited for, of no share.
+        attempt to its first step, or to its end where there is none), ``checkpoint`` (as step logs tell it, else the
+        pauses between steps that keep a rhythm), ``other`` (further pauses, and the end of attempts that did not fail),
+        ``steps not told`` (jobs without step logs), ``down`` (repairs) and ``idle``; they add up to the hours of the
+        cluster. A last row, ``queue``, is what jobs waited for, of no share.
 
     Raises
     ------
@@ -178,11 +178,13 @@ def _spans(attempts: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     )
     length = (pl.col("ended") - pl.col("started")).dt.total_microseconds() / 1e6
     tail = ((pl.col("ended") - pl.col("last")).dt.total_microseconds() / 1e6).fill_null(0.0)
+    is_silent, is_told = pl.col("last").is_null(), pl.col("last").is_not_null().any().over("job")
     is_well = pl.col("state").is_in(ENDED_WELL)
     return attempts.join(parts, on="attempt", how="left").with_columns(
         pl.col("lost work") + pl.when(is_well).then(0.0).otherwise(tail),
         pl.col("other") + pl.when(is_well).then(tail).otherwise(0.0),
-        pl.when(pl.col("last").is_null()).then(length).otherwise(0.0).alias("steps not told"),
+        pl.when(is_silent & is_told).then(length).otherwise("restart").alias("restart"),
+        pl.when(is_silent & ~is_told).then(length).otherwise(0.0).alias("steps not told"),
     )
 
 
