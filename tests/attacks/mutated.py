@@ -101,7 +101,7 @@ class Subject:
 
 def _cells(content: bytes) -> dict[str, list[str]]:
     """Return the cells of a CSV by column, as Python's own reader of rows with names gives them."""
-    read = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), restkey="", restval=None)
+    read = csv.DictReader(io.StringIO(content.decode("utf-8-sig").lstrip("\r\n"), newline=""), restkey="", restval=None)
     rows = list(read)
     return {name: [row[name] for row in rows] for name in read.fieldnames or ()}
 
