@@ -230,7 +230,7 @@ def frame(path: Path) -> pl.DataFrame:
             return lazy.collect()
         cells = columns(found)
         read = pl.read_csv(found, infer_schema_length=None)
-        if read.height != len(next(iter(cells.values()))):
+        if read.columns != list(cells) or read.height != len(next(iter(cells.values()))):
             raise ValueError("has empty lines; take them out")
         return read
     except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as reason:

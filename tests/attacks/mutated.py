@@ -100,10 +100,9 @@ class Subject:
 
 
 def _cells(content: bytes) -> dict[str, list[str]]:
-    """Return the cells of a CSV by column, as Python's own reader of rows with names gives them."""
-    read = csv.DictReader(io.StringIO(content.decode("utf-8-sig").lstrip("\r\n"), newline=""), restkey="", restval=None)
-    rows = list(read)
-    return {name: [row[name] for row in rows] for name in read.fieldnames or ()}
+    """Return the cells of a CSV by column, as Python's own reader gives them; empty lines are none."""
+    header, *rows = [row for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")) if row]
+    return {name: [row[at] for row in rows] for at, name in enumerate(header)}
 
 
 def _same(found: Sequence[Any], cells: Sequence[str], factor: float = 1.0) -> bool:
