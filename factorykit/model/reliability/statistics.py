@@ -443,7 +443,8 @@ def renewal_failures(
     span, parts = _checked("span_s", span_s), _checked("accelerators", accelerators)
     scale, shape = _checked("lifetime_scale_s", lifetime_scale_s), _checked("lifetime_shape", lifetime_shape)
     count = whole("steps", steps)
-    fewest = max(1, math.ceil(min(span / (2.0 * scale * math.log(2.0) ** (1.0 / shape)), MOST)))
+    half_failed_s = scale * math.log(2.0) ** (1.0 / shape)
+    fewest = max(1, math.ceil(min(span / max(2.0 * half_failed_s, 1e-300), MOST)))
     if fewest > MOST_STEPS:
         raise ScenarioError(
             f"span_s = {span:g} is {fewest:.1g} times the half of the parts' life; from a few lives on, failures are "
