@@ -65,7 +65,7 @@ def test_the_published_pace_of_machine_learning_gpus_lies_inside_ours():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fk.trend(falling(2.0), "eur"), "no column eur"),
+        (lambda: fk.trend(falling(2.0), "eur"), "no column 'eur'"),
         (lambda: fk.trend(falling(2.0).head(2), "usd"), "give three or more"),
         (lambda: fk.trend(falling(2.0).with_columns(usd=0.0), "usd"), "not above zero"),
         (lambda: fk.trend(falling(2.0), "usd", mass=95), "outside"),
