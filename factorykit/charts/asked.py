@@ -34,6 +34,7 @@ CHECKS: Final[Mapping[str, Callable[..., Any]]] = {
 def checked(function: Callable[Given, Made]) -> Callable[Given, Made]:
     """Return a function of charts whose arguments are checked, and that refuses in words what it cannot draw.
 
+    >>> import polars as pl
     >>> @checked
     ... def first(frame: "pl.DataFrame", by: "str"):
     ...     return frame[by][0]

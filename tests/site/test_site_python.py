@@ -19,9 +19,9 @@ def test_every_public_name_has_its_place_in_the_reference(site):
 
 
 def test_recipes_show_answers_and_no_place_of_this_machine(site):
-    for name, (_, _, _, blocks, _) in recipes.PAGES.items():
+    for name, (_, _, _, blocks, after) in recipes.PAGES.items():
         page = (site / "report" / f"{name}.html").read_text("utf-8")
-        assert page.count('<div class="sourceCode"') == len(blocks)
+        assert page.count('<div class="sourceCode"') == len(blocks) + after.count("```") // 2
         assert "/tmp" not in page
     assert "ScenarioError: config.json: num_hidden_layers = " in (site / "report" / "own-models.html").read_text(
         "utf-8"

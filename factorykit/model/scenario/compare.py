@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from factorykit.borders import mapping, texts
-from factorykit.errors import MissingQuantity, ScenarioError
+from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.model.engine.chain import ask
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
@@ -176,7 +176,7 @@ def _given(
 def _check_order(order: Sequence[str], differing: Sequence[str]) -> tuple[str, ...]:
     if sorted(named := texts("order", order)) != sorted(differing):
         raise ScenarioError(
-            f"order names {', '.join(named) or 'nothing'}; the inputs that differ are {', '.join(differing) or 'none'}"
+            f"order = {shown(named)} does not name each input that differs: {', '.join(differing) or 'there is none'}"
         )
     return named
 
