@@ -62,6 +62,7 @@ def used(page: Any) -> None:
         page.wait_for_selector("#found li")
 
 
+@pytest.mark.long
 def test_no_page_of_hostile_tables_runs_a_script(chromium: Any, tmp_path: Path):
     tried = rendered(tmp_path)
     assert tried["cells"] > 100_000

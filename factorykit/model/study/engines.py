@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from factorykit.borders import need, text
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.progress import told
 
+AT_ONCE: Final = 2
+"""Parts that this process makes side by side."""
 AHEAD: Final = 2
 """Parts handed to Ray for each of its processors: one that is made, and one that waits."""
 TRIES: Final = 3
@@ -38,10 +41,13 @@ def run(engine: str, write: Write, design: bytes, folder: str, missing: Sequence
         pass
 
 
-def _local(write: Write, design: bytes, folder: str, missing: Sequence[int]) -> Iterator[int]:
-    for number in missing:
-        yield number
-        write(design, folder, number)
+def _local(write: Write, design: bytes, folder: str, missing: Sequence[int]) -> Iterator[Any]:
+    """Yield parts as they are finished: one is computed while another is written."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        yield from pool.map(lambda number: write(design, folder, number), missing)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _ray(engine: str, write: Write, design: bytes, folder: str, missing: Sequence[int]) -> Iterator[Any]:
