@@ -26,7 +26,7 @@ STAGE: Final = ".build-"
 """Beginning of the names of folders in which files are made."""
 LOOKS_EVERY_S: Final = 0.1
 BORN_S: Final = 1.0
-"""Age from which a folder that nobody holds is nobody's."""
+"""Age from which an empty folder that nobody holds is nobody's; one with files in it has been held."""
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def sweep(parent: Path, prefix: str) -> None:
     """Remove the workplaces of processes that are no more."""
     for folder in parent.glob(f"{glob.escape(prefix)}*"):
         with suppress(OSError):
-            if time.time() - folder.stat().st_ctime < BORN_S:
+            if time.time() - folder.stat().st_ctime < BORN_S and not any(folder.iterdir()):
                 continue  # perhaps of a process that has not come to hold it
             opened = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
             try:

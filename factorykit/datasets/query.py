@@ -6,8 +6,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock, Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -28,6 +30,8 @@ SETTINGS: Final = {
     "memory_limit": "4GB",
     "temp_directory": "",
 }
+MEMORY: Final = "1GB"
+"""Of a query over files that may be larger; what needs more spills to disk."""
 LOOKS_EVERY_S: Final = 0.1
 """Seconds between looks at whether a query was interrupted or has run out of time."""
 ENDS_WITHIN_S: Final = 0.5
@@ -86,8 +90,7 @@ def _load(wanted: set[str], held_before: Iterable[str]) -> tuple[duckdb.DuckDBPy
             continue
         try:
             path = catalogue.path_of(resource)
-            quoted = str(path).replace("'", "''")
-            connection.execute(f"CREATE TABLE \"{name}\" AS FROM read_parquet('{quoted}')")
+            connection.execute(f'CREATE TABLE "{name}" AS FROM read_parquet({quoted(path)})')
         except DatasetError:
             if name in wanted:
                 raise
@@ -135,46 +138,94 @@ def sql(query: str, *, timeout_s: float | None = None, **params: object) -> pl.D
     >>> sql("select name from accelerators where tdp_w > $least order by name", least=1300)["name"].to_list()
     ['AMD Instinct MI355X', 'NVIDIA GB300 (per GPU, NVL72)']
     """
+    if timeout_s is not None and number("timeout_s", timeout_s) <= 0.0:
+        raise ScenarioError(f"timeout_s = {timeout_s:g} is not above 0; give seconds, e.g. 10")
+    blank = _ENGINE.cursor()
+    names: set[str] = set()
+    with _in_words(lambda error: _explain(error, names)):
+        statement = _statement(blank, query)
+        names |= _tables_of(query, blank)
+        _check_params(statement.named_parameters, params)
+        cursor = _ENGINE.cursor(names)
+        try:
+            frame, old = ended(cursor, lambda: _answered(cursor, query, params, names), timeout_s)
+        except TimeoutError:
+            said = f"the query took longer than {timeout_s:g} s; ask for less, or give it more time"
+            raise QueryError(said) from None
+    for name, columns in old.items():
+        catalogue.warn_of_old(name, columns)
+    return frame
+
+
+def sql_over(
+    folder: Path, views: Mapping[str, str], query: str, params: Mapping[str, object] | None = None
+) -> pl.DataFrame:
+    """Return the answer to one SELECT over files of a folder, out of core and in at most a gigabyte.
+
+    Parameters
+    ----------
+    folder
+        All that can be read.
+    views
+        What DuckDB makes of its files, by name.
+    query, params
+        As in :func:`sql`, with DuckDB's own functions of tables for these files.
+
+    Raises
+    ------
+    QueryError
+    """
+    import duckdb
+
+    settings: dict[str, Any] = {"python_enable_replacements": "false", "memory_limit": MEMORY}
+    there = f"there {'are' if len(views) > 1 else 'is'} {', '.join(views)}"
+    with duckdb.connect(config=settings) as database, _in_words(lambda error: f"{_explain(error, ())}; {there}"):
+        for name, view in views.items():
+            database.execute(f"CREATE VIEW {name} AS {view}")
+        database.execute(f"SET allowed_directories = [{quoted(folder)}]")
+        for lock in LOCKS:
+            database.execute(lock)
+        _check_params(_statement(database, query).named_parameters, params or {})
+        return ended(database, lambda: frame_of(database.sql(query, params=dict(params or {}) or None)))
+
+
+def quoted(path: Path) -> str:
+    """Return a path as a text of SQL."""
+    return "'{}'".format(str(path.absolute()).replace("'", "''"))
+
+
+def _statement(connection: duckdb.DuckDBPyConnection, query: object) -> duckdb.Statement:
+    """Return the one statement of a query, which reads."""
+    if not is_text(query) or not query.strip():
+        raise QueryError(f"a query is a text such as 'select * from clusters', not {shown(query)}")
+    statements = connection.extract_statements(query)
+    if len(statements) != 1:
+        raise QueryError(f"a query is one statement; this is {len(statements)}")
+    if (kind := statements[0].type.name) != "SELECT":
+        raise QueryError(f"a query reads with SELECT; {kind} is not allowed")
+    return statements[0]
+
+
+@contextmanager
+def _in_words(explain: Callable[[Exception], str]) -> Iterator[None]:
+    """Raise what DuckDB and polars complain of as the error of a query."""
     import duckdb
     import polars as pl
 
-    if timeout_s is not None and number("timeout_s", timeout_s) <= 0.0:
-        raise ScenarioError(f"timeout_s = {timeout_s:g} is not above 0; give seconds, e.g. 10")
-    if not is_text(query) or not query.strip():
-        raise QueryError(f"a query is a text such as 'select * from clusters', not {shown(query)}")
-    blank = _ENGINE.cursor()
     try:
-        statements = blank.extract_statements(query)
+        yield
     except duckdb.Error as error:
-        raise QueryError(_explain(error, ())) from None
-    if len(statements) != 1:
-        raise QueryError(f"a query is one statement; this is {len(statements)}")
-    kind = statements[0].type.name
-    if kind != "SELECT":
-        raise QueryError(f"a query reads with SELECT; {kind} is not allowed")
-    names = _tables_of(query, blank)
-    _check_params(statements[0].named_parameters, params)
-    try:
-        cursor = _ENGINE.cursor(names)
-        frame, old = ended(cursor, lambda: _answered(cursor, query, params, names), timeout_s)
-    except TimeoutError:
-        raise QueryError(f"the query took longer than {timeout_s:g} s; ask for less, or give it more time") from None
-    except duckdb.Error as error:
-        raise QueryError(_explain(error, names)) from None
+        raise QueryError(explain(error)) from None
     except RecursionError:
         raise QueryError("a parameter is nested too deep; give numbers, texts or lists of them") from None
     except pl.exceptions.DuplicateError as error:
         raise QueryError(f"{_first_line(error)}; name the columns apart with AS") from None
     except pl.exceptions.PolarsError as error:
         raise QueryError(_first_line(error).removeprefix("got external error: ")) from None
-    for name, columns in old.items():
-        catalogue.warn_of_old(name, columns)
-    wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
-    return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame
 
 
 def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """Return the rows of a relation.
+    """Return the rows of a relation, decimals and very wide integers as doubles.
 
     A plain namespace is handed over and not the relation itself: polars keeps the type of what it is given, and those
     of DuckDB kept alive are reported as leaks when Python exits.
@@ -182,7 +233,9 @@ def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     import polars as pl
 
     stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
-    return pl.DataFrame(stream)
+    frame = pl.DataFrame(stream)
+    wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
+    return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame
 
 
 def ended(connection: duckdb.DuckDBPyConnection, work: Callable[[], Answer], most_s: float | None = None) -> Answer:
@@ -249,7 +302,7 @@ def _asked(
         return cursor.sql(query, params=params or None), {name: columns for name, columns in old.items() if columns}
 
 
-def _check_params(expected: Iterable[str], given: dict[str, object]) -> None:
+def _check_params(expected: Iterable[str], given: Mapping[str, object]) -> None:
     """Raise if the query's parameters are not the ones given."""
     expected = set(expected)
     if positional := sorted(name for name in expected if name.isdigit()):

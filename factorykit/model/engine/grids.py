@@ -85,15 +85,18 @@ class _Part:
     tests: list[pl.Expr] = field(default_factory=list)
 
     @property
+    def tested(self) -> set[str]:
+        """Columns that the tests look at."""
+        return {name for test in self.tests for name in test.meta.root_names()}
+
+    @property
     def needs(self) -> set[str]:
         """All columns that are looked at."""
-        tested = {name for test in self.tests for name in test.meta.root_names()}
-        return tested.union(*(step.arguments for step in self.steps))
+        return self.tested.union(*(step.arguments for step in self.steps))
 
     def added(self, rows: pl.DataFrame, keep: Collection[str]) -> pl.DataFrame:
         """Return the rows with what is computed, and of all columns those to keep."""
-        tested = {name for test in self.tests for name in test.meta.root_names()}
-        return with_steps(rows, self.steps, (), {*keep, *tested}).with_columns(self.tests)
+        return with_steps(rows, self.steps, (), {*keep, *self.tested}).with_columns(self.tests)
 
 
 class Gridded:

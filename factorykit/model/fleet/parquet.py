@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -13,19 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.borders import file_path, need, number, one_of, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.datasets.query import LOCKS, frame_of
-from factorykit.errors import QueryError, ScenarioError
+from factorykit.datasets.query import quoted, sql_over
+from factorykit.errors import ScenarioError
 from factorykit.model.fleet.imitation import BEGIN, REPAIR_MEDIAN_S, REPAIR_SIGMA, SHARES
 from factorykit.model.reliability.statistics import mtbf_interval_s
 from factorykit.model.study.design import CELLS_A_PART, Design
 from factorykit.model.study.study import answered
 
 if TYPE_CHECKING:
-    import duckdb
     import polars as pl
 
-MEMORY: Final = "1GB"
-"""Of DuckDB; what needs more spills to disk."""
 TABLES: Final = {
     "failures": ("at", "node", "cause", "repair_s"),
     "jobs": ("state", "started", "ended", "accelerators"),
@@ -92,8 +87,11 @@ class Archive:
         ------
         QueryError
         """
-        with self._database() as database:
-            return _answer(database, query, values)
+        views = {}
+        for table in self.tables:
+            also = ', "at" AS moment' if "at" in TABLES[table] else ""
+            views[table] = f"SELECT *{also} FROM read_parquet({quoted(self.folder / table / '*.parquet')})"
+        return sql_over(self.folder, views, query, values)
 
     @cached_property
     def window(self) -> tuple[datetime, datetime]:
@@ -228,26 +226,6 @@ class Archive:
             "accelerator_power_w from power group by 1 order by 1"
         )
 
-    @contextmanager
-    def _database(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        import duckdb
-
-        folder = str(self.folder.absolute()).replace("'", "''")
-        settings: dict[str, Any] = {
-            "python_enable_replacements": "false",
-            "memory_limit": MEMORY,
-            "preserve_insertion_order": "false",
-        }
-        with duckdb.connect(config=settings) as database:
-            for table in self.tables:
-                told = f"FROM read_parquet('{folder}/{table}/*.parquet')"
-                also = ', "at" AS moment' if "at" in TABLES[table] else ""
-                database.execute(f"CREATE VIEW {table} AS SELECT *{also} {told}")
-            database.execute(f"SET allowed_directories = ['{folder}']")
-            for lock in LOCKS:
-                database.execute(lock)
-            yield database
-
     @staticmethod
     def _days(by: str, group: Any, start: datetime, end: datetime, days: float) -> float:
         """Return how many of the days watched fall into a group."""
@@ -258,17 +236,6 @@ class Archive:
         ends = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=32)}
         last = (group + ends[by]).replace(day=1) if by == "month" else group + ends[by]
         return (min(last, end) - max(group, start)).total_seconds() / SECONDS_PER_DAY
-
-
-def _answer(database: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, Any]) -> pl.DataFrame:
-    import duckdb
-
-    try:
-        if [each.type.name for each in database.extract_statements(query)] != ["SELECT"]:
-            raise QueryError("a query is one statement that reads with SELECT, such as 'from failures limit 9'")
-        return frame_of(database.sql(query, params=dict(values) or None))
-    except duckdb.Error as error:
-        raise QueryError(f"{str(error).partition(chr(10))[0]}; there are {', '.join(TABLES)}") from None
 
 
 def imitate_failures(

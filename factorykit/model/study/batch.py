@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import mapping, one_of, several, text
+from factorykit.borders import file_path, mapping, one_of, several
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.study.design import Design
 from factorykit.model.study.study import answered
@@ -69,7 +69,7 @@ def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine
     told = tuple(dict(mapping(f"case {number}", case)) for number, case in enumerate(several("cases", cases)))
     if not told:
         raise ScenarioError("there are no cases; give the arguments of at least one call")
-    if Path(text("out", str(out))).suffix == ".parquet":
+    if file_path("out", out).suffix == ".parquet":
         raise ScenarioError(f"out = {str(out)!r}: cases may differ in their columns; name a folder")
     return answered(Cases(verb, told), out, "batch", engine)
 

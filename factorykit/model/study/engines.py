@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any, Final
 
 from factorykit.borders import need, text
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.progress import told
+from factorykit.model.study.design import Design
 
 AT_ONCE: Final = 2
 """Parts that this process makes side by side."""
@@ -17,7 +20,8 @@ AHEAD: Final = 2
 TRIES: Final = 3
 """Times that a part is tried again whose worker died."""
 
-Write = Callable[[bytes, str, int], None]
+Make = Callable[[Design, int], None]
+"""Writes one part of a design."""
 
 
 def check(engine: object) -> str:
@@ -34,33 +38,42 @@ def check(engine: object) -> str:
     return str(engine)
 
 
-def run(engine: str, write: Write, design: bytes, folder: str, missing: Sequence[int], rows: int) -> None:
-    """Write the missing parts of a design into a folder."""
-    made = _local(write, design, folder, missing) if engine == "local" else _ray(engine, write, design, folder, missing)
-    for _ in told(made, len(missing), "parts", rows):
+def run(engine: str, make: Make, design: Design, missing: Sequence[int]) -> None:
+    """Make the missing parts of a design."""
+    made = _local(make, design, missing) if engine == "local" else _ray(engine, make, design, missing)
+    for _ in told(made, len(missing), "parts", design.rows // design.parts):
         pass
 
 
-def _local(write: Write, design: bytes, folder: str, missing: Sequence[int]) -> Iterator[Any]:
+def _local(make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
     """Yield parts as they are finished: one is computed while another is written."""
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        yield from pool.map(lambda number: write(design, folder, number), missing)
+        yield from pool.map(lambda number: make(design, number), missing)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _ray(engine: str, write: Write, design: bytes, folder: str, missing: Sequence[int]) -> Iterator[Any]:
+def _ray(engine: str, make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
     """Yield parts as they are finished; each worker holds one, and a dead worker's goes to another."""
     ray = need("ray")
     if not ray.is_initialized():
         ray.init(address=None if engine == "ray" else engine, log_to_driver=False)
-    task = ray.remote(max_retries=TRIES, num_cpus=1, runtime_env={"env_vars": {"POLARS_MAX_THREADS": "1"}})(write)
-    shared, waiting, under_way = ray.put(design), list(reversed(missing)), []
+    task = ray.remote(max_retries=TRIES, num_cpus=1, runtime_env={"env_vars": {"POLARS_MAX_THREADS": "1"}})(_of_pickled)
+    shared, waiting, under_way = ray.put(pickle.dumps(design)), list(reversed(missing)), []
     at_once = AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
     while waiting or under_way:
         while waiting and len(under_way) < at_once:
-            under_way.append(task.remote(shared, folder, waiting.pop()))
+            under_way.append(task.remote(make, shared, waiting.pop()))
         finished, under_way = ray.wait(under_way)
         ray.get(finished)
         yield from finished
+
+
+def _of_pickled(make: Make, pickled: bytes, number: int) -> None:
+    make(_design(pickled), number)
+
+
+@lru_cache(maxsize=1)
+def _design(pickled: bytes) -> Design:
+    return pickle.loads(pickled)

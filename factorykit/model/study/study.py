@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import re
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 import factorykit
-from factorykit import files
-from factorykit.borders import file_path, text
+from factorykit import files, places
+from factorykit.borders import file_path
 from factorykit.datasets import catalogue
-from factorykit.datasets.query import LOCKS, ended, frame_of
-from factorykit.errors import DatasetError, FactorykitError, QueryError, ScenarioError
+from factorykit.datasets.query import quoted, sql_over
+from factorykit.errors import DatasetError, FactorykitError, ScenarioError
 from factorykit.model.engine.shown import html_table
 from factorykit.model.study import engines
 from factorykit.model.study.design import Design
@@ -36,8 +36,8 @@ SAID: Final = {"verb": str, "factorykit": str, "asked": dict, "rows": int, "part
 """What a manifest says, among others."""
 OTHER_FILES: Final = (".csv", ".json", ".jsonl", ".ndjson", ".xlsx", ".arrow", ".feather", ".ipc", ".gz", ".zst")
 """Ends of names that nobody gives to a folder."""
-MEMORY: Final = "1GB"
-"""Of DuckDB; what needs more spills to disk."""
+STAGE: Final = ".parts-"
+"""Beginning of the name of the folder in which parts are written, each machine's its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,7 @@ class Study:
         """A scan of the parts that are there."""
         import polars as pl
 
-        if not (done := self.done):
-            raise ScenarioError(f"{self.folder} holds no part yet; make the call that began the study again")
+        done = self._some_done()
         if self.manifest["verb"] == "batch":
             return pl.concat(map(pl.scan_parquet, done), how="diagonal_relaxed")
         return pl.scan_parquet(list(done))
@@ -79,21 +78,16 @@ class Study:
         ------
         QueryError
             If it is none, or fails.
+        ScenarioError
+            If no part is there.
         """
-        import duckdb
+        parts = ", ".join(map(quoted, self._some_done()))
+        return sql_over(self.folder, {"study": f"FROM read_parquet([{parts}], union_by_name = true)"}, query)
 
-        done = ", ".join(map(_quoted, self.done))
-        with duckdb.connect(config={"python_enable_replacements": "false", "memory_limit": MEMORY}) as database:
-            database.execute(f"CREATE VIEW study AS FROM read_parquet([{done}], union_by_name = true)")
-            database.execute(f"SET allowed_directories = [{_quoted(self.folder)}]")
-            for lock in LOCKS:
-                database.execute(lock)
-            try:
-                if [each.type.name for each in database.extract_statements(text("query", query))] != ["SELECT"]:
-                    raise QueryError("a query is one statement that reads with SELECT, such as 'from study limit 9'")
-                return ended(database, lambda: frame_of(database.sql(query)))
-            except duckdb.Error as error:
-                raise QueryError(f"{str(error).partition(chr(10))[0]}; there is one view, study") from None
+    def _some_done(self) -> tuple[Path, ...]:
+        if not (done := self.done):
+            raise ScenarioError(f"{self.folder} holds no part yet; make the call that began the study again")
+        return done
 
     def __repr__(self) -> str:
         return f"Study({str(self.folder)!r}): {len(self.done)} of {self.parts} parts, {self.manifest['rows']:,} rows"
@@ -142,10 +136,6 @@ def study(folder: str | Path) -> Study:
     return Study(path, manifest)
 
 
-def _quoted(path: Path) -> str:
-    return "'{}'".format(str(path.absolute()).replace("'", "''"))
-
-
 def answered(design: Design, out: str | Path | None, verb: str, engine: str) -> Any:
     """Return all rows of a design: a frame, or the scan of one file or of a study.
 
@@ -173,18 +163,17 @@ def _one_file(design: Design, path: Path) -> pl.LazyFrame:
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    def parts(*_: Any) -> Iterator[pl.DataFrame]:
-        for number in range(design.parts):
-            yield design.part(number)
+    first = design.part(0)
 
-    aside = path.with_name(f".{path.name}.part")
+    def parts(*_: Any) -> Iterator[pl.DataFrame]:
+        yield first
+        yield from map(design.part, range(1, design.parts))
+
     try:
-        register_io_source(parts, schema=design.part(0).schema).sink_parquet(aside)
-        aside.replace(path)
+        with places.whole(path) as aside:
+            register_io_source(parts, schema=first.schema).sink_parquet(aside)
     except OSError as error:
         raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
-    finally:
-        aside.unlink(missing_ok=True)
     return pl.scan_parquet(path)
 
 
@@ -192,31 +181,23 @@ def _made(design: Design, folder: Path, verb: str, engine: str) -> Study:
     """Make the parts of a study that are not there yet."""
     manifest = _manifest(design, verb)
     _claim(folder, manifest)
-    _sweep_away(folder)
     done = {number for number, path in _there(folder).items() if _is_whole(path)}
     missing = [number for number in range(design.parts) if number not in done]
-    engines.run(engine, write, pickle.dumps(design), str(folder), missing, design.rows // design.parts)
+    with places.workplace(folder, f"{STAGE}{socket.gethostname()}-") as stage:
+        engines.run(engine, partial(write, stage), design, missing)
     return Study(folder, manifest)
 
 
-def write(pickled: bytes, folder: str, number: int) -> None:
-    """Write one part: aside, then under the name that its contents give it."""
-    rows = _design(pickled).part(number)
-    aside = Path(folder) / f".part-{number:07d}.{socket.gethostname()}.{os.getpid()}"
+def write(stage: Path, design: Design, number: int) -> None:
+    """Write one part: aside, then beside the stage under the name that its contents give it."""
+    rows, aside = design.part(number), stage / f"{number}-{token_hex(4)}"
     try:
         rows.write_parquet(aside)
         with aside.open("rb+") as file:
             os.fsync(file.fileno())
-        aside.replace(Path(folder) / f"part-{number:07d}-{rows.height}-{_digest(aside)}.parquet")
+        aside.replace(stage.parent / f"part-{number:07d}-{rows.height}-{_digest(aside)}.parquet")
     except OSError as error:
-        raise FactorykitError(f"{folder} cannot be written: {error}; make room and call again to go on") from None
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-@lru_cache(maxsize=1)
-def _design(pickled: bytes) -> Design:
-    return pickle.loads(pickled)
+        raise FactorykitError(f"{stage.parent} cannot be written: {error}; make room, call again to go on") from None
 
 
 def _digest(path: Path) -> str:
@@ -237,17 +218,6 @@ def _is_whole(path: Path) -> bool:
         return True
     path.unlink()
     return False
-
-
-def _sweep_away(folder: Path) -> None:
-    """Remove what writers of this machine that are no more left behind."""
-    for path in folder.glob(f".part-*.{socket.gethostname()}.*"):
-        try:
-            os.kill(int(path.name.rpartition(".")[2]), 0)
-        except (ProcessLookupError, ValueError):
-            path.unlink(missing_ok=True)
-        except PermissionError:
-            continue
 
 
 def _manifest(design: Design, verb: str) -> dict[str, Any]:
@@ -282,8 +252,6 @@ def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:
             return
         if strangers:
             raise ScenarioError(f"{folder} holds {strangers[0]}; name a folder that is empty or does not exist")
-        aside = folder / f".{MANIFEST}"
-        aside.write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
-        aside.replace(folder / MANIFEST)
+        places.write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
     except OSError as error:
         raise FactorykitError(f"{folder} cannot be written: {error}; name a folder in one that exists") from None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import lru_cache
+from threading import get_ident
 from typing import Any, Final
 
-from factorykit.borders import need, one_of
+from factorykit.borders import need
 from factorykit.model.uncertainty.distributions import FURTHEST
 
-METHODS: Final = ("sobol", "latin", "random")
 SOBOL_BITS: Final = 30
 """Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
 
@@ -21,7 +20,6 @@ def points(d: int, n: int, seed: int, method: str = "sobol") -> Any:
 
 def stretch(d: int, n: int, seed: int, method: str, first: int, last: int) -> Any:
     """Return the points from ``first`` to before ``last`` of ``n``; a Latin hypercube is made whole each time."""
-    one_of("method", method, METHODS)
     if method == "latin":
         return _hypercube(d, n, seed)[first:last]
     if method == "sobol":
@@ -32,18 +30,20 @@ def stretch(d: int, n: int, seed: int, method: str, first: int, last: int) -> An
 
 def _sobol(d: int, seed: int, first: int, last: int) -> Any:
     """Return a stretch of the sequence, which SciPy can only go along: what asks for one after another goes once."""
-    sequence = _sequence(d, seed)
+    sequence = _sequence(d, seed, get_ident())
     if first < sequence.num_generated:
         sequence.reset()
     if first > sequence.num_generated:
         sequence.fast_forward(first - sequence.num_generated)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The balance properties")
+    if first:
         return sequence.random(last - first)
+    # Apart from the others, since SciPy warns of a first stretch whose length is no power of two.
+    return need("numpy").concatenate([sequence.random(1), sequence.random(last - 1)])
 
 
 @lru_cache(maxsize=4)
-def _sequence(d: int, seed: int) -> Any:
+def _sequence(d: int, seed: int, _thread: int) -> Any:
+    """Return the sequence of a thread: it remembers how far it is."""
     return need("scipy.stats.qmc").Sobol(d, bits=SOBOL_BITS, rng=seed)
 
 

@@ -114,8 +114,7 @@ def sample(
     axes = {} if grid is None or (isinstance(grid, Mapping) and not grid) else axes_of(grid)
     values, rivals = checked(inputs, without=distributions | axes)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
-    places = {name: tuple(values) for name, values in axes.items()}
-    design = Drawn(distributions, n, whole("seed", seed), method, places, asked)
+    design = Drawn(distributions, n, whole("seed", seed), method, axes, asked)
     if out is None and design.rows <= ROWS_IN_MEMORY:
         return design.stretch(0, design.rows)
     return answered(design, out, "sample", engine)

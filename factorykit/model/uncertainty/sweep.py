@@ -96,20 +96,20 @@ def sweep(
     """
     import polars as pl
 
-    given = columns_of("grid", grid) if isinstance(grid, (pl.DataFrame, pl.LazyFrame)) else axes_of(grid)
-    values, rivals = checked(inputs, without=given)
+    listed = isinstance(grid, (pl.DataFrame, pl.LazyFrame))
+    axes = {} if listed else axes_of(grid)
+    values, rivals = checked(inputs, without=columns_of("grid", grid) if listed else axes)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
-    if isinstance(grid, (pl.DataFrame, pl.LazyFrame)):
-        listed = Listed(grid.lazy(), asked)
-        if not listed.rows:
+    if listed:
+        rows = Listed(grid.lazy(), asked)
+        if not rows.rows:
             raise ScenarioError("the grid has no rows; give at least one")
-        return answered(listed, out, "sweep", engine)
-    axes = {name: tuple(values) for name, values in axes_of(grid).items()}
+        return answered(rows, out, "sweep", engine)
     asked.of(_ends(axes))
     return answered(Crossed(axes, asked), out, "sweep", engine)
 
 
-def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]:
+def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str, ...]]:
     """Return the values of each quantity of a grid, checked.
 
     Raises
@@ -123,7 +123,7 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, list[float | str]]
     axes = {}
     for name, values in mapping("grid", grid).items():
         row = quantity(name)
-        axes[name] = [value(row, given) for given in several(f"grid: {name}", values)]
+        axes[name] = tuple(value(row, given) for given in several(f"grid: {name}", values))
         if not axes[name]:
             raise ScenarioError(f"grid: {name} has no values; give at least one")
     return axes

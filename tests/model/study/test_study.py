@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ from polars.testing import assert_frame_equal
 
 import factorykit as fk
 from factorykit.model.study import design
+from factorykit.model.uncertainty.points import stretch
 
 RUN = {"active_parameters": 405e9, "tokens": 15.6e12, "accelerators": 16384.0, "peak_flop_per_s": 989e12}
 GRID = {"accelerator_mtbf_s": [1e8, 1e9], "goodput": [0.8, 0.9], "mfu": [0.3, 0.4, 0.5]}
@@ -70,13 +72,11 @@ def test_a_study_goes_on_with_what_is_whole(tmp_path: Path, expected: pl.DataFra
     first.unlink()
     second.write_bytes(second.read_bytes()[:-9])
     third.write_bytes(third.read_bytes().replace(b"PAR1", b"PAR2", 1))
-    dead = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True
-    ).stdout
-    aside = tmp_path / f".part-0000003.{os.uname().nodename}.{dead.strip()}"
-    aside.write_bytes(b"half")
+    stage = tmp_path / f".parts-{os.uname().nodename}-dead"
+    stage.mkdir()
+    (stage / "3-0a1b").write_bytes(b"half")
     assert swept(tmp_path).collect().equals(expected)
-    assert not aside.exists()
+    assert not stage.exists()
     now = {path.name: path.stat().st_mtime_ns for path in fk.study(tmp_path).done}
     assert now.keys() == kept.keys()
     assert {name for name in now if now[name] != kept[name]} == {first.name, second.name, third.name}
@@ -125,6 +125,26 @@ def test_a_question_to_a_study_reads_the_study_alone(tmp_path: Path, query) -> N
     swept(tmp_path)
     with pytest.raises(fk.FactorykitError):
         fk.study(tmp_path).sql(query)
+
+
+def test_a_damaged_part_and_an_empty_study_are_named(tmp_path: Path) -> None:
+    swept(tmp_path)
+    found = fk.study(tmp_path)
+    found.done[0].write_bytes(b"PAR1")
+    with pytest.raises(fk.FactorykitError, match="part-0000000"):
+        found.sql("from study")
+    for path in found.done:
+        path.unlink()
+    with pytest.raises(fk.FactorykitError, match="holds no part yet"):
+        found.sql("from study")
+
+
+def test_draws_do_not_depend_on_who_else_draws() -> None:
+    """Threads that go along one sequence at once get what one alone gets."""
+    alone = [stretch(3, 4096, 1, "sobol", first, first + 64) for first in range(0, 4096, 64)]
+    with ThreadPoolExecutor(4) as pool:
+        beside = list(pool.map(lambda first: stretch(3, 4096, 1, "sobol", first, first + 64), range(0, 4096, 64)))
+    assert all((one == other).all() for one, other in zip(alone, beside, strict=True))
 
 
 KILLED = """
