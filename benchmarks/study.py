@@ -9,7 +9,7 @@ import importlib
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import polars as pl
 
 import factorykit as fk
 from benchmarks import Missing, Row, median, pair, timed
-from factorykit.formulas.terms import Binary, Call, Lookup, Negative, Number, Symbol, Term, Word
+from factorykit.formulas.terms import as_text
 from factorykit.model.engine.run import fold
 from factorykit.model.study.design import Asked
 from factorykit.model.uncertainty.sweep import Crossed
@@ -99,13 +99,12 @@ def fused(design: Crossed) -> Callable[[], None]:
     except ImportError:
         raise Missing("Numba is not installed") from None
     chain = design.asked.chain(ALONG)
-    known, _ = fold(chain.steps, WHOLE)
-    steps = [step for step in chain.steps if step.quantity not in known]
+    _, steps = fold(chain.steps, WHOLE)
     outputs = [step.quantity for step in steps if step.quantity in chain.outputs]
-    lines = [f"    {step.quantity} = {spelled(step.term, known)}" for step in steps]
+    lines = [f"    {step.quantity} = {as_text(step.term)}" for step in steps]
     filled = [f"    out[{i}, at] = {name}" for i, name in enumerate(outputs)]
     head = [f"def row({', '.join(ALONG)}, out, at):", *lines, *filled]
-    space: dict[str, Any] = {"math": math}
+    space: dict[str, Any] = {**vars(math), "minimum": min, "maximum": max, "where": numba.njit(chosen)}
     exec("\n".join(head), space)
     row = numba.njit(space["row"])
     lengths, chunk = [len(values) for values in ALONG.values()], 2**17
@@ -128,32 +127,8 @@ def fused(design: Crossed) -> Callable[[], None]:
     return run
 
 
-def spelled(term: Term, known: Mapping[str, Any]) -> str:
-    """Return a formula as an expression of Python, what is known put in."""
-
-    def of(part: Term) -> str:
-        return spelled(part, known)
-
-    match term:
-        case Symbol(name=name):
-            return repr(known[name]) if name in known else name
-        case Number(value=value):
-            return repr(value)
-        case Word(text=text):
-            return repr(text)
-        case Negative(of=inner):
-            return f"(-{of(inner)})"
-        case Binary(operator=sign, left=left, right=right):
-            return f"({of(left)} {sign} {of(right)})"
-        case Call(function="where", arguments=(condition, value, otherwise)):
-            return f"({of(value)} if {of(condition)} else {of(otherwise)})"
-        case Call(function=function, arguments=arguments):
-            name = {"minimum": "min", "maximum": "max"}.get(function, f"math.{function}")
-            return f"{name}({', '.join(map(of, arguments))})"
-        case Lookup(words=words, values=values):
-            key = " ".join(word.text if isinstance(word, Word) else known[str(word)] for word in words)
-            return repr(dict(values)[key])
-    raise TypeError(type(term))
+def chosen(condition: bool, value: float, otherwise: float) -> float:
+    return value if condition else otherwise
 
 
 def rows() -> Iterator[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -177,16 +177,29 @@ class Layouts(Design):
     def _told(self) -> dict[str, None]:
         return dict.fromkeys((*OUTPUTS, self.objective))
 
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        return (*self._told, "memory_needed_bytes")
+
+    @property
+    def _settled(self) -> set[str]:
+        return {"recompute_share"} if "recompute" in self.tried and "recompute_share" not in self.fixed else set()
+
+    @cached_property
+    def _folded(self) -> tuple[dict[str, Any], tuple[Step, ...]]:
+        """What is known of every layout, and the steps that hang on it."""
+        fixed = dict(self.fixed)
+        chain = ask({*fixed, *self.tried, *self._settled}, self._wanted, self.using, fixed, assume=self.assume)
+        known, left = fold(chain.steps, fixed)
+        rules.check(known, fixed)
+        return known, left
+
     def judged(self, grid: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts of a grid that work and fit, in no order; with the others where these are kept."""
         import polars as pl
 
-        fixed, tried = dict(self.fixed), self.tried
-        wanted = (*self._told, "memory_needed_bytes")
-        settled = {"recompute_share"} if "recompute" in tried and "recompute_share" not in fixed else set()
-        chain = ask({*fixed, *tried, *settled}, wanted, self.using, fixed, assume=self.assume)
-        known, left = fold(chain.steps, fixed)
-        rules.check(known, fixed)
+        fixed, tried, wanted, settled = self.fixed, self.tried, self._wanted, self._settled
+        known, left = self._folded
         first, then = parted(left, rules.LOOKED_AT)
         lazy = widened(grid, first)
         lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, self.asked_for))
@@ -320,10 +333,7 @@ def _grid(tried: Mapping[str, list[Any]]) -> pl.LazyFrame:
     """Return every combination."""
     import polars as pl
 
-    grid: pl.LazyFrame | None = None
-    for name, values in tried.items():
-        part = pl.LazyFrame({name: values}, schema={name: pl.String if quantity(name).is_text else pl.Float64})
-        grid = part if grid is None else grid.join(part, how="cross")
-    if grid is None:
+    if not tried:
         raise ScenarioError("every part of the layout is fixed; use evaluate for a single layout")
-    return grid
+    axes = [pl.LazyFrame({name: column_of(name, values)}) for name, values in tried.items()]
+    return reduce(lambda grid, axis: grid.join(axis, how="cross"), axes)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +27,15 @@ DOUBT = {"mfu": fk.Uniform(0.35, 0.45), "tokens": fk.LogNormal(10e12, 20e12)}
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(design, "CELLS_A_PART", 20)
     monkeypatch.setattr("factorykit.model.engine.grids.ROWS_A_BLOCK", 3)
+
+
+@pytest.fixture
+def _eager_threads() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 def swept(out: Path, **more: object) -> pl.LazyFrame:
@@ -139,11 +149,13 @@ def test_a_damaged_part_and_an_empty_study_are_named(tmp_path: Path) -> None:
         found.sql("from study")
 
 
+@pytest.mark.usefixtures("_eager_threads")
 def test_draws_do_not_depend_on_who_else_draws() -> None:
     """Threads that go along one sequence at once get what one alone gets."""
-    alone = [stretch(3, 4096, 1, "sobol", first, first + 64) for first in range(0, 4096, 64)]
+    firsts = [*range(0, 4096, 64)] * 4
+    alone = [stretch(3, 4096, 1, "sobol", first, first + 64) for first in firsts]
     with ThreadPoolExecutor(4) as pool:
-        beside = list(pool.map(lambda first: stretch(3, 4096, 1, "sobol", first, first + 64), range(0, 4096, 64)))
+        beside = list(pool.map(lambda first: stretch(3, 4096, 1, "sobol", first, first + 64), firsts))
     assert all((one == other).all() for one, other in zip(alone, beside, strict=True))
 
 
