@@ -165,12 +165,24 @@ QuantityName: TypeAlias = Literal[
     "nics_per_accelerator",
     "network_planes",
     "switch_ports",
+    "network_topology",
+    "network_oversubscription",
+    "cube_side",
+    "circuit_switch_ports",
     "network_endpoints",
     "network_tiers",
     "switches",
     "switch_links",
+    "circuit_switches",
+    "network_transceivers",
+    "network_diameter",
+    "bisection_bytes_per_s",
+    "leaf_accelerators",
+    "circuit_switch_power_w",
     "switch_power_w",
     "transceiver_power_w",
+    "optics",
+    "transceiver_power_by_optics_w",
     "network_power_w",
     "node_overhead_power_built_w",
     "nodes_per_rack",
@@ -229,6 +241,7 @@ QuantityName: TypeAlias = Literal[
     "server_capital_usd",
     "switch_usd",
     "link_usd",
+    "circuit_switch_usd",
     "network_capital_usd",
     "network_capital_share",
     "storage_bytes",
@@ -310,7 +323,9 @@ QuantityName: TypeAlias = Literal[
     "host_mtbf_s",
     "network_links",
     "link_mtbf_s",
+    "switch_mtbf_s",
     "cluster_mtbf_series_s",
+    "cluster_mtbf_network_s",
     "accelerator_fit",
     "accelerator_failures_per_year",
     "accelerator_year_failure_probability",
@@ -1006,12 +1021,24 @@ class Quantities(TypedDict, total=False):
     nics_per_accelerator: Any
     network_planes: Any
     switch_ports: Any
+    network_topology: Any
+    network_oversubscription: Any
+    cube_side: Any
+    circuit_switch_ports: Any
     network_endpoints: Any
     network_tiers: Any
     switches: Any
     switch_links: Any
+    circuit_switches: Any
+    network_transceivers: Any
+    network_diameter: Any
+    bisection_bytes_per_s: Any
+    leaf_accelerators: Any
+    circuit_switch_power_w: Any
     switch_power_w: Any
     transceiver_power_w: Any
+    optics: Any
+    transceiver_power_by_optics_w: Any
     network_power_w: Any
     node_overhead_power_built_w: Any
     nodes_per_rack: Any
@@ -1070,6 +1097,7 @@ class Quantities(TypedDict, total=False):
     server_capital_usd: Any
     switch_usd: Any
     link_usd: Any
+    circuit_switch_usd: Any
     network_capital_usd: Any
     network_capital_share: Any
     storage_bytes: Any
@@ -1151,7 +1179,9 @@ class Quantities(TypedDict, total=False):
     host_mtbf_s: Any
     network_links: Any
     link_mtbf_s: Any
+    switch_mtbf_s: Any
     cluster_mtbf_series_s: Any
+    cluster_mtbf_network_s: Any
     accelerator_fit: Any
     accelerator_failures_per_year: Any
     accelerator_year_failure_probability: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factorykit.constants import HOURS_PER_YEAR, JOULES_PER_KWH, WATTS_PER_KILOWATT
-from factorykit.formulas.functions import ceil, floor, where
+from factorykit.formulas.functions import ceil, equal, floor, where
 from factorykit.typing import Numeric
 
 
@@ -190,27 +190,66 @@ def accelerator_power_linear_w(
 def network_power_w(
     switches: Numeric,
     switch_power_w: Numeric,
-    switch_links: Numeric,
-    network_endpoints: Numeric,
+    network_transceivers: Numeric,
     transceiver_power_w: Numeric,
+    circuit_switches: Numeric,
+    circuit_switch_power_w: Numeric,
 ) -> Numeric:
     r"""Power of the training fabric outside the servers.
 
-    .. math:: P_{net} = n_{sw} P_{sw} + (2 n_l + n_e) P_t
+    .. math:: P_{net} = n_{sw} P_{sw} + n_t P_t + n_{oc} P_{oc}
 
     Notes
     -----
-    Every link between switches is optical with a transceiver at both ends; the switch end of each endpoint's cable is
-    counted here, the other end with the adapter.
+    The end of each endpoint's cable in the server is counted with the adapter.
 
     Examples
     --------
-    2,048 endpoints:
+    2,048 endpoints in a fat tree of two layers:
 
-    >>> network_power_w(96.0, 1000.0, 2048.0, 2048.0, 15.0)
+    >>> network_power_w(96.0, 1000.0, 6144.0, 15.0, 0.0, 108.0)
     188160.0
     """
-    return switches * switch_power_w + (2.0 * switch_links + network_endpoints) * transceiver_power_w
+    return (
+        switches * switch_power_w
+        + network_transceivers * transceiver_power_w
+        + circuit_switches * circuit_switch_power_w
+    )
+
+
+PLUGGABLE_J_PER_BIT = 30.0 / 1.6e12
+"""A pluggable module of 1.6 Tb/s takes 30 W [seyedi2025]."""
+COPACKAGED_J_PER_BIT = 9.0 / 1.6e12
+"""The same port with the optics beside the switch chip takes 9 W, with its share of the lasers [seyedi2025]."""
+
+
+def transceiver_power_by_optics_w(
+    optics: Numeric, scale_out_bytes_per_s: Numeric, nics_per_accelerator: Numeric
+) -> Numeric:
+    r"""Power of one end of an optical link from the energy of a bit.
+
+    .. math:: P_t = 8\, e_b\, B_{out} / r_{nic}
+
+    Notes
+    -----
+    18.75 pJ a bit for modules that plug into the front of a switch, 5.6 pJ for co-packaged optics: one maker's figures,
+    at 200 Gb/s a lane. The power runs whether or not the link is used.
+
+    References
+    ----------
+    .. [seyedi2025] 30 W and 9 W a port of 1.6 Tb/s
+
+    Examples
+    --------
+    Ports of 800 Gb/s:
+
+    >>> round(transceiver_power_by_optics_w("pluggable", 1e11, 1.0), 6)
+    15.0
+    >>> transceiver_power_by_optics_w("copackaged", 1e11, 1.0)
+    4.5
+    """
+    per_bit = where(equal(optics, "copackaged"), COPACKAGED_J_PER_BIT, PLUGGABLE_J_PER_BIT)
+    return 8.0 * per_bit * scale_out_bytes_per_s / nics_per_accelerator
 
 
 def node_overhead_power_built_w(

@@ -29,10 +29,17 @@ def server_capital_usd(nodes: Numeric, server_usd: Numeric) -> Numeric:
     return nodes * server_usd
 
 
-def network_capital_usd(switches: Numeric, switch_usd: Numeric, switch_links: Numeric, link_usd: Numeric) -> Numeric:
+def network_capital_usd(
+    switches: Numeric,
+    switch_usd: Numeric,
+    switch_links: Numeric,
+    link_usd: Numeric,
+    circuit_switches: Numeric,
+    circuit_switch_usd: Numeric,
+) -> Numeric:
     r"""Price of the training fabric from its bill of materials.
 
-    .. math:: C_n = n_{sw} c_{sw} + n_l c_l
+    .. math:: C_n = n_{sw} c_{sw} + n_l c_l + n_{oc} c_{oc}
 
     Notes
     -----
@@ -43,10 +50,10 @@ def network_capital_usd(switches: Numeric, switch_usd: Numeric, switch_links: Nu
     --------
     Two layers for 2,048 endpoints; the paper prints 9 million USD:
 
-    >>> round(network_capital_usd(96.0, 81_920.0, 2048.0, 550.0) / 1e6, 1)
+    >>> round(network_capital_usd(96.0, 81_920.0, 2048.0, 550.0, 0.0, 64_000.0) / 1e6, 1)
     9.0
     """
-    return switches * switch_usd + switch_links * link_usd
+    return switches * switch_usd + switch_links * link_usd + circuit_switches * circuit_switch_usd
 
 
 def storage_capital_usd(storage_bytes: Numeric, storage_usd_per_byte: Numeric) -> Numeric:

@@ -275,6 +275,41 @@ def cluster_mtbf_series_s(
     return 1.0 / (accelerators / accelerator_part_mtbf_s + nodes / host_mtbf_s + network_links / link_mtbf_s)
 
 
+def cluster_mtbf_network_s(
+    accelerators: Numeric,
+    accelerator_mtbf_s: Numeric,
+    network_endpoints: Numeric,
+    switch_links: Numeric,
+    link_mtbf_s: Numeric,
+    switches: Numeric,
+    switch_mtbf_s: Numeric,
+) -> Numeric:
+    r"""Mean time between failures of a job that also stops when a link or a switch of its fabric fails.
+
+    .. math:: M = \left( \frac{n}{m} + \frac{n_e + n_l}{m_l} + \frac{n_{sw}}{m_{sw}} \right)^{-1}
+
+    Notes
+    -----
+    For a rate of the chips in which the network is not counted yet. Every link and switch is one whose loss stops the
+    job: no second leaf behind an adapter, no detour before the collective times out. Alibaba counted 0.057 % of links
+    to adapters and 0.051 % of leaf switches lost in a month: 4.5e9 and 5.1e9 seconds.
+
+    References
+    ----------
+    .. [barlow1965] chapter 2
+    .. [qian2024] section 2.3: rates of links and switches
+
+    Examples
+    --------
+    A failure a day from each of three kinds of parts makes three a day:
+
+    >>> cluster_mtbf_network_s(16.0, 16 * 86400.0, 16.0, 16.0, 32 * 86400.0, 3.0, 3 * 86400.0) / 3600
+    8.0
+    """
+    links = (network_endpoints + switch_links) / link_mtbf_s
+    return 1.0 / (accelerators / accelerator_mtbf_s + links + switches / switch_mtbf_s)
+
+
 def accelerator_fit(accelerator_mtbf_s: Numeric) -> Numeric:
     r"""Failures of one chip in a billion hours.
 

@@ -292,16 +292,18 @@ class Networks(Stated):
 class Fabrics(Sourced):
     """Network fabrics.
 
-    A row is one topology of switches with 64 ports, as large as it can be, with its published cost.
+    A row is one fabric of switches of one size, with the counts and the cost that its source prints.
     """
 
-    fabric = key("name of the topology", unique=True, entity=True)
+    fabric = key("name of the fabric in this table", unique=True, entity=True)
     name = text("name for reading", required=True)
+    network_topology = text("how it is wired, where it is one of the vocabulary's words")
     network_endpoints = measured("network_endpoints")
     network_planes = measured("network_planes")
     switch_ports = measured("switch_ports")
     switches = measured("switches", "as published")
     switch_links = measured("switch_links", "as published")
+    circuit_switches = measured("circuit_switches", "as published")
     network_capital_usd = measured("network_capital_usd", "as published, nominal")
 
 

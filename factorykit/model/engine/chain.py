@@ -26,6 +26,19 @@ FITTED: Final = "fitted"
 NEUTRAL: Final = "neutral"
 ASSUMED: Final = "assumed"
 
+OF_THE_PLANT: Final = frozenset(
+    {
+        "precision",
+        "network_topology",
+        "network_oversubscription",
+        "cube_side",
+        "circuit_switch_ports",
+        "circuit_switch_power_w",
+        "circuit_switch_usd",
+    }
+)
+"""What is neutral of a plant without a model, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -281,7 +294,7 @@ def _available(question: Question) -> tuple[str, ...]:
     steps = {name: step for name in vocabulary() if (step := known.get(name))}
     supplied = {name for name, step in steps.items() if step.origin in (CELL, FITTED, NEUTRAL)}
     if not question.fitted:
-        steps = {name: step for name, step in steps.items() if step.origin != NEUTRAL or name == "precision"}
+        steps = {name: step for name, step in steps.items() if step.origin != NEUTRAL or name in OF_THE_PLANT}
     reached = set(question.given)
     while new := {name for name, step in steps.items() if name not in reached and reached.issuperset(step.arguments)}:
         reached |= new
