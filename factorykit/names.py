@@ -110,7 +110,30 @@ QuantityName: TypeAlias = Literal[
     "step_transfer_s",
     "step_lag_s",
     "pipeline_bubble",
+    "inner_step_s",
     "step_s",
+    "training_sites",
+    "site_distance_m",
+    "wan_bytes_per_s",
+    "wan_latency_s",
+    "inner_steps",
+    "outer_bits",
+    "outer_fragments",
+    "outer_hidden_steps",
+    "outer_bytes",
+    "outer_exchange_s",
+    "outer_exposed_s",
+    "outer_allowed_s",
+    "site_utilization",
+    "site_utilization_wanted",
+    "wan_needed_bytes_per_s",
+    "site_reach_m",
+    "wan_traffic_bytes",
+    "wan_cost_usd",
+    "site_mtbf_s",
+    "site_repair_s",
+    "sites_apart_goodput",
+    "sites_together_goodput",
     "step_low_s",
     "step_high_s",
     "model_flop_per_s_per_accelerator",
@@ -627,6 +650,7 @@ TableName: TypeAlias = Literal[
     "models",
     "training_runs",
     "failed_layouts",
+    "multi_site_runs",
     "presets",
     "defaults",
     "ranges",
@@ -966,7 +990,30 @@ class Quantities(TypedDict, total=False):
     step_transfer_s: Any
     step_lag_s: Any
     pipeline_bubble: Any
+    inner_step_s: Any
     step_s: Any
+    training_sites: Any
+    site_distance_m: Any
+    wan_bytes_per_s: Any
+    wan_latency_s: Any
+    inner_steps: Any
+    outer_bits: Any
+    outer_fragments: Any
+    outer_hidden_steps: Any
+    outer_bytes: Any
+    outer_exchange_s: Any
+    outer_exposed_s: Any
+    outer_allowed_s: Any
+    site_utilization: Any
+    site_utilization_wanted: Any
+    wan_needed_bytes_per_s: Any
+    site_reach_m: Any
+    wan_traffic_bytes: Any
+    wan_cost_usd: Any
+    site_mtbf_s: Any
+    site_repair_s: Any
+    sites_apart_goodput: Any
+    sites_together_goodput: Any
     step_low_s: Any
     step_high_s: Any
     model_flop_per_s_per_accelerator: Any

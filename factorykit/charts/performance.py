@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Element-wise": ("step_elementwise_s",),
     "Collectives, transfers": ("step_collective_s", "step_transfer_s"),
     "Waiting for other stages": ("pipeline_wait_s",),
-    "Gradients, optimizer": ("gradient_exposed_s", "optimizer_s"),
+    "Gradients, optimizer": ("gradient_exposed_s", "outer_exposed_s", "optimizer_s"),
     "Launches, gathers, lag": ("step_launch_s", "step_lag_s"),
 }
 """What a bar of a step is made of: each part and the quantities it sums. Together they are the step time."""

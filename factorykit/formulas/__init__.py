@@ -31,6 +31,7 @@ from factorykit.formulas import (
     rental,
     resilience,
     scaling,
+    sites,
     step,
     topology,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "rental",
     "resilience",
     "scaling",
+    "sites",
     "step",
     "topology",
 ]
@@ -70,6 +72,7 @@ TOPICS = (
     finetuning,
     memory,
     network,
+    sites,
     step.features,
     step.rates,
     step.layer,

@@ -244,7 +244,7 @@ def _with_children(node: Term, children: list[Term]) -> Term:
 
 
 def _plain_number(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)
 
 
 def _infix(root: Term, leaf: Callable[[Term], str], call: Callable[[Call], str], power: str) -> str:
@@ -438,6 +438,8 @@ def _latex_text(text: str) -> str:
 
 
 def _latex_number(value: float) -> str:
+    if math.isinf(value):
+        return r"\infty"
     if value and not 1e-4 <= abs(value) < 1e6:
         mantissa, _, exponent = f"{value:g}".partition("e")
         times = rf"{mantissa} \times " if mantissa != "1" else ""

@@ -483,14 +483,14 @@ STEP = {
 
 @pytest.mark.parametrize("accelerators", [1.0, 2.0, 1024.0])
 def test_a_step_is_its_work_slowed_by_the_slowest_and_what_recurs(accelerators: float) -> None:
-    found = of(whole.step_s, **STEP | {"accelerators": accelerators})
+    found = of(whole.inner_step_s, **STEP | {"accelerators": accelerators})
     assert found == pytest.approx(30.0 * (1 + 0.01 * log2(accelerators)) + 8 * 0.25 + 4.0, rel=1e-12)
 
 
 def test_a_graph_of_launches_saves_of_the_updates_and_no_more_than_they_are() -> None:
     """Eight layers of a quarter second; eager code launches twice as long."""
     plain, graphed, eager = (
-        of(whole.step_s, **STEP | changes) for changes in ({}, {"cuda_graphs": 1.0}, {"fused_kernels": 0.0})
+        of(whole.inner_step_s, **STEP | changes) for changes in ({}, {"cuda_graphs": 1.0}, {"fused_kernels": 0.0})
     )
     assert 0.0 < plain - graphed <= 8 * 0.25
     assert eager - plain == pytest.approx(8 * 0.25)

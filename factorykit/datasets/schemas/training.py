@@ -206,6 +206,32 @@ class FailedLayouts(Sourced):
     zero = number("1", "stage of ZeRO sharding")
 
 
+class MultiSiteRuns(Sourced):
+    """Runs across data centres.
+
+    A row is a run over several sites, measured or simulated by its authors: what was exchanged how often, and the rate
+    between sites, the time of an exchange or the utilization that they state. A simulated row gives the rate that its
+    utilization needs.
+    """
+
+    multi_site_run = key("name of the row", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    method = text("how sites are kept together", required=True)
+    kind = text("whether the sites existed", required=True, one_of=("measured", "simulated"))
+    parameters = measured("parameters")
+    training_sites = measured("training_sites")
+    inner_steps = measured("inner_steps")
+    outer_bits = measured("outer_bits")
+    outer_fragments = measured("outer_fragments")
+    outer_hidden_steps = measured("outer_hidden_steps")
+    inner_step_s = measured("inner_step_s")
+    outer_exchange_s = measured("outer_exchange_s")
+    wan_bytes_per_s = measured("wan_bytes_per_s")
+    site_distance_m = measured("site_distance_m")
+    wan_latency_s = measured("wan_latency_s")
+    site_utilization = measured("site_utilization")
+
+
 class Presets(Sourced):
     """Presets.
 

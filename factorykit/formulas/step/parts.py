@@ -178,7 +178,7 @@ def step_transfer_s(
 
 
 def step_lag_s(
-    step_s: Numeric,
+    inner_step_s: Numeric,
     step_gemm_s: Numeric,
     step_attention_s: Numeric,
     step_elementwise_s: Numeric,
@@ -192,12 +192,12 @@ def step_lag_s(
 ) -> Numeric:
     r"""Time of a step lost to chips that lag behind and to what recurs in every step.
 
-    .. math:: T_{step} - \sum_i T_i
+    .. math:: T_i - \sum_j T_j
 
     Notes
     -----
     With these parts the step is whole: matrix products, attention, element-wise work, collectives, launches, logits,
-    transfers, waiting for other stages, exposed gradients, optimizer and lag sum to step_s.
+    transfers, waiting for other stages, exposed gradients, optimizer, lag and outer_exposed_s sum to step_s.
 
     Examples
     --------
@@ -206,4 +206,4 @@ def step_lag_s(
     """
     working = step_gemm_s + step_attention_s + step_elementwise_s + step_collective_s + step_launch_s
     waiting = step_logits_s + step_transfer_s + pipeline_wait_s + gradient_exposed_s + optimizer_s
-    return step_s - working - waiting
+    return inner_step_s - working - waiting

@@ -156,7 +156,7 @@ def optimizer_s(
     return parameters * ((1.0 - offloaded_optimizer_share) * here + offloaded_optimizer_share * there)
 
 
-def step_s(
+def inner_step_s(
     micro_batches: Numeric,
     stage_s: Numeric,
     logits_exposed_s: Numeric,
@@ -172,7 +172,7 @@ def step_s(
     cuda_graphs: Numeric,
     step_fixed_s: Numeric,
 ) -> Numeric:
-    r"""Time of one optimizer step.
+    r"""Time of one optimizer step within a site.
 
     .. math::
         \left[m (T_s + T_v) + T_{idle} + T_{grad} + T_{opt}\right] (1 + \lambda \log_2 n)
@@ -185,13 +185,30 @@ def step_s(
 
     Examples
     --------
-    >>> round(step_s(8.0, 1.0, 0.1, 10.0, 0.5, 0.2, 0.1, 0.0, 512.0, 1e-3, 2.0, 1.0, 0.0, 0.01), 3)
+    >>> round(inner_step_s(8.0, 1.0, 0.1, 10.0, 0.5, 0.2, 0.1, 0.0, 512.0, 1e-3, 2.0, 1.0, 0.0, 0.01), 3)
     9.62
     """
     working = micro_batches * (stage_s + logits_exposed_s) + pipeline_wait_s + gradient_exposed_s + optimizer_s
     slowed = working * (1.0 + straggler_share * log(accelerators) / LN2)
     eager = 1.0 + (1.0 - fused_kernels) * (eager_launch_factor - 1.0)
     return slowed + (1.0 - GRAPHED * cuda_graphs) * eager * stage_layers * layer_update_s + step_fixed_s
+
+
+def step_s(inner_step_s: Numeric, outer_exposed_s: Numeric) -> Numeric:
+    """Time of one optimizer step, waiting for other sites included.
+
+    .. math:: T_i + T_o
+
+    Notes
+    -----
+    One site waits for nobody.
+
+    Examples
+    --------
+    >>> step_s(10.0, 0.5)
+    10.5
+    """
+    return inner_step_s + outer_exposed_s
 
 
 def pipeline_bubble(pipeline_wait_s: Numeric, step_s: Numeric) -> Numeric:
