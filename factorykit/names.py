@@ -453,10 +453,34 @@ QuantityName: TypeAlias = Literal[
     "tree_all_reduce_s",
     "all_to_all_s",
     "in_network_all_reduce_s",
+    "collective",
+    "collective_algorithm",
+    "collective_start_s",
+    "collective_up_s",
+    "collective_out_s",
+    "collective_up_share",
+    "collective_out_share",
+    "domain_reduction_share",
+    "bus_factor",
+    "ring_collective_s",
+    "tree_collective_s",
+    "in_network_collective_s",
+    "pat_collective_s",
+    "exchange_collective_s",
+    "collective_s",
+    "bus_bytes_per_s",
     "hierarchical_all_reduce_s",
     "two_tier_ring_s",
     "scale_up_share",
     "scale_out_share",
+    "routing_share",
+    "link_flows",
+    "routing_share_ecmp",
+    "pod_accelerators",
+    "in_network_reduction",
+    "sustained_out_share",
+    "ring_out_share",
+    "exchange_out_share",
     "scale_up_latency_s",
     "scale_out_latency_s",
     "expert_tensor_parallel",
@@ -662,6 +686,7 @@ TableName: TypeAlias = Literal[
     "ceilings",
     "generations",
     "links",
+    "collective_measurements",
     "frameworks",
     "performance_constants",
     "failures",
@@ -1333,10 +1358,34 @@ class Quantities(TypedDict, total=False):
     tree_all_reduce_s: Any
     all_to_all_s: Any
     in_network_all_reduce_s: Any
+    collective: Any
+    collective_algorithm: Any
+    collective_start_s: Any
+    collective_up_s: Any
+    collective_out_s: Any
+    collective_up_share: Any
+    collective_out_share: Any
+    domain_reduction_share: Any
+    bus_factor: Any
+    ring_collective_s: Any
+    tree_collective_s: Any
+    in_network_collective_s: Any
+    pat_collective_s: Any
+    exchange_collective_s: Any
+    collective_s: Any
+    bus_bytes_per_s: Any
     hierarchical_all_reduce_s: Any
     two_tier_ring_s: Any
     scale_up_share: Any
     scale_out_share: Any
+    routing_share: Any
+    link_flows: Any
+    routing_share_ecmp: Any
+    pod_accelerators: Any
+    in_network_reduction: Any
+    sustained_out_share: Any
+    ring_out_share: Any
+    exchange_out_share: Any
     scale_up_latency_s: Any
     scale_out_latency_s: Any
     expert_tensor_parallel: Any

@@ -19,7 +19,10 @@ LINKS = {
     "scale_up_bytes_per_s": 4.5e11,
     "scale_out_bytes_per_s": 5e10,
     "scale_up_share": 1.0,
-    "scale_out_share": 1.0,
+    "sustained_out_share": 1.0,
+    "ring_out_share": 1.0,
+    "exchange_out_share": 1.0,
+    "in_network_reduction": 0.0,
     "scale_up_latency_s": 0.0,
     "scale_out_latency_s": 0.0,
 }
@@ -409,8 +412,9 @@ SENT = {
 @pytest.mark.parametrize("side", ["up", "out"])
 @pytest.mark.parametrize("formula", SENT, ids=lambda formula: formula.__name__)
 def test_half_of_a_link_is_a_link_of_half_the_rate(formula, side: str) -> None:
-    share, rate = f"scale_{side}_share", f"scale_{side}_bytes_per_s"
-    half = of(formula, **SENT[formula], **{share: 0.5})
+    rate = f"scale_{side}_bytes_per_s"
+    shares = [name for name in LINKS if name.endswith(f"{side}_share")]
+    half = of(formula, **SENT[formula], **dict.fromkeys(shares, 0.5))
     assert half == pytest.approx(of(formula, **SENT[formula], **{rate: LINKS[rate] / 2}), rel=1e-12)
 
 

@@ -62,6 +62,26 @@ class Links(Sourced):
     topology = text("how switches are joined", required=True)
 
 
+class CollectiveMeasurements(Sourced):
+    """Measured collectives.
+
+    A row is the time that NCCL's tests print for one collective and size, out of place, with what joins its ranks.
+    """
+
+    measurement = key("run and size in MiB", unique=True, entity=True)
+    run = text("rows of one output", required=True)
+    collective = text("what the ranks do together", required=True)
+    accelerator = reference("accelerators.accelerator", "chip", required=True)
+    collective_ranks = measured("collective_ranks")
+    domain_ranks = measured("domain_ranks")
+    scale_up_bytes_per_s = measured("scale_up_bytes_per_s")
+    scale_out_bytes_per_s = measured("scale_out_bytes_per_s", "of the run's network, which may not be the chip's usual")
+    domain_reduction_share = measured("domain_reduction_share", "0 where the switches of the domain do not add")
+    collective_out_s = measured("collective_out_s", "from the run's smallest size, which is no row; else empty")
+    collective_bytes = measured("collective_bytes")
+    collective_s = measured("collective_s", "as published")
+
+
 class Frameworks(Sourced):
     """Training software.
 

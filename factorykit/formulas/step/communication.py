@@ -2,14 +2,120 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import equal, log, maximum, minimum, where
+from factorykit.formulas.functions import equal, log, maximum, minimum, sqrt, where
 from factorykit.formulas.network import LN2, two_tier_ring_s
+from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
 
 BUCKET = 4e7
 """Least gradients of one bucket (Megatron's)."""
 BUCKET_PER_RANK = 1e6
 """Gradients of one bucket for each rank, so that rings of many ranks wait less often (Megatron's)."""
+
+
+@holds_while(
+    "link_flows >= 2 ln(switch_ports / 2)",
+    lambda link_flows, switch_ports: link_flows >= 2.0 * log(switch_ports / 2.0),
+)
+def routing_share_ecmp(link_flows: Numeric, switch_ports: Numeric) -> Numeric:
+    r"""Share of the link rate that flows keep where hashes spread them over the uplinks of a leaf.
+
+    .. math:: \left(1 + \sqrt{\frac{2 \ln(k / 2)}{q}}\right)^{-1}
+
+    Notes
+    -----
+    :math:`q` flows for each of :math:`k/2` uplinks fall on them by chance, and the fullest of them sets the pace of a
+    collective. With 16 flows, as Llama 3's runs had, and 64 ports 60 % remain, which is what one maker says of plain
+    Ethernet at scale; 95 % with adaptive routing. Pauses and incast come on top.
+
+    References
+    ----------
+    .. [raab1998] theorem 1: the fullest of many bins
+    .. [llama3] section 3.3.1: 16 flows between two GPUs
+    .. [spectrumx2024] 60 % and 95 % of data throughput
+
+    Examples
+    --------
+    >>> round(routing_share_ecmp(16.0, 64.0), 2)
+    0.6
+    """
+    return 1.0 / (1.0 + sqrt(2.0 * log(switch_ports / 2.0) / link_flows))
+
+
+def sustained_out_share(scale_out_share: Numeric, routing_share: Numeric) -> Numeric:
+    r"""Share of the scale-out link rate that large collectives reach on shared links.
+
+    .. math:: \eta_{out}\, \eta_r
+
+    Notes
+    -----
+    Measured runs have their routing in the first share; the second is for what another fabric would do.
+
+    Examples
+    --------
+    >>> sustained_out_share(0.8, 0.5)
+    0.4
+    """
+    return scale_out_share * routing_share
+
+
+def ring_out_share(
+    sustained_out_share: Numeric,
+    network_oversubscription: Numeric,
+    pod_accelerators: Numeric,
+    accelerators: Numeric,
+    tensor_parallel: Numeric,
+    pipeline_parallel: Numeric,
+) -> Numeric:
+    r"""Share of the scale-out link rate that data-parallel rings reach where an oversubscribed layer joins the pods.
+
+    .. math:: \eta \left/ \max\left(1,\, [n > n_p]\, \sigma \min\left(1, \tfrac{t p}{n_p}\right)\right)\right.
+
+    Notes
+    -----
+    Data parallelism is the outermost, so that the :math:`n_p / (t p)` members of a ring in one pod follow each other
+    and each of the :math:`t p` rings of a pod leaves it once, over uplinks for :math:`n_p / \sigma` of its chips.
+
+    References
+    ----------
+    .. [llama3] section 3.3.1: pods of 3,072, 1:7 above them, and a scheduler that minds them
+
+    Examples
+    --------
+    Llama 3's rings do not feel 1:7; rings of members that each have their own pod would:
+
+    >>> [round(ring_out_share(0.8, 7.0, pod, 16384.0, 8.0, 16.0), 3) for pod in (3072.0, 128.0)]
+    [0.8, 0.114]
+    """
+    leaving = minimum(tensor_parallel * pipeline_parallel / pod_accelerators, 1.0)
+    slowed = where(accelerators > pod_accelerators, network_oversubscription * leaving, 1.0)
+    return sustained_out_share / maximum(slowed, 1.0)
+
+
+def exchange_out_share(
+    sustained_out_share: Numeric,
+    network_oversubscription: Numeric,
+    pod_accelerators: Numeric,
+    expert_parallel: Numeric,
+    expert_tensor_parallel: Numeric,
+) -> Numeric:
+    r"""Share of the scale-out link rate that routed tokens reach where an oversubscribed layer joins the pods.
+
+    .. math:: \eta \left/ \max\left(1,\, \sigma \left(1 - \tfrac{n_p}{e\, t_e}\right)\right)\right.
+
+    Notes
+    -----
+    Tokens go to all ranks of the group alike, so that the part of them that lies outside the pod is the part that
+    leaves it. Groups within a pod feel nothing.
+
+    Examples
+    --------
+    >>> exchange_out_share(0.8, 4.0, 32.0, 64.0, 1.0), exchange_out_share(0.8, 4.0, 64.0, 64.0, 1.0)
+    (0.4, 0.8)
+    """
+    group = expert_parallel * expert_tensor_parallel
+    leaving = maximum(1.0 - pod_accelerators / group, 0.0)
+    return sustained_out_share / maximum(network_oversubscription * leaving, 1.0)
 
 
 def tensor_parallel_s(
@@ -24,7 +130,7 @@ def tensor_parallel_s(
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
     scale_up_share: Numeric,
-    scale_out_share: Numeric,
+    sustained_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
 ) -> Numeric:
@@ -56,7 +162,7 @@ def tensor_parallel_s(
         scale_up_bytes_per_s,
         scale_out_bytes_per_s,
         scale_up_share,
-        scale_out_share,
+        sustained_out_share,
         scale_up_latency_s,
         scale_out_latency_s,
     )
@@ -74,7 +180,7 @@ def context_parallel_s(
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
     scale_up_share: Numeric,
-    scale_out_share: Numeric,
+    sustained_out_share: Numeric,
 ) -> Numeric:
     r"""Exposed context-parallel communication of one layer and micro-batch.
 
@@ -95,7 +201,7 @@ def context_parallel_s(
     """
     one_block = 4.0 * micro_batch_tokens * kv_heads * head_size / tensor_parallel
     crosses = tensor_parallel * context_parallel > scale_up_domain
-    rate = where(crosses, scale_out_bytes_per_s * scale_out_share, scale_up_bytes_per_s * scale_up_share)
+    rate = where(crosses, scale_out_bytes_per_s * sustained_out_share, scale_up_bytes_per_s * scale_up_share)
     return 3.0 * context_exposed_share * (context_parallel - 1.0) * one_block / rate
 
 
@@ -120,7 +226,7 @@ def expert_parallel_s(
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
     scale_up_share: Numeric,
-    scale_out_share: Numeric,
+    exchange_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
 ) -> Numeric:
@@ -159,7 +265,7 @@ def expert_parallel_s(
     visited = experts_per_token - dispatched_once * (experts_per_token - each_domain)
     token_bytes = 2.0 * micro_batch_tokens * hidden_size / tensor_parallel
     inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * scale_up_share)
-    sent = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * scale_out_share)
+    sent = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * exchange_out_share)
     messages = dispatched_once * micro_batch_tokens / tensor_parallel * visited * (1.0 - 1.0 / domains)
     across = sent + (domains - 1.0) * scale_out_latency_s + messages * message_s
     gathered = two_tier_ring_s(
@@ -169,7 +275,7 @@ def expert_parallel_s(
         scale_up_bytes_per_s,
         scale_out_bytes_per_s,
         scale_up_share,
-        scale_out_share,
+        exchange_out_share,
         scale_up_latency_s,
         scale_out_latency_s,
     )
@@ -202,7 +308,7 @@ def gather_s(
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
     scale_up_share: Numeric,
-    scale_out_share: Numeric,
+    ring_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
 ) -> Numeric:
@@ -246,7 +352,7 @@ def gather_s(
             scale_up_bytes_per_s,
             scale_out_bytes_per_s,
             scale_up_share,
-            scale_out_share,
+            ring_out_share,
             scale_up_latency_s,
             scale_out_latency_s,
         )
@@ -268,7 +374,7 @@ def stage_transfer_s(
     pipeline_parallel: Numeric,
     virtual_stages: Numeric,
     scale_out_bytes_per_s: Numeric,
-    scale_out_share: Numeric,
+    sustained_out_share: Numeric,
     scale_out_latency_s: Numeric,
 ) -> Numeric:
     r"""Time in which one micro-batch crosses between stages, forward and backward.
@@ -288,7 +394,7 @@ def stage_transfer_s(
     >>> round(stage_transfer_s(2048.0, 12288.0, 8.0, 8.0, 1.0, 2.5e10, 1.0, 0.0), 5)
     0.00101
     """
-    one = 2.0 * micro_batch_tokens * hidden_size / (tensor_parallel * scale_out_bytes_per_s * scale_out_share)
+    one = 2.0 * micro_batch_tokens * hidden_size / (tensor_parallel * scale_out_bytes_per_s * sustained_out_share)
     seen = where(virtual_stages > 1.0, 0.5, 1.0)
     sending = 4.0 * virtual_stages * (one + scale_out_latency_s) * seen
     return where(pipeline_parallel > 1.0, sending, 0.0)
@@ -313,9 +419,10 @@ def gradient_s(
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
     scale_up_share: Numeric,
-    scale_out_share: Numeric,
+    ring_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
+    in_network_reduction: Numeric,
 ) -> Numeric:
     r"""Time in which a step reduces gradients and gathers new weights over the data-parallel ranks.
 
@@ -337,7 +444,7 @@ def gradient_s(
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links), 3)
+    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links, 0.0), 3)
     0.137
     """
     sent = minimum(gradient_bytes_per_parameter, 4.0)
@@ -345,12 +452,14 @@ def gradient_s(
     per_parameter = rounds * sent + where(zero_stage >= 1.0, 2.0, sent)
     ranks = data_parallel * context_parallel
     per_domain = scale_up_domain / minimum(tensor_parallel, scale_up_domain)
+    summed = in_network_reduction * where(zero_stage >= 1.0, 0.0, 1.0)
 
     def exchanged(parameters: Numeric, copies: Numeric, local: Numeric) -> Numeric:
         buckets = 2.0 * maximum(parameters / maximum(copies * BUCKET_PER_RANK, BUCKET), 1.0)
         crosses = where(copies > local, 1.0, 0.0)
         hops = where(zero_stage >= 1.0, copies / local - 1.0, log(maximum(copies / local, 1.0)) / LN2)
         waiting = gradient_overlap * (buckets - 1.0) * crosses * hops * scale_out_latency_s
+        waiting -= summed * crosses * (copies / local - 1.0 - hops) * scale_out_latency_s
         return waiting + two_tier_ring_s(
             parameters * per_parameter,
             copies,
@@ -358,7 +467,7 @@ def gradient_s(
             scale_up_bytes_per_s,
             scale_out_bytes_per_s,
             scale_up_share,
-            scale_out_share,
+            ring_out_share * (1.0 + summed),
             scale_up_latency_s,
             scale_out_latency_s,
         )
