@@ -25,6 +25,7 @@ from factorykit.charts import (
     performance,
     plan,
     reliability,
+    sites,
     uncertainty,
 )
 from factorykit.charts.bundle import page_script
@@ -50,6 +51,7 @@ __all__ = [
     "performance",
     "plan",
     "reliability",
+    "sites",
     "svg",
     "table",
     "uncertainty",

@@ -95,13 +95,13 @@ def outer_exposed_s(
 ) -> Numeric:
     r"""Part of a mean step in which a site waits for others.
 
-    .. math:: T_o = \frac{P}{H} \max\left(T_x - \min\left(h, \tfrac{H}{P}\right) T_i,\, 0\right)
+    .. math:: T_o = \frac{P}{H} \max\left(T_x - \min\left(h,\, \min(h, 1) \tfrac{H}{P}\right) T_i,\, 0\right)
 
     Notes
     -----
     Each of :math:`P` fragments is exchanged once in :math:`H` steps, one after the other. An exchange hides behind
     :math:`h` steps: two thirds where it runs beside the backward pass, one more for each step that the update may come
-    late.
+    late. What the others of the same step hide behind is shared by them.
 
     References
     ----------
@@ -112,7 +112,8 @@ def outer_exposed_s(
     >>> round(outer_exposed_s(469.0, 1.0, 0.0, 100.0, 22.8), 2)
     4.69
     """
-    hidden = minimum(outer_hidden_steps, inner_steps / outer_fragments) * inner_step_s
+    each = minimum(outer_hidden_steps, 1.0) * inner_steps / outer_fragments
+    hidden = minimum(outer_hidden_steps, each) * inner_step_s
     return outer_fragments / inner_steps * maximum(outer_exchange_s - hidden, 0.0)
 
 
@@ -146,7 +147,9 @@ def outer_allowed_s(
 ) -> Numeric:
     r"""Time that an exchange may take while sites wait no more than wanted.
 
-    .. math:: T_{x,max} = T_i \left[\min\left(h, \tfrac{H}{P}\right) + \frac{H}{P} \left(\frac{1}{u} - 1\right)\right]
+    .. math::
+        T_{x,max} = T_i \left[\min\left(h,\, \min(h, 1) \tfrac{H}{P}\right)
+        + \frac{H}{P} \left(\frac{1}{u} - 1\right)\right]
 
     Notes
     -----
@@ -158,7 +161,8 @@ def outer_allowed_s(
     1.178
     """
     between = inner_steps / outer_fragments
-    return inner_step_s * (minimum(outer_hidden_steps, between) + between * (1.0 / site_utilization_wanted - 1.0))
+    hidden = minimum(outer_hidden_steps, minimum(outer_hidden_steps, 1.0) * between)
+    return inner_step_s * (hidden + between * (1.0 / site_utilization_wanted - 1.0))
 
 
 def wan_needed_bytes_per_s(

@@ -70,6 +70,12 @@ def test_one_site_waits_for_nobody() -> None:
     assert alone == hurried == 10.0 < waiting
 
 
+def test_fragments_of_gradients_hide_no_more_than_the_whole() -> None:
+    known = {"inner_step_s": 10.0, "parameters": 1e10, "training_sites": 2, "wan_bytes_per_s": 1e9}
+    whole, parts = (fk.evaluate(known | {"outer_fragments": n}, "step_s")["step_s"] for n in (1, 20))
+    assert whole == pytest.approx(parts)
+
+
 def test_sites_that_go_on_alone_lose_less_the_more_there_are() -> None:
     lost = [
         (

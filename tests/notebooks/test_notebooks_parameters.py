@@ -37,6 +37,7 @@ OTHERS = {
     "22-price-of-a-flop": 'market = "consumer"',
     "23-choice-of-provider": 'accelerator = "h200_sxm"',
     "24-your-own-cluster": "seed, slow = 3, 1.1",
+    "25-across-data-centres": RUN,
 }
 QUICK = ("13-cost-of-a-run", "23-choice-of-provider")
 

@@ -108,7 +108,8 @@ def _of_supply(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the row of supply: whether more accelerators would help; nobody says how many there are."""
     import polars as pl
 
-    same = [pl.col(name) == best[name] for name in ("accelerator", "precision", "acquire", "tiers")]
+    alike = ("accelerator", "precision", *plan.question.varied, "acquire", "tiers")
+    same = [pl.col(name) == best[name] for name in alike]
     kin = plan.plans.filter(*same)
     most = float(kin["accelerators"].max() or 0.0)  # type: ignore[arg-type]
     more = kin.filter(pl.col("accelerators") > best["accelerators"]).sort("accelerators")
@@ -145,7 +146,8 @@ def _of_the_batch(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _fixed(plan: Plan, best: Mapping[str, Any]) -> dict[str, Any]:
-    return {**plan.question.fixed, "accelerator": best["accelerator"], "precision": best["precision"]}
+    chosen = ("accelerator", "precision", *plan.question.varied)
+    return {**plan.question.fixed, **{name: best[name] for name in chosen}}
 
 
 def _saved(plan: Plan, best: Mapping[str, Any], more: Mapping[str, Any], counts: pl.DataFrame) -> list[float]:

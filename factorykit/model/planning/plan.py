@@ -156,7 +156,7 @@ def plan(
         choices,
         wishes,
         _chips(chips, once),
-        counts if counts is not None else once.pop("accelerators", None),
+        counts if counts is not None else once.pop("accelerators", None) or choices.pop("accelerators", None),
         ways(acquire or (("rent", "own") if wishes.budget_usd else ("rent",))),
         acquire is None,
         texts("sites", () if sites is None else sites),
@@ -254,6 +254,11 @@ class Question:
         """Return which model stands for a quantity where checkpoints have so many tiers."""
         return {**TIERS[tier], **self.using}
 
+    @cached_property
+    def varied(self) -> dict[str, list[Any]]:
+        """What is chosen from lists beside chips, precisions and parts of a layout, such as the number of sites."""
+        return {name: values for name, values in self.choices.items() if name not in (*PARTS, "precision")}
+
     def answer(self) -> Plan:
         """Return the plan."""
         import polars as pl
@@ -261,9 +266,10 @@ class Question:
         parts: list[Part] = []
         left_out: list[tuple[str, str, float | None, str]] = []
         precisions = self.choices.get("precision") or [self.fixed.get("precision", "bf16")]
-        every = [*itertools.product(self.chips, precisions, self.ways, self.tiers)]
-        for chip, precision, way, tier in progress.told(every, len(every), "chips and ways planned"):
-            fixed = {**self.fixed, "accelerator": chip, "precision": precision}
+        every = [*itertools.product(self.chips, precisions, self.ways, self.tiers, *self.varied.values())]
+        for chip, precision, way, tier, *picked in progress.told(every, len(every), "chips and ways planned"):
+            chosen = dict(zip(self.varied, picked, strict=True))
+            fixed = {**self.fixed, **chosen, "accelerator": chip, "precision": precision}
             try:
                 part = self._planned(fixed, way, tier, left_out)
             except MissingQuantity as error:
@@ -343,14 +349,15 @@ def _judged(question: Question, parts: Sequence[Part], left_out: pl.DataFrame) -
         rivals = rivals_of(way, {**fixed, **dict.fromkeys(settled)}, question.using_of(tier))
         spread = doubts.futures(numbered, fixed, table, rivals, doubts_price=priced and way == "rent")
         futures.append(spread)
-        words = {name: pl.lit(fixed[name]) for name in ("accelerator", "precision")}
+        words = {name: pl.lit(fixed[name]) for name in ("accelerator", "precision", *question.varied)}
         rows.append(
             numbered.with_columns(**words, acquire=pl.lit(way), tiers=pl.lit(tier)).join(
                 doubts.intervals(spread), on="plan"
             )
         )
     every = pl.concat(rows, how="diagonal")
-    first = [name for name in ("plan", *CHOICES, "acquire", "tiers", "site", "provider") if name in every.columns]
+    leading = ("plan", *CHOICES, *question.varied, "acquire", "tiers", "site", "provider")
+    first = list(dict.fromkeys(name for name in leading if name in every.columns))
     every = every.select(*first, pl.exclude(first))
     return Plan(question, ranked(every, question.wishes, question.objective), pl.concat(futures), left_out)
 
@@ -403,7 +410,8 @@ class Plan:
         picked = {
             name: value
             for name, value in row.row(0, named=True).items()
-            if name in (*CHOICES, "carbon_kg_per_kwh", "electricity_usd_per_kwh") and value is not None
+            if name in (*CHOICES, *self.question.varied, "carbon_kg_per_kwh", "electricity_usd_per_kwh")
+            and value is not None
         }
         if self.question.offers is not None and row["acquire"].item() == "rent":
             picked[offers_in_hand.PRICE] = row[offers_in_hand.PRICE].item()
@@ -483,7 +491,8 @@ class Plan:
         """
         import polars as pl
 
-        keys = [name for name in ("accelerator", "precision", "acquire", "tiers", "site") if name in self.plans.columns]
+        named = ("accelerator", "precision", *self.question.varied, "acquire", "tiers", "site")
+        keys = [name for name in named if name in self.plans.columns]
         rows = self.plans.unique(keys, keep="first", maintain_order=True)[1:]
         best = self.best["plan"].item()
         told = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = (
     "accelerators",
+    "training_sites",
+    "inner_steps",
     "precision",
     "global_batch_size",
     "data_parallel",
@@ -34,16 +37,18 @@ SHOWN: Final = (
     "facility_power_w",
     "rental_usd_per_accelerator_h",
 )
-NEUTRAL: Final = ("pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel")
-"""Parts of a layout of which one means none."""
+NEUTRAL: Final = (
+    *("training_sites", "inner_steps", "pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel"),
+)
+"""Counts of which one means none."""
 MOST_TIES: Final = 3
 
 
 def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Return the best plan as rows of name, label, value and 90 % interval."""
-    row = plan.best.row(0, named=True)
+    row = {**plan.question.once, **plan.best.row(0, named=True)}
     found = [("accelerator", "Accelerator", _chip(row), "")]
-    for name in SHOWN:
+    for name in dict.fromkeys((*plan.question.varied, *SHOWN)):
         value = row.get(name)
         if value is None or (name in NEUTRAL and value == 1.0) or (name == "recompute_share" and value in (0.0, 1.0)):
             continue
@@ -70,16 +75,19 @@ def ties(plan: Plan) -> str:
 
     best = plan.best.row(0, named=True)
     alike = plan.alternatives.filter(pl.col("breaks").eq_missing(pl.lit(best["breaks"])), pl.col("tie") != "")
-    said = [f"{_way(row, best)} in {row['tie'].replace(', ', ' and ')}" for row in alike.head(MOST_TIES).to_dicts()]
+    varied = plan.question.varied
+    ways = [(_way(row, best, varied), row["tie"].replace(", ", " and ")) for row in alike.head(MOST_TIES).to_dicts()]
+    said = [f"{way} in {tie}" for way, tie in ways]
     more = f"; {alike.height - MOST_TIES} more in alternatives" if alike.height > MOST_TIES else ""
     return f"Within 90 % a tie with {'; '.join(said)}{more}." if said else ""
 
 
-def _way(row: dict[str, Any], best: dict[str, Any]) -> str:
+def _way(row: dict[str, Any], best: dict[str, Any], varied: Iterable[str]) -> str:
     """Return a plan by its chip and by what else differs from the best."""
     differs = [str(row[name]) for name in ("precision", "site") if name in row and row[name] != best[name]]
     tiers = [f"{row['tiers']} tiers of checkpoints"] if row["tiers"] != best["tiers"] else []
-    return ", ".join([_chip(row), *differs, *tiers])
+    chosen = [f"{quantity(name).label} {_text(name, row[name])}" for name in varied if row[name] != best[name]]
+    return ", ".join([_chip(row), *differs, *tiers, *chosen])
 
 
 def told(plan: Plan) -> str:

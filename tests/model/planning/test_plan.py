@@ -268,3 +268,14 @@ def test_a_long_question_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(progress, "AGAIN_S", -1.0)
     assert list(progress.told([1, 2], 2, "chips planned")) == [1, 2]
     assert "1 of 2 chips planned" in told.getvalue()
+
+
+def test_a_plan_chooses_among_sites_as_among_chips() -> None:
+    """Any quantity given as a list is chosen from; one of no layout was passed over before."""
+    asked = {"training_sites": [1, 2], "inner_steps": [1, 100], "wan_bytes_per_s": "2 GB/s"}
+    found = fk.plan("llama3_70b", tokens="15T", chips="h100_sxm", counts=[1024], draws=16, **asked)
+    steps = {tuple(row[:2]): row[2] for row in found.plans.select("training_sites", "inner_steps", "step_s").rows()}
+    assert len(steps) == found.alternatives.height + 1 == 4
+    assert steps[1.0, 1.0] == steps[1.0, 100.0] <= steps[2.0, 100.0] < steps[2.0, 1.0]
+    for row in found.plans.iter_slices(1):
+        assert fk.evaluate(found.scenario_of(row), "step_s")["step_s"] == pytest.approx(row["step_s"].item(), rel=1e-9)
