@@ -159,15 +159,22 @@ QuantityName: TypeAlias = Literal[
     "linear_value_size",
     "convolution_width",
     "linear_gates",
+    "linear_gate_rank",
     "step_rank",
     "state_element_flop",
     "linear_attention_parameters",
     "state_flop_per_token",
+    "layer_blocks",
     "index_parameters",
     "mtp_parameters",
     "mtp_active_parameters",
     "moe_layers",
     "attention_parameters",
+    "mixing_parameters",
+    "layer_dense_parameters",
+    "mixing_outputs",
+    "mixing_bytes",
+    "mixing_kept_bytes",
     "ffn_parameters",
     "shared_parameters",
     "routed_parameters",
@@ -510,6 +517,7 @@ QuantityName: TypeAlias = Literal[
     "host_link_bytes_per_s",
     "host_updates_per_s",
     "host_peak_bytes",
+    "stage_ffn_layers",
     "stage_moe_layers",
     "stage_sharded_parameters",
     "stage_replicated_parameters",
@@ -570,6 +578,8 @@ QuantityName: TypeAlias = Literal[
     "eager_traffic_factor",
     "memory_rate_share",
     "attention_share",
+    "state_share",
+    "state_chunk_tokens",
     "attention_ramp_tokens",
     "misaligned_factor",
     "score_bytes",
@@ -609,6 +619,7 @@ QuantityName: TypeAlias = Literal[
     "sustained_memory_bytes_per_s",
     "layer_gemm_s",
     "layer_attention_s",
+    "layer_state_s",
     "layer_elementwise_s",
     "gemm_passes",
     "elementwise_passes",
@@ -636,6 +647,7 @@ QuantityName: TypeAlias = Literal[
     "spread_new_software",
     "spread_assumed",
     "spread_experts",
+    "spread_states",
     "spread_overhead",
     "spread_across",
     "spread_other_kernels",
@@ -878,6 +890,15 @@ ArchitectureName: TypeAlias = Literal[
     "apertus_70b",
     "mt_nlg_530b",
     "palm_540b",
+    "nemotron_h_8b",
+    "nemotron_h_56b",
+    "nemotron_3_nano_30b",
+    "granite_4_h_small",
+    "falcon_h1_34b",
+    "kimi_linear_48b",
+    "mamba2_2_7b",
+    "falcon_mamba_7b",
+    "lfm2_8b",
 ]
 PresetName: TypeAlias = Literal[
     "llama_3_1_405b",
@@ -1064,15 +1085,22 @@ class Quantities(TypedDict, total=False):
     linear_value_size: Any
     convolution_width: Any
     linear_gates: Any
+    linear_gate_rank: Any
     step_rank: Any
     state_element_flop: Any
     linear_attention_parameters: Any
     state_flop_per_token: Any
+    layer_blocks: Any
     index_parameters: Any
     mtp_parameters: Any
     mtp_active_parameters: Any
     moe_layers: Any
     attention_parameters: Any
+    mixing_parameters: Any
+    layer_dense_parameters: Any
+    mixing_outputs: Any
+    mixing_bytes: Any
+    mixing_kept_bytes: Any
     ffn_parameters: Any
     shared_parameters: Any
     routed_parameters: Any
@@ -1415,6 +1443,7 @@ class Quantities(TypedDict, total=False):
     host_link_bytes_per_s: Any
     host_updates_per_s: Any
     host_peak_bytes: Any
+    stage_ffn_layers: Any
     stage_moe_layers: Any
     stage_sharded_parameters: Any
     stage_replicated_parameters: Any
@@ -1475,6 +1504,8 @@ class Quantities(TypedDict, total=False):
     eager_traffic_factor: Any
     memory_rate_share: Any
     attention_share: Any
+    state_share: Any
+    state_chunk_tokens: Any
     attention_ramp_tokens: Any
     misaligned_factor: Any
     score_bytes: Any
@@ -1514,6 +1545,7 @@ class Quantities(TypedDict, total=False):
     sustained_memory_bytes_per_s: Any
     layer_gemm_s: Any
     layer_attention_s: Any
+    layer_state_s: Any
     layer_elementwise_s: Any
     gemm_passes: Any
     elementwise_passes: Any
@@ -1541,6 +1573,7 @@ class Quantities(TypedDict, total=False):
     spread_new_software: Any
     spread_assumed: Any
     spread_experts: Any
+    spread_states: Any
     spread_overhead: Any
     spread_across: Any
     spread_other_kernels: Any

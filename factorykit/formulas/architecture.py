@@ -348,6 +348,66 @@ def active_parameters(
     return parameters - moe_layers * routed_parameters * idle_share
 
 
+def layer_blocks(
+    layers: Numeric, attention_layers: Numeric, linear_attention_layers: Numeric, ffn_layers: Numeric
+) -> Numeric:
+    r"""Blocks of a mean layer: two where each layer mixes tokens once and has a feed-forward block.
+
+    .. math:: n_b = (L_a + L_r + L_f) / L
+
+    Notes
+    -----
+    One where every block is a layer of its own (Nemotron-H), three where a layer attends and keeps a state (Falcon-H1).
+
+    Examples
+    --------
+    >>> layer_blocks(48.0, 12.0, 36.0, 48.0), layer_blocks(118.0, 10.0, 54.0, 54.0)
+    (2.0, 1.0)
+    """
+    return (attention_layers + linear_attention_layers + ffn_layers) / layers
+
+
+def mixing_parameters(
+    layers: Numeric,
+    attention_layers: Numeric,
+    linear_attention_layers: Numeric,
+    attention_parameters: Numeric,
+    index_parameters: Numeric,
+    linear_attention_parameters: Numeric,
+) -> Numeric:
+    r"""Weights with which a mean layer mixes tokens, by attention or by a state.
+
+    .. math:: N_{mix} = \left[L_a (N_{attn} + N_{idx}) + L_r N_{lin}\right] / L
+
+    Examples
+    --------
+    >>> mixing_parameters(48.0, 12.0, 36.0, 27262976.0, 0.0, 33718272.0)
+    32104448.0
+    """
+    attending = attention_layers * (attention_parameters + index_parameters)
+    return (attending + linear_attention_layers * linear_attention_parameters) / layers
+
+
+def layer_dense_parameters(
+    layers: Numeric,
+    ffn_layers: Numeric,
+    moe_layers: Numeric,
+    mixing_parameters: Numeric,
+    ffn_parameters: Numeric,
+    shared_parameters: Numeric,
+) -> Numeric:
+    r"""Weights of a mean layer that every token meets: all but norms, routers and routed experts.
+
+    .. math:: N_d = N_{mix} + \left[(L_f - L_e) N_{ffn} + L_e N_{sh}\right] / L
+
+    Examples
+    --------
+    >>> layer_dense_parameters(80.0, 80.0, 0.0, 1.5e8, 7.05e8, 0.0)
+    855000000.0
+    """
+    return mixing_parameters + ((ffn_layers - moe_layers) * ffn_parameters + moe_layers * shared_parameters) / layers
+
+
 def mtp_parameters(
     mtp_layers: Numeric,
     moe_layers: Numeric,

@@ -47,10 +47,23 @@ def gradient_bytes_per_parameter(zero_stage: Numeric) -> Numeric:
     return where(zero_stage >= 2.0, 2.0, 4.0)
 
 
-def stage_moe_layers(stage_layers: Numeric, moe_layers: Numeric) -> Numeric:
+def stage_ffn_layers(stage_layers: Numeric, layers: Numeric, ffn_layers: Numeric) -> Numeric:
+    r"""Feed-forward blocks of the fullest stage: as many as a mean stage of that depth has.
+
+    .. math:: L_{s,f} = L_s L_f / L
+
+    Examples
+    --------
+    >>> stage_ffn_layers(8.0, 80.0, 80.0)
+    8.0
+    """
+    return stage_layers * ffn_layers / layers
+
+
+def stage_moe_layers(stage_ffn_layers: Numeric, moe_layers: Numeric) -> Numeric:
     r"""Layers with routed experts on the rank that has most of them, where a layout does not say otherwise.
 
-    .. math:: L_{s,e} = \min(L_s, L_e)
+    .. math:: L_{s,e} = \min(L_{s,f}, L_e)
 
     Notes
     -----
@@ -61,14 +74,15 @@ def stage_moe_layers(stage_layers: Numeric, moe_layers: Numeric) -> Numeric:
     >>> stage_moe_layers(4.0, 58.0)
     4.0
     """
-    return minimum(stage_layers, moe_layers)
+    return minimum(stage_ffn_layers, moe_layers)
 
 
 def stage_sharded_parameters(
     stage_layers: Numeric,
+    stage_ffn_layers: Numeric,
     stage_moe_layers: Numeric,
     mtp_layers: Numeric,
-    attention_parameters: Numeric,
+    mixing_parameters: Numeric,
     ffn_parameters: Numeric,
     shared_parameters: Numeric,
     embedding_parameters: Numeric,
@@ -79,7 +93,7 @@ def stage_sharded_parameters(
     r"""Weights of the fullest rank that tensor parallelism splits.
 
     .. math::
-        N_s = \frac{1}{t} \left[(L_s + L_m) N_{attn} + (L_s - L_{s,e}) N_{ffn} + L_{s,e} N_{sh} + k_v N_{emb}\right]
+        N_s = \frac{1}{t} \left[(L_s + L_m) N_{mix} + (L_{s,f} - L_{s,e}) N_{ffn} + L_{s,e} N_{sh} + k_v N_{emb}\right]
 
     Notes
     -----
@@ -92,13 +106,13 @@ def stage_sharded_parameters(
 
     Examples
     --------
-    >>> stage_sharded_parameters(12.0, 0.0, 0.0, 603979776.0, 1207959552.0, 0.0, 629145600.0, 1.0, 8.0, 8.0)
+    >>> stage_sharded_parameters(12.0, 12.0, 0.0, 0.0, 603979776.0, 1207959552.0, 0.0, 629145600.0, 1.0, 8.0, 8.0)
     2796552192.0
     """
     experts_too = stage_moe_layers + where(stage_moe_layers > 0.0, mtp_layers, 0.0)
-    all_layers = stage_layers + mtp_layers
+    dense = stage_ffn_layers + mtp_layers - experts_too
     matrices = where(pipeline_parallel > 1.0, 1.0, 2.0 - tied_embeddings)
-    blocks = all_layers * attention_parameters + (all_layers - experts_too) * ffn_parameters
+    blocks = (stage_layers + mtp_layers) * mixing_parameters + dense * ffn_parameters
     return (blocks + experts_too * shared_parameters + matrices * embedding_parameters) / tensor_parallel
 
 
@@ -359,15 +373,13 @@ def kept_rows_share(sequence_parallel: Numeric, tensor_parallel: Numeric) -> Num
 def layer_activation_bytes(
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
-    attention_heads: Numeric,
-    kv_heads: Numeric,
-    head_size: Numeric,
-    rope_head_size: Numeric,
-    value_head_size: Numeric,
-    kv_rank: Numeric,
+    layer_blocks: Numeric,
+    mixing_kept_bytes: Numeric,
+    mixing_outputs: Numeric,
     ffn_size: Numeric,
     gated_ffn: Numeric,
     layers: Numeric,
+    ffn_layers: Numeric,
     moe_layers: Numeric,
     experts_per_token: Numeric,
     shared_experts: Numeric,
@@ -380,21 +392,21 @@ def layer_activation_bytes(
     fused_kernels: Numeric,
     eager_activation_factor: Numeric,
 ) -> Numeric:
-    r"""Bytes that one layer keeps of one micro-batch for its backward, without attention scores.
+    r"""Bytes that a mean layer keeps of one micro-batch for its backward, without attention scores.
 
     .. math::
         A_l = [t > 1]\, u\, 2\, T h + \left(1 + u (k_a - 1)\right)
-        \Big\{T h \frac{4 + 2 w + 2 \delta}{t_s}
-        + \frac{T}{t}\left[2 a (d + d_r) + 2 a_{kv} (d + d_v) + w a d_v + (4 + 2 g - 2 + w) f\right]\Big\}
+        \Big\{n_b T h \frac{2 + w + \delta}{t_s}
+        + \frac{T}{t}\left[k_{mix} + w o + (4 + 2 g - 2 + w) f\right]\Big\}
 
     Notes
     -----
-    Two norm inputs of 2 bytes, inputs of the four matrix products of :math:`w` bytes (2; 1 in 8 bits), query, key,
-    value, the feed-forward's inner tensors (one more with a gate) and dropout masks. With 16-bit numbers and a plain
-    feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with experts keep each visited
-    expert's input, inner tensors and output, input and output on every rank that an expert is split over; the mean
-    layer is meant. Eager code (:math:`u = \max(1 - 2 f, 0)`)
-    keeps what each operation reads, some of it whole on every tensor-parallel rank.
+    A norm input of 2 bytes for each block, inputs of the matrix products of :math:`w` bytes (2; 1 in 8 bits), query,
+    key, value or what a state needs, the feed-forward's inner tensors (one more with a gate) and dropout masks. With
+    16-bit numbers and a plain feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with
+    experts keep each visited expert's input, inner tensors and output, input and output on every rank that an expert is
+    split over; the mean layer is meant. Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps what each operation reads, some
+    of it whole on every tensor-parallel rank.
 
     References
     ----------
@@ -402,21 +414,18 @@ def layer_activation_bytes(
 
     Examples
     --------
-    >>> layer_activation_bytes(1.0, 64.0, 8.0, 8.0, 8.0, 0.0, 8.0, 0.0, 256.0, 0.0, 1.0, 0.0, 0.0, 0.0, 256.0, 1.0,
-    ...     "bf16", 1.0, 1.0, 1.0, 1.0, 1.25) / 64.0
+    >>> shape = (2.0, 384.0, 64.0, 256.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 256.0)
+    >>> layer_activation_bytes(1.0, 64.0, *shape, 1.0, "bf16", 1.0, 1.0, 1.0, 1.0, 1.25) / 64.0
     34.0
     """
     width = where(equal(precision, "bf16"), 2.0, where(equal(precision, "fp16"), 2.0, 1.0))
     moe = moe_layers / layers
-    heads_kept = where(kv_rank > 0.0, attention_heads, kv_heads)
-    rows = hidden_size * (4.0 + 2.0 * width + 2.0 * dropout)
-    query = 2.0 * attention_heads * (head_size + rope_head_size)
-    keys_values = 2.0 * heads_kept * (head_size + value_head_size)
+    rows = layer_blocks * hidden_size * (2.0 + width + dropout)
     inner = 2.0 + 2.0 * gated_ffn + width
     routed = experts_per_token * (4.0 * hidden_size * expert_tensor_parallel + inner * expert_ffn_size)
     sparse = routed + shared_experts * inner * expert_ffn_size
-    split = query + keys_values + width * attention_heads * value_head_size
-    blocks = (1.0 - moe) * inner * ffn_size + moe * sparse
+    split = mixing_kept_bytes + width * mixing_outputs
+    blocks = (ffn_layers - moe_layers) / layers * inner * ffn_size + moe * sparse
     unfused = maximum(1.0 - 2.0 * fused_kernels, 0.0)
     eager = 1.0 + unfused * (eager_activation_factor - 1.0)
     gathered = where(tensor_parallel > 1.0, unfused * GATHERED_BYTES * hidden_size, 0.0)
@@ -427,15 +436,17 @@ def layer_score_bytes(
     micro_batch_tokens: Numeric,
     sequence_length: Numeric,
     attention_heads: Numeric,
+    layers: Numeric,
+    attention_layers: Numeric,
     tensor_parallel: Numeric,
     flash_attention: Numeric,
     recompute: Numeric,
 ) -> Numeric:
-    r"""Bytes that one layer keeps of the attention square of one micro-batch.
+    r"""Bytes that a mean layer keeps of the attention square of one micro-batch.
 
     .. math::
-        A_s = \frac{5 a s T}{t} \quad \text{unfused}, \qquad \frac{4 a T}{t} \quad \text{fused}, \qquad
-        0 \quad \text{selective}
+        A_s = \frac{L_a}{L} \frac{5 a s T}{t} \quad \text{unfused}, \qquad
+        \frac{L_a}{L} \frac{4 a T}{t} \quad \text{fused}, \qquad 0 \quad \text{selective}
 
     Notes
     -----
@@ -448,10 +459,10 @@ def layer_score_bytes(
 
     Examples
     --------
-    >>> layer_score_bytes(2048.0, 2048.0, 96.0, 8.0, 0.0, "none")
+    >>> layer_score_bytes(2048.0, 2048.0, 96.0, 96.0, 96.0, 8.0, 0.0, "none")
     251658240.0
     """
-    rows = micro_batch_tokens * attention_heads / tensor_parallel
+    rows = micro_batch_tokens * attention_heads * attention_layers / (layers * tensor_parallel)
     kept = where(flash_attention > 0.0, 4.0 * rows, 5.0 * sequence_length * rows)
     return where(equal(recompute, "selective"), 0.0, kept)
 

@@ -97,7 +97,8 @@ def test_too_little_memory_does_not_fit():
 
 STAGE = {
     "stage_layers": 12.0,
-    "attention_parameters": 3.0,
+    "stage_ffn_layers": 12.0,
+    "mixing_parameters": 3.0,
     "ffn_parameters": 5.0,
     "shared_parameters": 7.0,
     "routed_parameters": 64.0,
@@ -124,7 +125,8 @@ def of(formula, **changes):
 @pytest.mark.parametrize("formula", STAGES)
 def test_a_prediction_layer_holds_what_a_further_layer_of_its_kind_holds(formula, experts, later):
     predicting = of(formula, stage_moe_layers=experts, mtp_layers=1.0)
-    assert predicting == of(formula, stage_moe_layers=later, mtp_layers=0.0, stage_layers=13.0)
+    further = {"stage_layers": 13.0, "stage_ffn_layers": 13.0}
+    assert predicting == of(formula, **further, stage_moe_layers=later, mtp_layers=0.0)
 
 
 @pytest.mark.parametrize(("experts", "held"), [(0.0, (12 * 3 + 12 * 5) / 2), (4.0, (12 * 3 + 8 * 5 + 4 * 7) / 2)])

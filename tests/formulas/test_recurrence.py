@@ -1,12 +1,12 @@
-"""Layers that keep a state: the reference's work, the published counts, and what is refused by name."""
+"""Layers that keep a state: the reference's work, the published counts, time and memory of the mean layer."""
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factorykit.errors import ScenarioError
+from factorykit.formulas.recurrence import layer_state_s
 from factorykit.model.engine.evaluate import evaluate
+from factorykit.model.scenario.models import architecture
 
 QWEN3_NEXT = {
     "layers": 48,
@@ -125,22 +125,55 @@ def test_an_index_scores_all_tokens_and_attention_only_those_it_picks():
     assert sparse["attention_flop_per_token"] == pytest.approx(picking + attending)
 
 
-UNMODELLED = {
-    "linear_attention_layers": QWEN3_NEXT | {"gated_attention": 0},
-    "gated_attention": QWEN3_NEXT | {"linear_attention_layers": 0},
-    "index_heads": DEEPSEEK_V3 | {"index_heads": 64, "index_head_size": 128},
-    "ffn_layers": DEEPSEEK_V3 | {"ffn_layers": 30},
-}
+NEMOTRON = architecture("nemotron_3_nano_30b")
 
 
-@pytest.mark.parametrize("name", UNMODELLED)
-@pytest.mark.parametrize("output", ["memory_peak_bytes", "step_s"])
-def test_memory_and_step_time_of_what_is_not_modelled_are_refused_by_name(name, output):
-    with pytest.raises(ScenarioError, match=f"{name} = .* ask for parameters and FLOP per token alone"):
-        evaluate({**UNMODELLED[name], **LAYOUT}, output)
+@pytest.mark.parametrize(("length", "flop"), [(8192, 20.8e9), (32768, 24.432e9)])
+def test_work_of_a_hybrid_is_what_its_users_count(length, flop):
+    """Per-token FLOP of Nemotron 3 Nano that the campaign of Isambard-AI states for sequences of 8K and 32K tokens."""
+    found = evaluate({**NEMOTRON, "sequence_length": length}, "model_flop_per_token")
+    assert found["model_flop_per_token"] == pytest.approx(flop, rel=2e-3)
 
 
-def test_a_frame_refuses_what_is_not_modelled_too():
-    frame = pl.DataFrame({**UNMODELLED["linear_attention_layers"], **LAYOUT})
-    with pytest.raises(ScenarioError, match="keep a state"):
-        evaluate(frame, "memory_peak_bytes")
+@pytest.mark.parametrize("name", ["nemotron_3_nano_30b", "qwen3_next_80b", "falcon_h1_34b", "mamba2_2_7b", "lfm2_8b"])
+def test_one_rank_of_a_hybrid_holds_its_parameters(name):
+    held = ["stage_sharded_parameters", "stage_replicated_parameters", "stage_expert_parameters"]
+    alone = LAYOUT | {"accelerators": 1, "global_batch_size": 1, "sequence_length": 4096}
+    found = evaluate({**architecture(name), **alone}, [*held, "parameters"])
+    assert sum(found[part] for part in held) == pytest.approx(found["parameters"], rel=1e-4)
+
+
+def test_a_mean_layer_attends_as_much_as_its_share_of_layers_does():
+    parts = ["layer_attention_s", "layer_score_bytes", "layer_state_s", "layer_blocks"]
+    plain = QWEN3_NEXT | LAYOUT | {"linear_attention_layers": 0}
+    every, some = evaluate(plain, parts), evaluate(QWEN3_NEXT | LAYOUT, parts)
+    assert (every["layer_state_s"], every["layer_blocks"], some["layer_blocks"]) == (0.0, 2.0, 2.0)
+    for part in parts[:2]:
+        assert some[part] == pytest.approx(every[part] * 12 / 48)
+    assert some["layer_state_s"] > 0.0
+
+
+@given(st.integers(1, 5))
+def test_states_take_time_in_step_with_tokens_and_attention_with_their_square(doubling):
+    parts = ["layer_state_s", "layer_attention_s"]
+    short, long = (
+        evaluate(QWEN3_NEXT | LAYOUT | {"sequence_length": length}, parts) for length in (4096, 4096 * 2**doubling)
+    )
+    assert long["layer_state_s"] / short["layer_state_s"] == pytest.approx(2.0**doubling)
+    assert long["layer_attention_s"] / short["layer_attention_s"] > 2.0 ** (1.8 * doubling)
+
+
+@pytest.mark.parametrize("odd", [{"linear_attention_layers": 36.0}, {"index_heads": 64.0, "index_head_size": 128.0}])
+def test_the_interval_of_a_hybrid_is_wider(odd):
+    plain = QWEN3_NEXT | LAYOUT | {"linear_attention_layers": 0, "experts": 0, "spread_overhead": 0.0}
+    outputs = ["step_spread", "step_s", "memory_peak_bytes"]
+    before, after = evaluate(plain, outputs), evaluate(plain | odd, outputs)
+    assert after["step_spread"] ** 2 - before["step_spread"] ** 2 == pytest.approx(0.2**2)
+    assert min(after["step_s"], after["memory_peak_bytes"]) > 0.0
+
+
+def test_a_scan_takes_an_exponential_for_each_element_and_chunks_one_for_each_pair():
+    chip = (1e300, 4e12, 1.0)
+    shape = (8192.0, 32.0, 16.0, 1.0, 16.0, 8192.0)
+    assert layer_state_s(*shape, 256.0, 7.0, 128.0, 1.0, *chip) == pytest.approx(8192 * 0.5 * 16 * 8192 / 4e12)
+    assert layer_state_s(*shape, 0.0, 7.0, 128.0, 1.0, *chip) == pytest.approx(8192 * 0.5 * 128 / 4e12)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factorykit.formulas import arguments
+from factorykit.formulas import architecture, arguments, recurrence
 from factorykit.formulas.network import all_to_all_s
 from factorykit.formulas.step import communication, interval, layer, parts, rates, whole
 
@@ -41,7 +41,17 @@ BASE: dict[str, Any] = LINKS | {
     "head_size": 128.0,
     "rope_head_size": 0.0,
     "value_head_size": 128.0,
+    "index_heads": 0.0,
+    "index_head_size": 0.0,
+    "gated_attention": 0.0,
     "layers": 80.0,
+    "attention_layers": 80.0,
+    "linear_attention_layers": 0.0,
+    "ffn_layers": 80.0,
+    "layer_state_s": 0.0,
+    "index_parameters": 0.0,
+    **dict.fromkeys(("linear_key_heads", "linear_key_size", "linear_value_heads", "linear_value_size"), 0.0),
+    "linear_attention_parameters": 0.0,
     "moe_layers": 0.0,
     "mtp_layers": 0.0,
     "experts": 0.0,
@@ -134,9 +144,20 @@ BASE: dict[str, Any] = LINKS | {
 }
 
 
+MEAN: dict[str, Callable[..., Any]] = {
+    "layer_blocks": architecture.layer_blocks,
+    "mixing_parameters": architecture.mixing_parameters,
+    "layer_dense_parameters": architecture.layer_dense_parameters,
+    "mixing_bytes": recurrence.mixing_bytes,
+    "mixing_outputs": recurrence.mixing_outputs,
+}
+"""What a mean layer has, which follows from the base."""
+
+
 def of(formula: Callable[..., Any], **changes: Any) -> Any:
     """Return what a formula gives for the base with these values changed."""
-    return formula(*[(BASE | changes)[name] for name in arguments(formula)])
+    values = BASE | changes
+    return formula(*[values[name] if name in values else of(MEAN[name], **changes) for name in arguments(formula)])
 
 
 @given(st.floats(0.0, 1.0))

@@ -121,6 +121,7 @@ def exchange_out_share(
 def tensor_parallel_s(
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
+    layer_blocks: Numeric,
     tensor_parallel: Numeric,
     recompute_share: Numeric,
     tensor_overlap: Numeric,
@@ -134,15 +135,15 @@ def tensor_parallel_s(
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
 ) -> Numeric:
-    r"""Exposed tensor-parallel communication of one layer and micro-batch.
+    r"""Exposed tensor-parallel communication of a mean layer and one micro-batch.
 
-    .. math:: x (4 + 2 \rho) \cdot 2\, T_{rs}(2 T h, t)
+    .. math:: x\, n_b (2 + \rho) \cdot 2\, T_{rs}(2 T h, t)
 
     Notes
     -----
-    Two all-reduces forward, two backward and two more where the forward runs again, each a reduce-scatter and an
-    all-gather. A group wider than the scale-up domain is held to the network links of its ranks, and its latency never
-    hides.
+    Each block has an all-reduce forward, one backward and one more where the forward runs again, each a reduce-scatter
+    and an all-gather. A group wider than the scale-up domain is held to the network links of its ranks, and its latency
+    never hides.
 
     References
     ----------
@@ -151,7 +152,7 @@ def tensor_parallel_s(
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> round(tensor_parallel_s(8192.0, 8192.0, 8.0, 0.0, 1.0, 0.9, 0.5, 8.0, *links), 4)
+    >>> round(tensor_parallel_s(8192.0, 8192.0, 2.0, 8.0, 0.0, 1.0, 0.9, 0.5, 8.0, *links), 4)
     0.0015
     """
     exposed = tensor_exposed_plain - tensor_overlap * (tensor_exposed_plain - tensor_exposed_overlapped)
@@ -166,13 +167,15 @@ def tensor_parallel_s(
         scale_up_latency_s,
         scale_out_latency_s,
     )
-    return where(tensor_parallel > 1.0, exposed * (4.0 + 2.0 * recompute_share) * 2.0 * one_way, 0.0)
+    return where(tensor_parallel > 1.0, exposed * layer_blocks * (2.0 + recompute_share) * 2.0 * one_way, 0.0)
 
 
 def context_parallel_s(
     micro_batch_tokens: Numeric,
     kv_heads: Numeric,
     head_size: Numeric,
+    layers: Numeric,
+    attention_layers: Numeric,
     context_parallel: Numeric,
     tensor_parallel: Numeric,
     context_exposed_share: Numeric,
@@ -182,13 +185,13 @@ def context_parallel_s(
     scale_up_share: Numeric,
     sustained_out_share: Numeric,
 ) -> Numeric:
-    r"""Exposed context-parallel communication of one layer and micro-batch.
+    r"""Exposed context-parallel communication of a mean layer and one micro-batch.
 
-    .. math:: 3 x (c - 1) \frac{4 T a_{kv} d}{t B}
+    .. math:: 3 x (c - 1) \frac{L_a}{L} \frac{4 T a_{kv} d}{t B}
 
     Notes
     -----
-    Keys and values go once around the ring forward, and with their gradients backward.
+    Keys and values go once around the ring forward, and with their gradients backward. States hand over far less.
 
     References
     ----------
@@ -196,13 +199,14 @@ def context_parallel_s(
 
     Examples
     --------
-    >>> context_parallel_s(4096.0, 8.0, 128.0, 2.0, 1.0, 0.5, 8.0, 4e11, 5e10, 1.0, 1.0)
+    >>> context_parallel_s(4096.0, 8.0, 128.0, 80.0, 80.0, 2.0, 1.0, 0.5, 8.0, 4e11, 5e10, 1.0, 1.0)
     6.291456e-05
     """
     one_block = 4.0 * micro_batch_tokens * kv_heads * head_size / tensor_parallel
     crosses = tensor_parallel * context_parallel > scale_up_domain
     rate = where(crosses, scale_out_bytes_per_s * sustained_out_share, scale_up_bytes_per_s * scale_up_share)
-    return 3.0 * context_exposed_share * (context_parallel - 1.0) * one_block / rate
+    attending = attention_layers / layers
+    return 3.0 * context_exposed_share * (context_parallel - 1.0) * attending * one_block / rate
 
 
 def expert_parallel_s(
@@ -288,9 +292,7 @@ def expert_parallel_s(
 def gather_s(
     layers: Numeric,
     moe_layers: Numeric,
-    attention_parameters: Numeric,
-    ffn_parameters: Numeric,
-    shared_parameters: Numeric,
+    layer_dense_parameters: Numeric,
     routed_parameters: Numeric,
     expert_parallel: Numeric,
     expert_tensor_parallel: Numeric,
@@ -319,8 +321,7 @@ def gather_s(
         \left\{T_{rs}\!\left(\tfrac{2}{t} N_d,\, d c\right)
         + \frac{L_e}{L} T_{rs}\!\left(\frac{2 N_{re}}{e t_e},\, d_e\right)\right\}
         + \omega_w \frac{2 \min(b_w, 2)}{B_h} \left(\frac{N_d}{t\, [d c]_{z \ge 3}}
-        + \frac{L_e N_{re}}{L e t_e [d_e]_{z \ge 3}}\right), \qquad
-        N_d = N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}
+        + \frac{L_e N_{re}}{L e t_e [d_e]_{z \ge 3}}\right)
 
     Notes
     -----
@@ -336,12 +337,11 @@ def gather_s(
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> layer = (80.0, 0.0, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 1.0, 64.0)
+    >>> layer = (80.0, 0.0, 8.55e8, 0.0, 1.0, 1.0, 64.0)
     >>> round(gather_s(*layer, 1.0, 64.0, 1.0, 3.0, 2.0, 1.0, 0.0, 2.5e10, 2.0, 8.0, *links), 4)
     0.0162
     """
     moe = moe_layers / layers
-    dense = attention_parameters + (1.0 - moe) * ffn_parameters + moe * shared_parameters
     ranks = data_parallel * context_parallel
 
     def gathered(parameters: Numeric, copies: Numeric, beside: Numeric) -> Numeric:
@@ -359,11 +359,13 @@ def gather_s(
 
     split = expert_parallel * expert_tensor_parallel
     routed = gathered(routed_parameters / split, maximum(expert_data_parallel, 1.0), split)
-    whole = gathered(dense / tensor_parallel, ranks, tensor_parallel) + where(moe > 0.0, moe * routed, 0.0)
+    whole = gathered(layer_dense_parameters / tensor_parallel, ranks, tensor_parallel) + where(
+        moe > 0.0, moe * routed, 0.0
+    )
     stored = minimum(weight_bytes_per_parameter, 2.0)
     sharded = where(zero_stage >= 3.0, (stored + 0.5 * trained_share * reduced_bytes_per_parameter) * whole, 0.0)
     shares = where(zero_stage >= 3.0, ranks, 1.0), where(zero_stage >= 3.0, maximum(expert_data_parallel, 1.0), 1.0)
-    held = dense / (tensor_parallel * shares[0]) + moe * routed_parameters / (split * shares[1])
+    held = layer_dense_parameters / (tensor_parallel * shares[0]) + moe * routed_parameters / (split * shares[1])
     return sharded + offloaded_weights_share * 2.0 * stored * held / host_link_bytes_per_s
 
 

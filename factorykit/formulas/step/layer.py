@@ -37,9 +37,7 @@ def layer_gemm_s(
     expert_imbalance: Numeric,
     dispatch_masks: Numeric,
     sequence_length: Numeric,
-    attention_parameters: Numeric,
-    ffn_parameters: Numeric,
-    shared_parameters: Numeric,
+    layer_dense_parameters: Numeric,
     routed_parameters: Numeric,
     tensor_parallel: Numeric,
     gemm_flop_per_s: Numeric,
@@ -56,7 +54,7 @@ def layer_gemm_s(
         + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
         + \frac{t_i}{f_i}\right)
         + \delta \iota \frac{4 T}{t} \frac{L_e}{L} \frac{k s h}{F_{16}}, \qquad
-        w_d = \frac{2 T}{t} \left[N_{attn} + \tfrac{L_d}{L} N_{ffn} + \tfrac{L_e}{L} N_{sh}\right], \qquad
+        w_d = \frac{2 T}{t} N_d, \qquad
         w_x = \iota \frac{2 T}{t} \frac{L_e}{L} \frac{k}{E} N_{re}
 
     Notes
@@ -78,7 +76,7 @@ def layer_gemm_s(
     Examples
     --------
     >>> shape, experts = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0), (0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 8192.0)
-    >>> round(layer_gemm_s(*shape, *experts, 1.5e8, 7.05e8, 0.0, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 4.0, 2.7e12), 4)
+    >>> round(layer_gemm_s(*shape, *experts, 8.55e8, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 4.0, 2.7e12), 4)
     0.0228
     """
     moe = moe_layers / layers
@@ -86,7 +84,7 @@ def layer_gemm_s(
     weights = (2.0 + gradient_bytes_per_parameter) / 3.0
     traffic = gemm_traffic_factor / sustained_memory_bytes_per_s
     tokens = 2.0 * micro_batch_tokens / tensor_parallel
-    dense = tokens * (attention_parameters + (1.0 - moe) * ffn_parameters + moe * shared_parameters)
+    dense = tokens * layer_dense_parameters
     routed = tokens * expert_imbalance * moe * share * routed_parameters
     places = experts_per_token * sequence_length
     masks = 2.0 * tokens * expert_imbalance * moe * dispatch_masks * places * hidden_size
@@ -115,6 +113,10 @@ def layer_attention_s(
     head_size: Numeric,
     rope_head_size: Numeric,
     value_head_size: Numeric,
+    index_heads: Numeric,
+    index_head_size: Numeric,
+    layers: Numeric,
+    attention_layers: Numeric,
     tensor_parallel: Numeric,
     flash_attention: Numeric,
     peak_16bit_flop_per_s: Numeric,
@@ -133,14 +135,15 @@ def layer_attention_s(
     score_bytes: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
-    r"""Time of one forward of one micro-batch through the attention core of one layer.
+    r"""Time of one forward of one micro-batch through the attention core of a mean layer.
 
     .. math::
-        \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a}
+        \frac{L_a}{L} \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a}
         \left[1 + \frac{s_0}{s_a}\right]
-        + \frac{1}{2 E} \frac{2}{3.5}\right)
+        + \frac{1}{2 E} \frac{2}{3.5}\right) + \frac{L_a}{L} \frac{T s a_i d_i}{t F_{16} \eta_a}
         \quad \text{fused}, \qquad
-        \frac{2 T s a (d + d_r + d_v) m_8}{t F_g} + \frac{b_s a T s}{3 t B_s} \quad \text{unfused}
+        \frac{L_a}{L} \left[\frac{2 T s a (d + d_r + d_v) m_8}{t F_g} + \frac{b_s a T s}{3 t B_s}\right]
+        \quad \text{unfused}
 
     Notes
     -----
@@ -151,6 +154,7 @@ def layer_attention_s(
     to be one for the chip's generation. Products of a head width that
     is no multiple of 8 leave the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the
     diagonal and few tiles a head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
+    What picks tokens for sparse attention scores all of them, in products at the same rate.
 
     References
     ----------
@@ -160,7 +164,7 @@ def layer_attention_s(
 
     Examples
     --------
-    >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 1.0)
+    >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 0.0, 0.0, 80.0, 80.0, 1.0)
     >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 400.0, 4.0, 1.0, 0.4, 2026.5, 1.5)
     >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 0.0, 25.0, 2.7e12), 5)
     0.00237
@@ -172,23 +176,26 @@ def layer_attention_s(
     ripe = (1.0 - (1.0 - maturity) * slow) * (1.0 - (1.0 - age) * slow)
     ramp = 1.0 + attention_ramp_tokens / attended_tokens
     score = ramp * width / (peak_16bit_flop_per_s * attention_share) + 0.5 * EXPONENTIAL_PASSES / exponentials_per_s
-    fused = rows * attended_tokens * score / (ripe * power_limit_share**power_exponent)
+    picking = micro_batch_tokens * sequence_length * index_heads * index_head_size / tensor_parallel
+    picked = picking / (peak_16bit_flop_per_s * attention_share)
+    fused = (rows * attended_tokens * score + picked) / (ripe * power_limit_share**power_exponent)
     square = rows * sequence_length
     longer = where(ceil(head_size / 8.0) * 8.0 > head_size, misaligned_factor, 1.0)
     product = 2.0 * width * longer / gemm_16bit_flop_per_s
     unfused = square * (product + score_bytes / (3.0 * sustained_memory_bytes_per_s))
-    return where(flash_attention > 0.0, fused, unfused)
+    return attention_layers / layers * where(flash_attention > 0.0, fused, unfused)
 
 
 def layer_elementwise_s(
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
-    attention_heads: Numeric,
-    kv_heads: Numeric,
-    head_size: Numeric,
+    layer_blocks: Numeric,
+    mixing_bytes: Numeric,
+    mixing_outputs: Numeric,
     ffn_size: Numeric,
     gated_ffn: Numeric,
     layers: Numeric,
+    ffn_layers: Numeric,
     moe_layers: Numeric,
     experts_per_token: Numeric,
     shared_experts: Numeric,
@@ -207,15 +214,15 @@ def layer_elementwise_s(
 
     .. math::
         k_e \left[1 + (1 - f)(k_{eager} - 1)\right] \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s}
-        \left[\frac{20 h}{t_s}
-        + \frac{(2 + 4 g) f + 6 (a + 2 a_{kv}) d + (20 k + 4) h + 4 (2 h + a d + f) [8 \text{ bits}]}{t}\right]
+        \left[\frac{10 n_b h}{t_s}
+        + \frac{(2 + 4 g) f + b_{mix} + (20 k + 4) h + 4 (n_b h + o + f) [8 \text{ bits}]}{t}\right]
 
     Notes
     -----
-    Two norms, two residual sums, rotation and copies of query, key and value, and the activation, each read and written
-    once in 16 bits; tokens on their way to experts and back in six passes. Products in 8 bits or fewer cast their
-    inputs first: of the projections, of attention's output and of both halves of the feed-forward. Eager code stores
-    what fused kernels keep in registers. The year counts from 2022 to 2028.
+    A norm and a residual sum for each block, what moves around attention and states, and the activation, each read and
+    written once in 16 bits; tokens on their way to experts and back in six passes. Products in 8 bits or fewer cast
+    their inputs first: of the projections, of attention's output and of both halves of the feed-forward. Eager code
+    stores what fused kernels keep in registers. The year counts from 2022 to 2028.
 
     References
     ----------
@@ -223,18 +230,18 @@ def layer_elementwise_s(
 
     Examples
     --------
-    >>> shape = (8192.0, 8192.0, 64.0, 8.0, 128.0, 28672.0, 1.0, 80.0, 0.0, 0.0, 0.0, 0.0)
+    >>> shape = (8192.0, 8192.0, 2.0, 61440.0, 8192.0, 28672.0, 1.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0)
     >>> round(layer_elementwise_s(*shape, "bf16", 1.0, 1.0, 1.0, 2.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
     0.00121
     """
     moe = moe_layers / layers
-    inner = (1.0 - moe) * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
-    heads = 6.0 * (attention_heads + 2.0 * kv_heads) * head_size
+    dense = (ffn_layers - moe_layers) / layers
+    inner = dense * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
     routed = moe * (ROUTED_BYTES * experts_per_token + UNROUTED_BYTES) * hidden_size
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES))
-    cast = narrow * (2.0 * hidden_size + attention_heads * head_size + inner)
-    split = (2.0 + 4.0 * gated_ffn) * inner + heads + routed + cast
-    moved = 20.0 * hidden_size * kept_rows_share + split / tensor_parallel
+    cast = narrow * (layer_blocks * hidden_size + mixing_outputs + inner)
+    split = (2.0 + 4.0 * gated_ffn) * inner + mixing_bytes + routed + cast
+    moved = 10.0 * layer_blocks * hidden_size * kept_rows_share + split / tensor_parallel
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
     eager = 1.0 + (1.0 - fused_kernels) * (eager_traffic_factor - 1.0)
     return elementwise_factor * eager * era * micro_batch_tokens * moved / sustained_memory_bytes_per_s
@@ -319,24 +326,27 @@ def layer_compute_s(
     layer_gemm_s: Numeric,
     layer_elementwise_s: Numeric,
     layer_attention_s: Numeric,
+    layer_state_s: Numeric,
     gemm_passes: Numeric,
     elementwise_passes: Numeric,
     attention_passes: Numeric,
 ) -> Numeric:
     r"""Compute time of one micro-batch in a mean layer, forward and backward.
 
-    .. math:: q_g T_g + q_e T_e + q_a T_a
+    .. math:: q_g T_g + q_e T_e + q_a (T_a + T_r)
 
     Notes
     -----
-    Products, element-wise traffic and attention follow one another on a chip; what overlaps is in their rates.
+    Products, element-wise traffic and attention follow one another on a chip; what overlaps is in their rates. Kernels
+    of states recompute in the backward as those of attention do.
 
     Examples
     --------
-    >>> layer_compute_s(1.0, 0.5, 0.1, 4.0, 3.0, 4.0)
+    >>> layer_compute_s(1.0, 0.5, 0.1, 0.0, 4.0, 3.0, 4.0)
     5.9
     """
-    return gemm_passes * layer_gemm_s + elementwise_passes * layer_elementwise_s + attention_passes * layer_attention_s
+    mixing = layer_attention_s + layer_state_s
+    return gemm_passes * layer_gemm_s + elementwise_passes * layer_elementwise_s + attention_passes * mixing
 
 
 def launch_s(
@@ -352,6 +362,7 @@ def launch_s(
     experts: Numeric,
     expert_parallel: Numeric,
     layers: Numeric,
+    layer_blocks: Numeric,
     moe_layers: Numeric,
     precision: Numeric,
     recompute_share: Numeric,
@@ -365,10 +376,10 @@ def launch_s(
     r"""Time in which a processor launches one layer, forward and backward.
 
     .. math::
-        (1 - 0.9 c) \left\{\frac{3 + \rho}{3} \left[\left(1 + (1 - f)(k_l - 1)\right) T_0
+        (1 - 0.9 c) \left\{\frac{3 + \rho}{3} \left[\left(1 + (1 - f)(k_l - 1)\right) \tfrac{n_b}{2} T_0
         + \frac{L_e}{L} \left(T_r + (1 - u_g + [8 \text{ bits}]) \tfrac{E}{e} T_x\right)\right]
         \mathrm{e}^{-\gamma (y - 2024)}
-        + [t > 1] (4 + 2 \rho) \left(T_c + [p > 1, n > g] (1 - f)\, t\, T_s\right)\right\}
+        + [t > 1] \tfrac{n_b}{2} (4 + 2 \rho) \left(T_c + [p > 1, n > g] (1 - f)\, t\, T_s\right)\right\}
 
     Notes
     -----
@@ -385,20 +396,22 @@ def launch_s(
     Examples
     --------
     >>> constants, features = (1e-3, 5e-5, 5e-4, 5e-4, 1e-4, 2.0), (1.0, 0.0, 1.0)
-    >>> round(launch_s(*constants, *features, 0.0, 1.0, 80.0, 0.0, "bf16", 0.0, 8.0, 1.0, 8.0, 8.0, 0.05, 2024.0), 5)
+    >>> layer = (0.0, 1.0, 80.0, 2.0, 0.0, "bf16", 0.0)
+    >>> round(launch_s(*constants, *features, *layer, 8.0, 1.0, 8.0, 8.0, 0.05, 2024.0), 5)
     0.0012
     """
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
     apart = where(accelerators > scale_up_domain, 1.0, 0.0)
     skewed = where(pipeline_parallel > 1.0, apart * (1.0 - fused_kernels) * tensor_parallel * collective_skew_s, 0.0)
-    each = (4.0 + 2.0 * recompute_share) * (collective_launch_s + skewed)
+    each = layer_blocks * (2.0 + recompute_share) * (collective_launch_s + skewed)
     collectives = where(tensor_parallel > 1.0, each, 0.0)
     eager = 1.0 + (1.0 - fused_kernels) * (eager_launch_factor - 1.0)
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, 1.0))
     one_by_one = (1.0 - grouped_experts + narrow) * experts / expert_parallel * expert_launch_s
     routed = where(experts > 1.0, moe_layers / layers * (routing_launch_s + one_by_one), 0.0)
     passes = (3.0 + recompute_share) / 3.0
-    return (1.0 - GRAPHED * cuda_graphs) * (passes * (eager * layer_launch_s + routed) * era + collectives)
+    launched = 0.5 * layer_blocks * eager * layer_launch_s + routed
+    return (1.0 - GRAPHED * cuda_graphs) * (passes * launched * era + collectives)
 
 
 def layer_s(
@@ -411,6 +424,7 @@ def layer_s(
     cuda_graphs: Numeric,
     experts: Numeric,
     layers: Numeric,
+    layer_blocks: Numeric,
     moe_layers: Numeric,
     recompute_share: Numeric,
     launch_s: Numeric,
@@ -422,7 +436,7 @@ def layer_s(
 
     .. math::
         T_l = \sqrt[4]{T_x^4 + T_{launch}^4}, \qquad
-        T_x = T_{comp} + T_{tp} + T_{cp} + T_{ep} + \tfrac{3 + \rho}{3} T_f + (1 - 0.9 c) \tfrac{L_e}{L} T_w, \qquad
+        T_x = T_{comp} + T_{tp} + T_{cp} + T_{ep} + \tfrac{3 + \rho}{6} n_b T_f + (1 - 0.9 c) \tfrac{L_e}{L} T_w, \qquad
         T = T_l + \max(T_{gather} - \eta_o T_l, 0) + \eta_c \min(T_{gather}, T_l)
 
     Notes
@@ -437,12 +451,12 @@ def layer_s(
 
     Examples
     --------
-    >>> round(layer_s(0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 80.0, 0.0, 0.0, 0.04, 0.0, 0.5, 0.05), 4)
+    >>> round(layer_s(0.03, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 80.0, 2.0, 0.0, 0.0, 0.04, 0.0, 0.5, 0.05), 4)
     0.0428
     """
     busy = layer_compute_s + tensor_parallel_s + context_parallel_s + expert_parallel_s
     waits = where(experts > 1.0, (1.0 - GRAPHED * cuda_graphs) * moe_layers / layers * routing_wait_s, 0.0)
-    running = busy + (3.0 + recompute_share) / 3.0 * layer_fixed_s + waits
+    running = busy + 0.5 * layer_blocks * (3.0 + recompute_share) / 3.0 * layer_fixed_s + waits
     alone = sqrt(sqrt(running**4.0 + launch_s**4.0))
     exposed = maximum(gather_s - gather_overlap_share * alone, 0.0)
     return alone + exposed + gather_contention_share * minimum(gather_s, alone)

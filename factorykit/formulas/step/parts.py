@@ -52,10 +52,11 @@ def step_attention_s(
     layer_runs: Numeric,
     attention_passes: Numeric,
     layer_attention_s: Numeric,
+    layer_state_s: Numeric,
 ) -> Numeric:
-    r"""Time of a step spent on the attention core.
+    r"""Time of a step spent on the attention core, and on states where layers keep them.
 
-    .. math:: R\, q_a\, T_a
+    .. math:: R\, q_a\, (T_a + T_r)
 
     Notes
     -----
@@ -63,10 +64,10 @@ def step_attention_s(
 
     Examples
     --------
-    >>> step_attention_s(128.0, 3.0, 0.01)
+    >>> step_attention_s(128.0, 3.0, 0.01, 0.0)
     3.84
     """
-    return layer_runs * attention_passes * layer_attention_s
+    return layer_runs * attention_passes * (layer_attention_s + layer_state_s)
 
 
 def step_elementwise_s(

@@ -136,29 +136,15 @@ RULES: Final = (
         "choose schedule = '1f1b', or an even pipeline_parallel and a larger batch",
     ),
     Rule(
-        "memory and step time are modelled for layers that attend, not for those that keep a state",
-        lambda linear_attention_layers: linear_attention_layers == 0.0,
-        "ask for parameters and FLOP per token alone",
-    ),
-    Rule(
-        "memory and step time are modelled for attention to all tokens or a window, not for an index that picks them",
-        lambda index_heads: index_heads == 0.0,
-        "ask for parameters and FLOP per token alone",
-    ),
-    Rule(
-        "memory and step time are modelled for attention without a gate",
-        lambda gated_attention: gated_attention == 0.0,
-        "ask for parameters and FLOP per token alone",
-    ),
-    Rule(
-        "memory and step time are modelled for layers that have attention",
-        lambda layers, attention_layers: attention_layers == layers,
-        "ask for parameters and FLOP per token alone",
-    ),
-    Rule(
-        "memory and step time are modelled for layers that have a feed-forward block",
-        lambda layers, ffn_layers: ffn_layers == layers,
-        "ask for parameters and FLOP per token alone",
+        "a layer has a block of a kind once at most, and every layer has one",
+        lambda layers, attention_layers, linear_attention_layers, ffn_layers: (
+            maximum(
+                maximum(maximum(attention_layers, linear_attention_layers), ffn_layers) - layers,
+                layers - attention_layers - linear_attention_layers - ffn_layers,
+            )
+            <= 0.0
+        ),
+        "choose attention_layers, linear_attention_layers and ffn_layers of at most layers, and together of no fewer",
     ),
 )
 

@@ -83,6 +83,12 @@ SHAPE: Final = {
     "shared_experts": "shared_experts",
 }
 """Columns of a shape, and what the table of architectures calls them."""
+STATES: Final = (
+    *("attention_layers", "linear_attention_layers", "ffn_layers", "linear_key_heads", "linear_key_size"),
+    *("linear_value_heads", "linear_value_size", "linear_gates", "linear_gate_rank", "convolution_width", "step_rank"),
+    *("state_element_flop", "gated_attention", "index_heads", "index_head_size"),
+)
+"""What else the shape of a hybrid has, which no column states: of the model that the row names."""
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
@@ -383,7 +389,11 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
     if not width:
         width = 4.0 * hidden
         assumed.append("ffn_size")
+    attending = layers - float(row.get("linear_attention_layers") or 0)
+    states = dict.fromkeys(STATES, 0.0) | {"attention_layers": attending, "ffn_layers": layers}
     return {
+        **states,
+        **{name: float(row[name]) for name in STATES if row.get(name) is not None},
         "layers": layers,
         "hidden_size": hidden,
         "attention_heads": heads,
@@ -537,10 +547,9 @@ def shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
         known = _by_name()[datasets.identify("architecture", str(row.get("model") or ""))]
     except FactorykitError:
         return row
-    if known["linear_attention_layers"]:
-        return row
     shape = {column: known[name] for column, name in SHAPE.items()}
-    return {**row, **{name: value for name, value in shape.items() if row.get(name) in (None, "")}}
+    states = {name: value for name, value in known.items() if name in STATES and value is not None}
+    return {**row, **states, **{name: value for name, value in shape.items() if row.get(name) in (None, "")}}
 
 
 @cache

@@ -28,7 +28,10 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "ffn_size": ("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"),
     "vocabulary_size": ("vocab_size", "padded_vocab_size"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
-    "experts_per_token": ("num_experts_per_tok", "experts_per_token", "moe_topk", "moe_top_k", "moe_k"),
+    "experts_per_token": (
+        *("num_experts_per_tok", "num_experts_per_token", "experts_per_token"),
+        *("moe_topk", "moe_top_k", "moe_k"),
+    ),
     "expert_ffn_size": ("moe_intermediate_size",),
     "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers"),
 }
@@ -65,13 +68,7 @@ SPACING: Final = ("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer
 UNCOUNTED: Final = {
     "doge": "dynamic mask attention and cross-domain experts",
     "gemma3n_text": "embeddings of each layer, AltUp and LAuReL",
-    "kimi_linear": "Kimi delta attention",
-    "lfm2": "gated short convolutions",
-    "lfm2_moe": "gated short convolutions",
     "longcat_flash": "two attention blocks a layer and experts that do nothing",
-    "mamba": "a model without attention",
-    "mamba2": "a model without attention",
-    "falcon_mamba": "a model without attention",
     "nemotron-nas": "layers of different shapes",
     "recurrent_gemma": "gated linear recurrent units",
     "rwkv": "time mixing",
@@ -82,6 +79,7 @@ UNCOUNTED: Final = {
 UNIMPORTANT: Final = frozenset(
     """_name_or_path activation_dropout alibi_bias_max architectures attention_bias attention_chunk_size
     attention_dropout attention_multiplier attention_probs_dropout_prob attn_config attn_implementation
+    block_dim block_mlp_init_scale block_norm_eps block_out_init_scale conv_dim conv_dim_out
     attn_logit_softcapping attn_pdrop attn_scale attn_temperature_tuning auto_map aux_loss_alpha bos_token_id
     chunk_size classifier_dropout clip_qkv decoder_start_token_id dropout dtype embd_pdrop embedding_dropout
     embedding_multiplier eos_token_id ep_size ffn_config final_logit_softcapping floor_scale
@@ -110,8 +108,12 @@ UNIMPORTANT: Final = frozenset(
 """Fields that change no count, or that are read without being asked for by `NAMES`."""
 SOFTMAX: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention", "attention", "*"})
 """Kinds of layers with attention; a chunk is as long as the sequences it was trained on."""
-RECURRENT: Final = frozenset({"linear_attention", "mamba", "M"})
+CONVOLVED: Final = frozenset({"conv"})
+"""Kinds of layers that keep the last few tokens alone: gated short convolutions."""
+RECURRENT: Final = frozenset({"linear_attention", "mamba", "M"}) | CONVOLVED
 """Kinds of layers that keep a state instead."""
+STATES_ALONE: Final = ("mamba", "mamba2", "falcon_mamba")
+"""Types of models whose layers keep a state and have neither attention nor feed-forward blocks."""
 EXPERTS: Final = frozenset({"moe", "E"})
 DENSE: Final = frozenset({"mlp", "-"})
 """Kinds of layers that are a feed-forward block alone, with and without experts."""
@@ -120,6 +122,10 @@ DELTA_RULE, SELECTIVE, LIGHTNING = 8.0, 7.0, 4.0
 training.py; without decay or delta an element is written and read with one multiplication and one addition each."""
 LIBRARY: Final = "transformers 4.57"
 """Version whose defaults the table ``config_defaults`` holds."""
+SHARED: Final = ("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", "num_shared_experts")
+"""Fields that say how many experts every token visits."""
+STATE_SIZE: Final = ("ssm_state_size", "mamba_d_state", "state_size")
+"""Fields that say how wide the state of Mamba is."""
 LARGEST_FILE: Final = 16_000_000
 """Bytes beyond which a file is no configuration; lists of quantised modules are the longest."""
 LARGEST_COUNT: Final = 2.0**53
@@ -317,7 +323,7 @@ def _quantities(fields: _Fields) -> Iterator[tuple[str, float]]:
     if fields.get("is_encoder_decoder"):
         raise ScenarioError(f"{fields.file}: encoder and cross attention not counted; give the quantities")
     fields.said()
-    kinds = _kinds(fields)
+    kinds = ["mamba"] * int(fields.count(*NAMES["layers"])) if fields.kind in STATES_ALONE else _kinds(fields)
     layers = float(len(kinds)) if kinds else fields.count(*NAMES["layers"])
     yield "layers", layers
     hidden = fields.count(*NAMES["hidden_size"])
@@ -326,13 +332,18 @@ def _quantities(fields: _Fields) -> Iterator[tuple[str, float]]:
         raise ScenarioError(f"{fields.file}: word_embed_proj_dim: the projection of embeddings is not counted")
     fields.said()
     yield "vocabulary_size", fields.count(*NAMES["vocabulary_size"])
-    yield from _attention(fields, kinds)
     yield from _recurrent(fields, kinds, hidden)
-    yield from _window(fields, kinds, layers)
+    if fields.kind in STATES_ALONE:
+        yield "attention_heads", fields.count("num_heads", otherwise=1.0)
+        yield from (("attention_layers", 0.0), ("ffn_layers", 0.0), ("ffn_size", hidden))
+    else:
+        yield from _attention(fields, kinds)
+        yield from _window(fields, kinds, layers)
     fields.said()
     yield "gated_ffn", _gated(fields)
     yield "tied_embeddings", _tied(fields)
-    yield from _feed_forward(fields, kinds, layers, hidden)
+    if fields.kind not in STATES_ALONE:
+        yield from _feed_forward(fields, kinds, layers, hidden)
     modules = fields.count(*NAMES["mtp_layers"], otherwise=0.0)
     if fields.get("use_mtp"):
         modules = fields.count("num_mtp_modules") * fields.count("mtp_transformer_layers")
@@ -345,9 +356,13 @@ def _kinds(fields: _Fields) -> list[str]:
     kinds = fields.get("hybrid_override_pattern", "layer_types", "layers_block_type", otherwise=[])
     periods = [fields.get(name) for name in ("attn_layer_period", "full_attention_interval")]
     switches = fields.get("attn_type_list", otherwise=[])
+    linear = fields.get("linear_attn_config", otherwise={})
     if not isinstance(kinds, (list, str)) or not isinstance(switches, list):
         raise ScenarioError(f"{fields.file}: layer_types is no list of kinds of layers; give one")
     kinds = list(kinds) or ["attention" if switch else "linear_attention" for switch in switches]
+    if isinstance(linear, dict) and isinstance(linear.get("kda_layers"), list):
+        layers = range(1, int(min(fields.count(*NAMES["layers"]), MOST_LAYERS)) + 1)
+        kinds = ["linear_attention" if layer in linear["kda_layers"] else "attention" for layer in layers]
     if not kinds:
         indices = fields.get("attn_layer_indices")
         if not any(periods) and indices is None:
@@ -402,7 +417,7 @@ def _attention(fields: _Fields, kinds: list[str]) -> Iterator[tuple[str, float]]
 
 
 def _recurrent(fields: _Fields, kinds: list[str], hidden: float) -> Iterator[tuple[str, float]]:
-    """Yield the shape of the layers that keep a state: gated delta net, Mamba of both generations, lightning."""
+    """Yield the shape of the layers that keep a state: delta nets, Mamba, lightning attention, convolutions."""
     recurrent = sum(kind in RECURRENT for kind in kinds)
     if fields.get("mamba_d_ssm") is not None and not recurrent:
         recurrent = len(kinds) or fields.count(*NAMES["layers"])
@@ -410,7 +425,13 @@ def _recurrent(fields: _Fields, kinds: list[str], hidden: float) -> Iterator[tup
     if not recurrent:
         return
     yield "linear_attention_layers", float(recurrent)
-    if fields.get("linear_num_value_heads") is not None:
+    linear = fields.get("linear_attn_config")
+    if CONVOLVED.intersection(kinds):
+        yield from (("linear_value_heads", hidden), ("linear_value_size", 1.0), ("linear_gates", 1.0))
+        yield "convolution_width", fields.count("conv_L_cache")
+    elif isinstance(linear, dict):
+        yield from _delta_attention(fields, linear)
+    elif fields.get("linear_num_value_heads") is not None:
         yield "linear_key_heads", fields.count("linear_num_key_heads")
         yield "linear_key_size", fields.count("linear_key_head_dim")
         yield "linear_value_heads", fields.count("linear_num_value_heads")
@@ -418,22 +439,25 @@ def _recurrent(fields: _Fields, kinds: list[str], hidden: float) -> Iterator[tup
         yield "convolution_width", fields.count("linear_conv_kernel_dim")
         yield "linear_gates", 2.0
         yield "state_element_flop", DELTA_RULE
-    elif fields.get("ssm_state_size", "mamba_d_state") is not None:
-        heads = fields.count("mamba_num_heads", "mamba_n_heads", otherwise=0.0)
+    elif fields.get(*STATE_SIZE) is not None:
+        alone = fields.kind in STATES_ALONE
+        heads = fields.count("mamba_num_heads", "mamba_n_heads", *(("num_heads",) if alone else ()), otherwise=0.0)
         expanded = hidden * fields.count("mamba_expand", "expand", otherwise=2.0)
-        inner = fields.count("mamba_d_ssm", otherwise=expanded)
-        if heads and fields.get("mamba_head_dim") is not None:
-            inner = heads * fields.count("mamba_head_dim")
+        inner = fields.count("mamba_d_ssm", *(("intermediate_size",) if alone else ()), otherwise=expanded)
+        width = ("mamba_head_dim", *(("head_dim",) if alone else ()))
+        if heads and fields.get(*width) is not None:
+            inner = heads * fields.count(*width)
         groups = fields.count("n_groups", "mamba_n_groups", otherwise=1.0)
-        rank = fields.get("mamba_dt_rank")
+        ranks = ("time_step_rank",) if alone else ("mamba_dt_rank",)
+        rank = fields.get(*ranks)
         yield "linear_key_heads", groups
-        yield "linear_key_size", fields.count("ssm_state_size", "mamba_d_state")
+        yield "linear_key_size", fields.count(*STATE_SIZE)
         yield "linear_value_heads", heads or 1.0
         yield "linear_value_size", inner / (heads or 1.0)
         yield "convolution_width", fields.count("conv_kernel", "mamba_d_conv")
         yield "linear_gates", 1.0 if heads else 0.0
         if not heads:
-            yield "step_rank", math.ceil(hidden / 16.0) if rank in (None, "auto") else fields.count("mamba_dt_rank")
+            yield "step_rank", math.ceil(hidden / 16.0) if rank in (None, "auto") else fields.count(*ranks)
         yield "state_element_flop", SELECTIVE
     elif fields.kind.startswith("minimax"):
         heads = fields.count(*NAMES["attention_heads"])
@@ -443,6 +467,23 @@ def _recurrent(fields: _Fields, kinds: list[str], hidden: float) -> Iterator[tup
         yield from (("convolution_width", 0.0), ("linear_gates", 0.0), ("state_element_flop", LIGHTNING))
     else:
         raise ScenarioError(f"{fields.file}: {recurrent:g} layers of linear attention without their shape; give it")
+
+
+def _delta_attention(fields: _Fields, linear: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the shape of Kimi delta attention: keys as wide as values, decay and gate through a rank of a head's width.
+
+    The lists of its layers are read with the kinds of layers.
+    """
+    part = _Fields(fields.file, linear)
+    part.get("kda_layers", "full_attn_layers")
+    heads, width = part.count("num_heads"), part.count("head_dim")
+    if part.get("use_full_rank_gate"):
+        raise ScenarioError(f"{fields.file}: use_full_rank_gate: a gate beside a decay of low rank is not counted")
+    yield from (("linear_key_heads", heads), ("linear_key_size", width), ("linear_gate_rank", width))
+    yield from (("linear_value_heads", heads), ("linear_value_size", width))
+    yield "convolution_width", part.count("short_conv_kernel_size")
+    yield from (("linear_gates", 1.0), ("state_element_flop", DELTA_RULE))
+    part.refuse_strangers()
 
 
 def _window(fields: _Fields, kinds: list[str], layers: float) -> Iterator[tuple[str, float]]:
@@ -525,7 +566,7 @@ def _feed_forward(fields: _Fields, kinds: list[str], layers: float, hidden: floa
         yield "ffn_size", _width(fields, hidden)
     else:
         yield "ffn_size", width
-    shared = fields.count("n_shared_experts", "moe_num_shared_experts", "num_shared_expert", otherwise=float(llama))
+    shared = fields.count(*SHARED, otherwise=float(llama))
     whole = fields.count(
         "shared_expert_intermediate_size",
         "moe_shared_expert_intermediate_size",
@@ -539,7 +580,14 @@ def _width(fields: _Fields, hidden: float) -> float:
     names = ("intermediate_size_mlp",) if fields.kind.startswith("llama4") else NAMES["ffn_size"]
     if fields.get(*names) is None and fields.get("expansion_ratio") is not None:
         return hidden * fields.count("expansion_ratio")
-    return fields.count(*names)
+    width = fields.count(*names, *(("block_ff_dim",) if fields.kind.startswith("lfm2") else ()))
+    unit, wider = (
+        fields.count("block_multiple_of", otherwise=1.0),
+        fields.get("block_ffn_dim_multiplier", otherwise=1.0),
+    )
+    if fields.get("block_auto_adjust_ff_dim"):
+        return math.ceil(math.floor(math.floor(2.0 * width / 3.0) * wider) / max(unit, 1.0)) * max(unit, 1.0)
+    return width
 
 
 def _dense_layers(fields: _Fields, kinds: list[str], layers: float, blocks: float) -> float:
@@ -549,7 +597,7 @@ def _dense_layers(fields: _Fields, kinds: list[str], layers: float, blocks: floa
     if fields.get("expert_layer_period") is not None:
         period, offset = fields.count("expert_layer_period"), fields.count("expert_layer_offset", otherwise=0.0)
         return layers - sum(layer % max(period, 1.0) == offset for layer in range(int(min(layers, MOST_LAYERS))))
-    first = fields.count("first_k_dense_replace", "moe_layer_start_index", otherwise=0.0)
+    first = fields.count("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers", otherwise=0.0)
     last = fields.get("moe_layer_end_index", otherwise=-1)
     steps = {field: fields.get(field, otherwise=1) for field in (*SPACING, "moe_layer_interval")}
     field, step = max(steps.items(), key=lambda pair: str(pair[1]) != "1")

@@ -65,7 +65,7 @@ function shapeIn(fields, words) {
   const odd = others.find((name) => fields.get(name) && fields.get(name) !== fields.get("hidden_size"));
   const unlike = Array.isArray(kinds) ? kinds.find((kind) => !words.softmax.includes(kind)) : kinds;
   if (odd || unlike) throw new Error(`${odd ?? `layer_types ${unlike}`} is not read here${WHOLE}`);
-  if (fields.get("attn_output_gate") || fields.kind === "qwen3_next") throw new Error("gates of attention are not modelled in time and memory");
+  if (fields.get("attn_output_gate")) shape.gated_attention = 1;
   shape.layers = kinds.length || fields.count(names.layers);
   if (kinds.length && fields.get(...names.layers) !== null && fields.count(names.layers) !== kinds.length) throw new Error(`kinds of ${kinds.length} layers for another number of layers; correct one`);
   shape.hidden_size = fields.count(names.hidden_size);

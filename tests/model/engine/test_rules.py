@@ -92,25 +92,17 @@ KEPT_AND_BROKEN: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = 
             {"schedule": "dualpipe", "pipeline_parallel": 4.0, "virtual_stages": 1.0, "micro_batches": 7.0},
         ],
     ),
-    "memory and step time are modelled for layers that attend, not for those that keep a state": (
-        [{"linear_attention_layers": 0.0}],
-        [{"linear_attention_layers": 36.0}],
-    ),
-    "memory and step time are modelled for attention to all tokens or a window, not for an index that picks them": (
-        [{"index_heads": 0.0}],
-        [{"index_heads": 64.0}],
-    ),
-    "memory and step time are modelled for attention without a gate": (
-        [{"gated_attention": 0.0}],
-        [{"gated_attention": 1.0}],
-    ),
-    "memory and step time are modelled for layers that have attention": (
-        [{"layers": 32.0, "attention_layers": 32.0}],
-        [{"layers": 32.0, "attention_layers": 31.0}],
-    ),
-    "memory and step time are modelled for layers that have a feed-forward block": (
-        [{"layers": 32.0, "ffn_layers": 32.0}],
-        [{"layers": 32.0, "ffn_layers": 31.0}],
+    "a layer has a block of a kind once at most, and every layer has one": (
+        [
+            {"layers": 48.0, "attention_layers": 12.0, "linear_attention_layers": 36.0, "ffn_layers": 48.0},
+            {"layers": 118.0, "attention_layers": 10.0, "linear_attention_layers": 54.0, "ffn_layers": 54.0},
+        ],
+        [
+            {"layers": 48.0, "attention_layers": 49.0, "linear_attention_layers": 0.0, "ffn_layers": 48.0},
+            {"layers": 48.0, "attention_layers": 0.0, "linear_attention_layers": 49.0, "ffn_layers": 48.0},
+            {"layers": 48.0, "attention_layers": 12.0, "linear_attention_layers": 36.0, "ffn_layers": 49.0},
+            {"layers": 118.0, "attention_layers": 10.0, "linear_attention_layers": 53.0, "ffn_layers": 54.0},
+        ],
     ),
 }
 

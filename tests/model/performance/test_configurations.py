@@ -256,11 +256,11 @@ def test_a_model_beside_the_language_model_is_named(tmp_path):
     ("change", "word"),
     [
         ({"model_type": "rwkv"}, "time mixing not counted"),
-        ({"model_type": "kimi_linear"}, "Kimi delta attention not counted"),
+        ({"model_type": "zamba2"}, "shared attention blocks with adapters not counted"),
         ({"is_encoder_decoder": True}, "cross attention not counted"),
         ({"word_embed_proj_dim": 512}, "word_embed_proj_dim"),
         ({"moe_latent_size": 1024}, "moe_latent_size not understood"),
-        ({"layer_types": ["conv"] * 126}, "layer_types conv not understood"),
+        ({"layer_types": ["hyena"] * 126}, "layer_types hyena not understood"),
         ({"layer_types": ["linear_attention", "full_attention"] * 63}, "linear attention without their shape"),
         ({"layer_types": ["full_attention"] * 3}, "kinds of 3 layers"),
         ({"num_hidden_layers": 1.5}, r"num_hidden_layers = '1.5' is no count"),

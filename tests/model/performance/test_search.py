@@ -40,8 +40,7 @@ def test_the_front_is_not_beaten(layouts):
 
 def test_search_and_evaluate_are_one_model(layouts):
     best = layouts.row(0, named=True)
-    shape = fk.datasets.table("architectures").filter(architecture="gpt3_175b").collect().row(0, named=True)
-    named = {name: value for name, value in shape.items() if name in vocabulary()}
+    named = dict(fk.architecture("gpt3_175b"))
     parts = {name: best[name] for name in layouts.columns if name.endswith("parallel") and name != "data_parallel"}
     parts |= {
         name: best[name] for name in ("virtual_stages", "micro_batch_size", "zero_stage", "recompute", "schedule")
