@@ -145,6 +145,7 @@ def page_data() -> dict[str, Any]:
     shown = dict.fromkeys([*(step.quantity for step in steps), *(n for step in steps for n in step.arguments)])
     named = dict.fromkeys([*(name for _, names in GROUPS for name in names), *MISSING])
     shaped = {name: quantity(name) for name in shape()}
+    unfolded = between()
     menus = {"model": _models(), "accelerator": _chips(), "site": _sites(), "failures": _failures()}
     return {
         "version": max(PRESETS),
@@ -169,9 +170,7 @@ def page_data() -> dict[str, Any]:
         "readouts": list(READOUTS),
         "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
         "costs": {way: list(names) for way, names in COSTS.items()},
-        "quantities": {
-            name: _words(quantity(name)) for name in dict.fromkeys([*shown, *shaped]) if name not in between()
-        },
+        "quantities": {name: _words(quantity(name)) for name in {**shown, **shaped} if name not in unfolded},
         "steps": {step.quantity: _step(step) for step in steps},
         "twoTiers": {name: _step(step) for name, step in _only_of_two_tiers().items()},
     }
