@@ -735,6 +735,7 @@ TableName: TypeAlias = Literal[
     "claims",
     "conflicts",
     "expected_values",
+    "coverage",
     "attacks",
     "organisations_preferred",
     "accelerator_statements_preferred",

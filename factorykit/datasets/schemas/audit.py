@@ -117,6 +117,24 @@ class ExpectedValues(Stated):
     recipe_corrected = text("how the right number is computed, in the language of the audit")
 
 
+class Coverage(Sourced):
+    """Coverage.
+
+    A row is a topic of the audited documents: where they speak of it, which quantities, verbs, tables and notebooks are
+    about it, which published figure these reproduce, and what is missing.
+    """
+
+    topic = key("name of the topic", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    places = text("documents and lines that speak of it, parted by semicolons", required=True)
+    quantities = text("quantities of the vocabulary that compute it, parted by semicolons")
+    verbs = text("verbs of the package that compute it, parted by semicolons")
+    tables = text("tables that hold what is said of it, parted by semicolons")
+    notebooks = text("numbers of the notebooks that ask about it, parted by semicolons")
+    reproduces = text("published figure that is met")
+    misses = text("what of it is not computed")
+
+
 class Attacks(Sourced):
     """Attacks.
 

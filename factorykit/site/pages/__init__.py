@@ -10,6 +10,7 @@ from pathlib import Path
 from factorykit.site import planner
 from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
+from factorykit.site.pages.coverage import coverage_page
 from factorykit.site.pages.data import data_pages
 from factorykit.site.pages.landing import new, numbers
 from factorykit.site.pages.methods import methods_pages
@@ -38,7 +39,8 @@ def write(root: Path) -> None:
     _write(report / "_numbers.qmd", numbers())
     _write(report / "_new.qmd", new(root / "data"))
     _write(report / "api.qmd", api_page())
-    for name, text in (recipe_pages() | audit_pages(root / "data") | reliability_page(root / "data")).items():
+    told = audit_pages(root / "data") | coverage_page(root / "data") | reliability_page(root / "data")
+    for name, text in (recipe_pages() | told).items():
         _write(report / f"{name}.qmd", text)
     _write(report / "assets" / "factorykit.js", script())
     _write(report / "assets" / "plan.js", planner.script())
