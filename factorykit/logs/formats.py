@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +15,7 @@ import polars as pl
 
 from factorykit import files
 from factorykit.errors import DatasetError
-from factorykit.logs import cells
+from factorykit.logs import cells, pods
 
 MOMENT: Final = pl.Datetime("us", "UTC")
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -171,23 +169,6 @@ def scan(source: Path | bytes, separator: str = END) -> pl.LazyFrame:
     )
 
 
-def unpacked(file: Path) -> bytes:
-    """Return what can be read of a file that ends in the middle of its packing.
-
-    Raises
-    ------
-    DatasetError
-    """
-    with file.open("rb") as stream:
-        packed = stream.read(files.LARGEST_BYTES)
-    found = b""
-    with suppress(zlib.error):
-        found = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(packed, files.LARGEST_BYTES)
-    if not found:
-        raise DatasetError(f"{file.name} cannot be unpacked; give the whole file, or what zstd -d makes of it")
-    return bytes(found)
-
-
 def cell(theirs: str, shape: str) -> pl.Expr:
     """Return the text that stands in one place of a line."""
     where, _, condition = theirs.partition(" ? ")
@@ -202,8 +183,10 @@ def cell(theirs: str, shape: str) -> pl.Expr:
             return pl.col(where)
 
 
-def unfolded(lines: Sequence[str]) -> bytes:
+def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
     """Return one record a line, of a document of JSON or of paragraphs whose further lines begin with a space.
+
+    Jobs and pods of Kubernetes become their attempts; the second number is how many they count and do not tell.
 
     Raises
     ------
@@ -211,13 +194,16 @@ def unfolded(lines: Sequence[str]) -> bytes:
     """
     text = "\n".join(lines)
     if text.lstrip()[:1] not in ("[", "{"):
-        return re.sub(r"\n[ \t]+", " ", text).encode()
+        return re.sub(r"\n[ \t]+", " ", text).encode(), 0
     try:
         whole = files.fields(text.encode())
     except ValueError as error:
         raise DatasetError(f"no document of JSON: it {error}; give all of it, or one record a line") from None
     items = whole.get("items", [whole]) if isinstance(whole, dict) else whole
-    return "\n".join(json.dumps(item, ensure_ascii=False) for item in items).encode()
+    if pods.is_told(items):
+        told, untold = pods.attempts(items)
+        return "\n".join(told).encode(), untold
+    return "\n".join(json.dumps(item, ensure_ascii=False) for item in items).encode(), 0
 
 
 def series(lines: Sequence[str]) -> pl.LazyFrame:

@@ -15,7 +15,7 @@ import polars as pl
 
 from factorykit.borders import file_path, mapping, one_of, several, text
 from factorykit.errors import DatasetError, ScenarioError, shown
-from factorykit.logs import cells
+from factorykit.logs import cells, event_files, packed
 from factorykit.logs.formats import (
     HEAD,
     NEEDED,
@@ -31,7 +31,6 @@ from factorykit.logs.formats import (
     scan,
     series,
     unfolded,
-    unpacked,
 )
 from factorykit.logs.tidy import OTHER, Log, tidied
 
@@ -43,6 +42,9 @@ LOCAL: Final = "moments without a zone"
 NOT_KNOWN: Final = "files that are no known log, left out"
 BROKEN: Final = "files that cannot be read, left out"
 CUT: Final = "files cut short, read as far as they go"
+UNTOLD: Final = "attempts that are counted alone, left out"
+START: Final = 64
+"""Bytes by which an event file is known."""
 
 
 @dataclass
@@ -76,8 +78,8 @@ def read_log(
         Format, where it shall not be recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
         ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``prometheus_power``, ``prometheus_xid``,
         ``openmetrics_power``, ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``, ``nemo``, ``torchtitan``,
-        ``deepspeed``, ``maxtext``, ``wandb``, ``wandb_history``, ``tensorboard``; or for a CSV of one's own the table
-        it is: ``events``, ``jobs``, ``steps``, ``power``.
+        ``deepspeed``, ``maxtext``, ``wandb``, ``wandb_history``, ``tensorboard``, ``tensorboard_events``,
+        ``kubernetes_jobs``; or for a CSV of one's own the table it is: ``events``, ``jobs``, ``steps``, ``power``.
     columns
         Names in a CSV of one's own by the name of our column, where they differ: ``{"at": "When"}``. Needs ``kind``.
     zone
@@ -166,23 +168,38 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _read(file: Path, chosen: Format | None, reading: _Reading) -> None:
     """Read one file by every format that it shows, or by the one that was chosen."""
-    source: Path | bytes = file
-    try:
-        head = _head(source)
-    except (OSError, pl.exceptions.PolarsError):
-        source = unpacked(file)
-        reading.note(file, "", CUT, 1)
-        head = _head(source)
+    source = _opened(file, reading)
+    head = _head(source)
     found = [chosen] if chosen else recognised(head)
     if not found and any(line[:1] in "[{ " for line in head if line):
-        source = unfolded(_lines(source))
+        source, untold = unfolded(_lines(source))
         found = recognised(_head(source))
+        reading.note(file, found[0].name if found else "", UNTOLD, untold)
     if not found:
         reading.note(file, "", NOT_KNOWN, 1)
     for known in found:
         rows = _rows(known, source, file, reading)
         if rows.height:
             reading.rows[known.table].append(rows)
+
+
+def _opened(file: Path, reading: _Reading) -> Path | bytes:
+    """Return the file, or what can be read of it: scalars of an event file, a packed file as far as it goes."""
+    with file.open("rb") as stream:
+        start = stream.read(START)
+        if event_files.is_one(start):
+            stream.seek(0)
+            lines, wrong, is_cut = event_files.scalars(stream)
+            reading.note(file, "tensorboard_events", BAD, wrong)
+            reading.note(file, "tensorboard_events", CUT, int(is_cut))
+            return lines
+    if start.startswith((packed.GZIP, packed.ZSTD)):
+        try:
+            scan(file).select(pl.len()).collect(engine="streaming")
+        except (OSError, pl.exceptions.PolarsError):
+            reading.note(file, "", CUT, 1)
+            return packed.cut(file)
+    return file
 
 
 def _head(source: Path | bytes) -> list[str]:
@@ -281,6 +298,11 @@ def _value(column: Column, told: pl.Expr) -> pl.Expr:
 
 
 def _stem(file: Path) -> str:
-    """Return what a file's name says of job or node: the number of a Slurm job, or all before the first point."""
+    """Return what a file's name says of job or node: the number of a Slurm job, or all before the first point.
+
+    Event files stand in a folder of the run's name.
+    """
+    if ".tfevents." in file.name:
+        return file.parent.name
     number = re.search(r"(?:slurm|job)[-_]?(\d+)", file.name)
     return number[1] if number else file.name.partition(".")[0]

@@ -45,6 +45,14 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
         '{"kind": "Workload", "name": "train-7"}}]}',
         {"node": "n1", "at": AT, "kind": "down", "job": None, "code": "NodeNotReady"},
     ),
+    "kubernetes_jobs": (
+        '{"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "train-0-x", "namespace": "ann", '
+        '"creationTimestamp": "2026-03-01T11:59:00Z", "labels": {"job-name": "train"}}, "spec": {"nodeName": "n1", '
+        '"containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}, "status": {"phase": "Failed", '
+        '"containerStatuses": [{"restartCount": 0, "state": {"terminated": {"reason": "OOMKilled", "exitCode": 137, '
+        '"startedAt": "2026-03-01T12:00:00Z", "finishedAt": "2026-03-01T13:00:00Z"}}}]}}]}',
+        {"job": "train", "user": "ann", "state": "out of memory", "started": AT, "accelerators": 8.0, "on": "n1"},
+    ),
     "gcm_health": (
         '{"node": "n1", "health_check": "check_nvidia_smi gpu_num", "result": 2, "job_id": 7, '
         '"start_time": 1772366400.0, "end_time": 1772366401.5}\n',
@@ -112,6 +120,10 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
     "wandb_history": (
         '{"_step": 10, "_timestamp": 1772366400.0, "step_time": 4.25, "loss": 1.5}\n',
         {"at": AT, "step": 10.0, "step_s": 4.25},
+    ),
+    "tensorboard_events": (
+        '{"wall_time": 1772366400.0, "step": 3, "values": {"lm loss": 2.5, "iteration-time": 1.5}}\n',
+        {"at": AT, "step": 3.0, "step_s": 1.5},
     ),
     "tensorboard": (
         "Wall time,Step,Value\n1772366400.0,10,1.5\n1772366440.0,20,1.4\n",
