@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 import factorykit as fk
-from factorykit.charts import checkpoint, compute, cost, energy, operations, performance, reliability
+from factorykit.charts import checkpoint, compute, cost, energy, network, operations, performance, reliability
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Live
 
@@ -52,7 +52,7 @@ MAKERS: dict[str, Callable[[Any], Live]] = {
 }
 
 
-TOPICS = (checkpoint, compute, cost, energy, operations, reliability)
+TOPICS = (checkpoint, compute, cost, energy, network, operations, reliability)
 READY: dict[str, Callable[[Any], Live]] = {
     f"{topic.__name__.rpartition('.')[2]}.{name}": make
     for topic in TOPICS

@@ -38,6 +38,7 @@ OTHERS = {
     "23-choice-of-provider": 'accelerator = "h200_sxm"',
     "24-your-own-cluster": "seed, slow = 3, 1.1",
     "25-across-data-centres": RUN,
+    "26-networks": "accelerators = 4096.0",
 }
 QUICK = ("13-cost-of-a-run", "23-choice-of-provider")
 

@@ -26,6 +26,7 @@ SHOWN: Final = (
     "wall_days",
     "run_cost_usd",
     "capital_usd",
+    "network_capital_usd",
     "training_energy_kwh",
     "training_carbon_kg",
     "goodput",

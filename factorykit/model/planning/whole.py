@@ -59,7 +59,10 @@ FOUND: Final = (
 )
 """What is told of every plan beside its choices."""
 OF_A_WAY: Final = MappingProxyType(
-    {"rent": ("rental_usd_per_accelerator_h",), "own": ("ownership_usd_per_accelerator_h", "capital_usd")}
+    {
+        "rent": ("rental_usd_per_accelerator_h",),
+        "own": ("ownership_usd_per_accelerator_h", "capital_usd", "network_capital_usd"),
+    }
 )
 """What is told of plans on rented or on owned machines."""
 

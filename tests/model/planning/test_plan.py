@@ -279,3 +279,15 @@ def test_a_plan_chooses_among_sites_as_among_chips() -> None:
     assert steps[1.0, 1.0] == steps[1.0, 100.0] <= steps[2.0, 100.0] < steps[2.0, 1.0]
     for row in found.plans.iter_slices(1):
         assert fk.evaluate(found.scenario_of(row), "step_s")["step_s"] == pytest.approx(row["step_s"].item(), rel=1e-9)
+
+
+def test_how_a_network_is_wired_is_chosen_and_bought() -> None:
+    wirings = ["fat_tree", "optical_spine"]
+    asked = {"tokens": "1T", "chips": ["h100_sxm"], "counts": [4096], "acquire": "own", "draws": 4}
+    found = fk.plan("llama3_8b", **asked, network_topology=wirings)
+    assert found.plans["network_topology"].to_list() == [found.scenario["network_topology"], "fat_tree"]
+    dear, cheap = (found.plans.filter(network_topology=word)["network_capital_usd"].item() for word in wirings)
+    fabric = {"accelerators": 4096.0, "network_planes": 1.0, "nics_per_accelerator": 1.0}
+    tree = fk.evaluate(fabric, "network_capital_usd", assume=True)["network_capital_usd"]
+    assert cheap < dear == tree
+    assert found.alternatives["network_topology"].to_list() == ["fat_tree"]
