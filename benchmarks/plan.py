@@ -16,7 +16,7 @@ from typing import Any
 import factorykit as fk
 from benchmarks import Missing, Row, median, timed
 from benchmarks.pages import PHONE
-from benchmarks.slider import _served
+from benchmarks.slider import first_s, served
 from benchmarks.slider.lab import browser, chromium
 
 CHIPS = (
@@ -84,9 +84,9 @@ def _page(running: Any, folder: Path) -> Iterator[Row]:
     (folder / "index.html").write_text(BLANK, encoding="utf-8")
     one = {"tokens": 15.6e12, "chips": "h100_sxm", "counts": [16384]}
     python = median([timed(lambda: fk.plan("llama3_405b", **one)) for _ in range(3)])
-    with _served(folder) as address:
+    with served(folder) as address:
         page = running.new_page(viewport={"width": 1280, "height": 900})
-        first = _first(page, address)
+        first = first_s(page, address, FIRST)
         page.wait_for_selector("[data-drawn]")
         page.evaluate(MOVE, ["tokens", 40])
         shown = [whole / 1e3 for whole, _ in page.evaluate(MOVE, ["tokens", MOVES])]
@@ -101,7 +101,7 @@ def _page(running: Any, folder: Path) -> Iterator[Row]:
         session.send("Emulation.setCPUThrottlingRate", {"rate": 4})
         session.send("Network.enable")
         session.send("Network.emulateNetworkConditions", PHONE)
-        on_a_phone = _first(phone, address)
+        on_a_phone = first_s(phone, address, FIRST)
         phone.close()
     yield Row("planner: slider to readouts", "fk.plan", statistics.median(shown), python, at_most_s=0.016)
     yield Row("planner: slider to readouts, p90", "", statistics.quantiles(shown, n=10)[-1], None, at_most_s=0.033)
@@ -110,14 +110,3 @@ def _page(running: Any, folder: Path) -> Iterator[Row]:
     yield Row("planner: first answer, from a local server", "", first, None, at_most_s=1.0)
     yield Row("planner: first answer, phone", "", on_a_phone, None, at_most_s=3.0)
     print(f"    script {len(gzip.compress(script().encode())) / 1e3:.0f} kB compressed, at most 250")
-
-
-def _first(page: Any, address: str) -> float:
-    """Return the median seconds until the page first answers."""
-    page.add_init_script(FIRST)
-    found = []
-    for _ in range(5):
-        page.goto(address)
-        page.wait_for_function("window.first")
-        found.append(page.evaluate("window.first"))
-    return statistics.median(found) / 1e3
