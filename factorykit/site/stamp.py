@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from factorykit.places import write_whole
 
@@ -35,18 +36,27 @@ def published(folder: Path) -> str:
 def kept(stamp: Path, made_of: str, target: Path) -> int | None:
     """Return the number of pages if ``target`` still holds what was made of the same; None if it has to be made."""
     try:
-        known = json.loads(stamp.read_text("utf-8"))[str(target)]
+        known = _known(stamp)[str(target)]
         same = known["made_of"] == made_of and known["published"] == published(target)
         return int(known["pages"]) if same else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
 
 
 def keep(stamp: Path, made_of: str, target: Path, pages: int) -> None:
     """Remember what a published folder was made of."""
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    now = {str(target): {"made_of": made_of, "published": published(target), "pages": pages}}
+    now = {folder: said for folder, said in _known(stamp).items() if Path(folder).is_dir()}
+    now[str(target)] = {"made_of": made_of, "published": published(target), "pages": pages}
     write_whole(stamp, json.dumps(now, indent=1) + "\n")
+
+
+def _known(stamp: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(stamp.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def _version(name: str) -> str:

@@ -53,36 +53,47 @@ def test_a_broken_cell_is_named_by_file_line_column_value_and_rule(edit, copy):
     assert f"accelerators.csv line {line}: peak_16bit_flop_per_s = '-989400000000000.0'" in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("table", "old", "new", "said"),
-    [
-        ("run_statements", "mfu,", "mfuu,", "nearest is 'mfu'"),
-        ("run_statements", "\n", ",surplus\n", "no column 'surplus'"),
-        ("run_statements", "llama_3_1_405b@seed_000,", "llama_3_1_405b@seed_000,x,", "cells where the header has"),
-        ("cluster_statements", "h100_sxm", "h100_smx", "nearest is 'h100_sxm'"),
-        ("presets", ",mfu,", ",mfus,", "nearest is 'mfu'"),
-        ("presets", "mfu,0.41", "mfu,nan", "must be a finite number"),
-        ("presets", "mfu,0.41", "tokens,1.56e13", "must not occur twice"),
-        ("sources", "seed_001,", '"seed_001,', "no valid CSV"),
-        ("failures", ",the only statement", ",", "exactly one of its statements must be preferred, not 0"),
-        (
-            "cluster_statements",
-            "the RoCE cluster trained the largest model,",
-            "the RoCE cluster trained the largest model,a second choice",
-            "at most one of its statements must be preferred, not 2",
-        ),
-        ("cluster_statements", ",colossus_1,", ",colossus_9,", "nearest is 'colossus_2'"),
-        ("run_statements", ",meta_llama3_16k,h100", ",meta_llama3_17k,h100", "nearest is 'meta_llama3_16k'"),
-        ("cluster_statements", "5e7,5e8", "5e8,5e7", "must not be above power_w_high"),
-        ("accelerators", "nvidia_notes", "nvidia_nodes", "nearest is 'nvidia_notes'"),
-        ("aliases", "VR200,rubin", "VR200,b200", "names the accelerator rubin here and b200 in aliases.csv line"),
-        ("aliases", "accelerator,VR200,rubin", "accelerator,RUBIN,b200", "here and rubin in accelerators.csv line"),
-    ],
-)
-def test_each_kind_of_fault_is_explained(edit, table, old, new, said):
-    edit(table, old, new)
-    with pytest.raises(DatasetError, match=said):
+HEADS = [
+    ("run_statements", "mfu,", "mfuu,", "nearest is 'mfu'"),
+    ("sources", "seed_001,", '"seed_001,', "no valid CSV"),
+    ("cluster_statements", "\n", ",surplus\n", "no column 'surplus'"),
+]
+"""Faults of whole files; the cells of such a file are not looked at."""
+CELLS = [
+    ("run_statements", "llama_3_1_405b@seed_000,", "llama_3_1_405b@seed_000,x,", "cells where the header has"),
+    ("cluster_statements", "h100_sxm", "h100_smx", "nearest is 'h100_sxm'"),
+    ("presets", "mfu,0.41", "mfu,nan", "must be a finite number"),
+    ("accelerators", "nvidia_notes", "nvidia_nodes", "nearest is 'nvidia_notes'"),
+    ("aliases", "VR200,rubin", "VR200,b200", "names the accelerator rubin here and b200 in aliases.csv line"),
+]
+KEYS = [
+    ("presets", ",mfu,", ",mfus,", "nearest is 'mfu'"),
+    ("failures", ",the only statement", ",", "exactly one of its statements must be preferred, not 0"),
+    ("cluster_statements", ",colossus_1,", ",colossus_9,", "nearest is 'colossus_2'"),
+    ("run_statements", ",meta_llama3_16k,h100", ",meta_llama3_17k,h100", "nearest is 'meta_llama3_16k'"),
+    ("aliases", "accelerator,VR200,rubin", "accelerator,RUBIN,b200", "here and rubin in accelerators.csv line"),
+]
+TOGETHER = [
+    ("presets", "mfu,0.41", "tokens,1.56e13", "must not occur twice"),
+    ("cluster_statements", "5e7,5e8", "5e8,5e7", "must not be above power_w_high"),
+    (
+        "cluster_statements",
+        "the RoCE cluster trained the largest model,",
+        "the RoCE cluster trained the largest model,a second choice",
+        "at most one of its statements must be preferred, not 2",
+    ),
+]
+
+
+@pytest.mark.parametrize("faults", [HEADS, CELLS, KEYS, TOGETHER])
+def test_each_kind_of_fault_is_explained(edit, faults):
+    for table, old, new, _ in faults:
+        edit(table, old, new)
+    with pytest.raises(DatasetError) as raised:
         data.build()
+    rules = raised.value.rows.rows(named=True)
+    for table, _, _, said in faults:
+        assert [row for row in rules if row["file"] == f"{table}.csv" and said in row["rule"]], (table, said)
 
 
 def test_files_that_are_missing_empty_or_not_utf8_are_reported_together(copy):
@@ -142,21 +153,26 @@ def test_a_build_interrupted_while_moving_shows_the_new_tables_whole(edit, copy,
     assert not (copy / catalogue.INCOMING).exists()
 
 
-def test_building_twice_gives_the_same_bytes_and_touches_nothing(copy, tmp_path):
-    first = data.build(tmp_path / "elsewhere", sources=copy / "sources")
-    again = data.build(tmp_path / "elsewhere", sources=copy / "sources")
-    other = data.build(tmp_path / "third", sources=copy / "sources")
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
+    """A folder built from the committed sources, and what was said of it."""
+    folder = tmp_path_factory.mktemp("fresh")
+    return folder, data.build(folder, sources=catalogue.folder() / "sources")
+
+
+def test_building_twice_gives_the_same_bytes_and_touches_nothing(fresh, copy, tmp_path):
+    folder, first = fresh
+    again = data.build(folder, sources=copy / "sources")
+    other = data.build(tmp_path / "other", sources=copy / "sources")
     assert first["changed"].all()
     assert not again["changed"].any()
-    assert contents(tmp_path / "elsewhere") == contents(tmp_path / "third")
+    assert contents(folder) == contents(tmp_path / "other")
     assert_frame_equal(first.drop("changed"), other.drop("changed"))
 
 
-def test_the_committed_tables_are_a_fresh_build_of_the_committed_sources(tmp_path):
-    data.build(tmp_path, sources=catalogue.folder() / "sources")
+def test_the_committed_tables_are_a_fresh_build_of_the_committed_sources(fresh):
     for name in catalogue.resources():
-        fresh = pl.read_parquet(tmp_path / f"{name}.parquet")
-        assert_frame_equal(fresh, data.table(name).collect())
+        assert_frame_equal(pl.read_parquet(fresh[0] / f"{name}.parquet"), data.table(name).collect())
 
 
 def test_an_unwritable_folder_is_a_plain_error(copy):

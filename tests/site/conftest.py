@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_site import Made
+
+from factorykit.errors import FactorykitWarning
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -23,12 +26,13 @@ def made(tmp_path: Path) -> Made:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project's own site, rendered from stored outputs."""
+def site() -> Path:
+    """The project's own site, rendered from stored outputs; made once for all that test beside each other."""
     from factorykit.site import build
 
-    out = tmp_path_factory.mktemp("site") / "out"
-    return build(out, renderer="embedded", project=ROOT, run=False).path
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*is in use by", FactorykitWarning)
+        return build(ROOT / ".cache" / "site", renderer="embedded", project=ROOT, run=False).path
 
 
 @pytest.fixture(scope="session")
