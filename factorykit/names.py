@@ -112,6 +112,34 @@ QuantityName: TypeAlias = Literal[
     "pipeline_bubble",
     "inner_step_s",
     "step_s",
+    "loader_exposed_s",
+    "sample_bytes",
+    "step_read_bytes",
+    "readers",
+    "request_bytes",
+    "request_s",
+    "stream_bytes_per_s",
+    "sample_prepare_s",
+    "reader_bytes_per_s",
+    "dataset_bytes",
+    "cache_bytes",
+    "epochs",
+    "cache_hit_share",
+    "storage_left_bytes_per_s",
+    "loader_bytes_per_s",
+    "loader_starved_s",
+    "starvation_share",
+    "busy_wanted",
+    "accelerator_read_bytes_per_s",
+    "accelerators_fed",
+    "files_per_process",
+    "metadata_per_s",
+    "metadata_storm_s",
+    "image_bytes",
+    "image_bytes_per_s",
+    "image_load_s",
+    "start_fixed_s",
+    "job_start_s",
     "training_sites",
     "site_distance_m",
     "wan_bytes_per_s",
@@ -677,6 +705,7 @@ TableName: TypeAlias = Literal[
     "networks",
     "fabrics",
     "storage_systems",
+    "loader_workloads",
     "power",
     "cooling",
     "pue",
@@ -1039,6 +1068,34 @@ class Quantities(TypedDict, total=False):
     pipeline_bubble: Any
     inner_step_s: Any
     step_s: Any
+    loader_exposed_s: Any
+    sample_bytes: Any
+    step_read_bytes: Any
+    readers: Any
+    request_bytes: Any
+    request_s: Any
+    stream_bytes_per_s: Any
+    sample_prepare_s: Any
+    reader_bytes_per_s: Any
+    dataset_bytes: Any
+    cache_bytes: Any
+    epochs: Any
+    cache_hit_share: Any
+    storage_left_bytes_per_s: Any
+    loader_bytes_per_s: Any
+    loader_starved_s: Any
+    starvation_share: Any
+    busy_wanted: Any
+    accelerator_read_bytes_per_s: Any
+    accelerators_fed: Any
+    files_per_process: Any
+    metadata_per_s: Any
+    metadata_storm_s: Any
+    image_bytes: Any
+    image_bytes_per_s: Any
+    image_load_s: Any
+    start_fixed_s: Any
+    job_start_s: Any
     training_sites: Any
     site_distance_m: Any
     wan_bytes_per_s: Any

@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Collectives, transfers": ("step_collective_s", "step_transfer_s"),
     "Waiting for other stages": ("pipeline_wait_s",),
     "Gradients, optimizer": ("gradient_exposed_s", "outer_exposed_s", "optimizer_s"),
-    "Launches, gathers, lag": ("step_launch_s", "step_lag_s"),
+    "Launches, gathers, lag": ("step_launch_s", "loader_exposed_s", "step_lag_s"),
 }
 """What a bar of a step is made of: each part and the quantities it sums. Together they are the step time."""
 ASKED = (*[name for names in PARTS.values() for name in names], "step_s")

@@ -22,6 +22,7 @@ from factorykit.formulas import (
     failure_cost,
     finetuning,
     lifetimes,
+    loader,
     memory,
     network,
     operations,
@@ -52,6 +53,7 @@ __all__ = [
     "failure_cost",
     "finetuning",
     "lifetimes",
+    "loader",
     "memory",
     "network",
     "operations",
@@ -97,6 +99,7 @@ TOPICS = (
     rental,
     ownership,
     failure_cost,
+    loader,
     operations,
     scaling,
 )

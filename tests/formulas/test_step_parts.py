@@ -7,7 +7,7 @@ import factorykit as fk
 from factorykit.formulas import arguments
 from factorykit.formulas.step import parts
 
-PARTS = [*arguments(parts.step_lag_s)[1:], "step_lag_s", "outer_exposed_s"]
+PARTS = [*arguments(parts.step_lag_s)[1:], "step_lag_s", "outer_exposed_s", "loader_exposed_s"]
 PLAIN = {
     "accelerator": "h100_sxm",
     "layers": 80,
@@ -32,7 +32,7 @@ LAYOUTS = {
     "experts": {"experts": 64, "experts_per_token": 8, "expert_ffn_size": 2048, "expert_parallel": 16},
     "long": {"sequence_length": 131072, "context_parallel": 8},
     "interleaved": {"virtual_stages": 5, "schedule": "interleaved"},
-    "two sites": {"training_sites": 2, "wan_bytes_per_s": 1e9},
+    "two sites, hungry": {"training_sites": 2, "wan_bytes_per_s": 1e9, "loader_exposed_s": 0.5},
 }
 
 

@@ -39,6 +39,7 @@ OTHERS = {
     "24-your-own-cluster": "seed, slow = 3, 1.1",
     "25-across-data-centres": RUN,
     "26-networks": "accelerators = 4096.0",
+    "27-data-in-time": RUN,
 }
 QUICK = ("13-cost-of-a-run", "23-choice-of-provider")
 

@@ -326,6 +326,26 @@ class StorageSystems(Stated):
     features = text("what else the source says of it")
 
 
+class LoaderWorkloads(Sourced):
+    """Workloads of data loading.
+
+    A row is a workload of MLPerf Storage on one emulated accelerator: what a step reads, how long it computes, and the
+    rates that results of v1.0 reached. Computed from the published logs; not official scores.
+    """
+
+    loader_workload = key("workload and emulated accelerator", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    emulated = text("accelerator that is emulated by waiting", required=True)
+    sample_bytes = measured("sample_bytes")
+    global_batch_size = measured("global_batch_size", "of one accelerator")
+    inner_step_s = measured("inner_step_s", "compute of one batch")
+    busy_wanted = measured("busy_wanted", "least that a result needs")
+    results = number("1", "closed results")
+    accelerator_read_bytes_per_s = measured("accelerator_read_bytes_per_s", "median of the results")
+    accelerator_read_bytes_per_s_low = measured("accelerator_read_bytes_per_s", "least of the results")
+    accelerator_read_bytes_per_s_high = measured("accelerator_read_bytes_per_s", "most of the results")
+
+
 class Power(Stated):
     """Power.
 

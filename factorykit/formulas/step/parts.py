@@ -198,7 +198,8 @@ def step_lag_s(
     Notes
     -----
     With these parts the step is whole: matrix products, attention, element-wise work, collectives, launches, logits,
-    transfers, waiting for other stages, exposed gradients, optimizer, lag and outer_exposed_s sum to step_s.
+    transfers, waiting for other stages, exposed gradients, optimizer, lag, outer_exposed_s and loader_exposed_s sum to
+    step_s.
 
     Examples
     --------

@@ -194,21 +194,21 @@ def inner_step_s(
     return slowed + (1.0 - GRAPHED * cuda_graphs) * eager * stage_layers * layer_update_s + step_fixed_s
 
 
-def step_s(inner_step_s: Numeric, outer_exposed_s: Numeric) -> Numeric:
-    """Time of one optimizer step, waiting for other sites included.
+def step_s(inner_step_s: Numeric, outer_exposed_s: Numeric, loader_exposed_s: Numeric) -> Numeric:
+    """Time of one optimizer step, waiting for other sites and for data included.
 
-    .. math:: T_i + T_o
+    .. math:: T_i + T_o + T_w
 
     Notes
     -----
-    One site waits for nobody.
+    One site waits for nobody. Data are there in time unless a scenario says what delivers them.
 
     Examples
     --------
-    >>> step_s(10.0, 0.5)
+    >>> step_s(10.0, 0.5, 0.0)
     10.5
     """
-    return inner_step_s + outer_exposed_s
+    return inner_step_s + outer_exposed_s + loader_exposed_s
 
 
 def pipeline_bubble(pipeline_wait_s: Numeric, step_s: Numeric) -> Numeric:

@@ -1,0 +1,35 @@
+"""What accelerators wait for data, by how storage is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from factorykit.charts.asked import checked
+from factorykit.charts.live import Case, Live
+
+
+@checked
+def starvation_by_request(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show the share of a step in which accelerators wait for data, by the bytes that a reader asks for at once."""
+    start = {"loader_exposed_s": "loader_starved_s", "outer_exposed_s": 0.0, "storage_left_bytes_per_s": 1e12}
+    first = next(iter((presets or {"": {}}).values()))
+    return Live(
+        title="Waiting for data by the size of a request",
+        base={"inner_step_s": 6.0, "global_batch_size": 2048.0, "cache_hit_share": 0.0} | start | dict(first),
+        x="request_bytes",
+        outputs=("starvation_share",),
+        sliders=("readers", "request_bytes", "sample_bytes", "sample_prepare_s"),
+        curves=(
+            Case("Local disks", given={"request_s": 1e-4, "stream_bytes_per_s": 3e9}),
+            Case("Parallel filesystem", given={"request_s": 1e-3, "stream_bytes_per_s": 1e9}),
+            Case("Object store", given={"request_s": 0.03, "stream_bytes_per_s": 1e8}),
+        ),
+        readouts=("starvation_share", "step_read_bytes", "reader_bytes_per_s", "loader_bytes_per_s"),
+        domain=(1e3, 1e9),
+        y_domain={"starvation_share": (0.0, 1.0)},
+        presets=presets or {},
+        key="loader",
+        source="Latencies and rates of a stream chosen here",
+        description="Share of a step in which accelerators wait, by bytes of a request, for three kinds of storage.",
+    )
