@@ -7,6 +7,7 @@ import importlib
 import itertools
 import math
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sized
 from pathlib import Path
@@ -311,6 +312,27 @@ def need(module: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise not_installed(error) from None
+
+
+def lazily(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package each of whose names stands in a module that is imported on use.
+
+    Parameters
+    ----------
+    package
+        Its ``__name__``.
+    home
+        Module by name.
+    """
+
+    def attribute(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(need(f"{package}.{home[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return attribute
 
 
 def not_installed(error: ModuleNotFoundError) -> ImportError:

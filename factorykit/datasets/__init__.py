@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from factorykit.borders import lazily
 
 if TYPE_CHECKING:
     from factorykit.datasets.builder import build
@@ -39,13 +41,5 @@ __all__ = [
     "table",
     "tables",
 ]
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module 'factorykit.datasets' has no attribute {name!r}")
-        from importlib import import_module
-
-        value = getattr(import_module(f"factorykit.datasets.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:  # a checker would take any name for known
+    __getattr__ = lazily(__name__, _HOME)

@@ -6,7 +6,9 @@ in accelerator-hours and money; advice is asked of the engine; step times go int
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from factorykit.borders import lazily
 
 if TYPE_CHECKING:
     from factorykit.model.fleet.advice import advise, scenario, step_times
@@ -15,8 +17,9 @@ if TYPE_CHECKING:
     from factorykit.model.fleet.imitation import imitate
     from factorykit.model.fleet.ledger import goodput
     from factorykit.model.fleet.others import beside, prior
-    from factorykit.model.fleet.parquet import archive, imitate_failures
+    from factorykit.model.fleet.parquet import archive
     from factorykit.model.fleet.watts import energy
+    from factorykit.model.fleet.years import imitate_failures, imitate_jobs, imitate_power
 
 _HOME: Final = {
     "advise": "advice",
@@ -26,7 +29,9 @@ _HOME: Final = {
     "failures": "faults",
     "goodput": "ledger",
     "imitate": "imitation",
-    "imitate_failures": "parquet",
+    "imitate_failures": "years",
+    "imitate_jobs": "years",
+    "imitate_power": "years",
     "mtbf": "faults",
     "prior": "others",
     "scenario": "advice",
@@ -42,19 +47,13 @@ __all__ = [
     "goodput",
     "imitate",
     "imitate_failures",
+    "imitate_jobs",
+    "imitate_power",
     "mtbf",
     "prior",
     "scenario",
     "step_times",
     "stragglers",
 ]
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module 'factorykit.fleet' has no attribute {name!r}")
-        from importlib import import_module
-
-        value = getattr(import_module(f"factorykit.model.fleet.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
+if not TYPE_CHECKING:  # a checker would take any name for known
+    __getattr__ = lazily(__name__, _HOME)

@@ -111,17 +111,6 @@ def advise(log: Log, *, confidence: float = 0.95, **given: float | str) -> pl.Da
     ------
     ScenarioError
         If neither the log nor ``given`` tells how long a checkpoint takes to write.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, factorykit as fk
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "jobs.csv")
-    >>> _ = file.write_text('''job,state,started,ended,nodes,accelerators,on
-    ... 7,node failure,2026-03-01,2026-03-05,2,16,n[1-2]
-    ... 7,completed,2026-03-05,2026-03-11,2,16,n[1-2]
-    ... ''')
-    >>> round(advise(fk.read_log(file), checkpoint_write_s=30.0)["best"][0])
-    7180
     """
     import polars as pl
 

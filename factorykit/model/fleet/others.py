@@ -52,12 +52,8 @@ def beside(log: Log, *, nodes: float | None = None, confidence: float = 0.95) ->
 
     Parameters
     ----------
-    log
-        What :func:`factorykit.read_log` returns.
-    nodes
-        Servers watched; by default those that the log names.
-    confidence
-        Of the limits, in (0, 1).
+    log, nodes, confidence
+        As in :func:`mtbf`.
 
     Returns
     -------

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import file_path, need, number, one_of, whole
+from factorykit.borders import file_path, number, one_of, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.datasets.query import quoted, sql_over
 from factorykit.errors import ScenarioError
-from factorykit.model.fleet.imitation import BEGIN, REPAIR_MEDIAN_S, REPAIR_SIGMA, SHARES
 from factorykit.model.reliability.statistics import mtbf_interval_s
-from factorykit.model.study.design import CELLS_A_PART, Design
-from factorykit.model.study.study import answered
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,9 +55,10 @@ def archive(folder: str | Path, nodes: float) -> Archive:
         raise ScenarioError(f"nodes = {nodes!r} is below 1; give how many servers the archive is of")
     if not (there := opened.tables):
         raise ScenarioError(f"{opened.folder} holds no Parquet files in {', '.join(TABLES)}; name a folder that does")
+    whole_rows = opened.sql(f"select {', '.join(there)} from {', '.join(there)} limit 0").schema
     for table in there:
-        lacking = [column for column in TABLES[table] if column not in opened.sql(f"from {table} limit 0").columns]
-        if lacking:
+        told = {field.name for field in whole_rows[table].fields}  # type: ignore[attr-defined]
+        if lacking := [column for column in TABLES[table] if column not in told]:
             raise ScenarioError(
                 f"{opened.folder / table} has no column {lacking[0]}; it needs {', '.join(TABLES[table])}"
             )
@@ -236,104 +233,3 @@ class Archive:
         ends = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=32)}
         last = (group + ends[by]).replace(day=1) if by == "month" else group + ends[by]
         return (min(last, end) - max(group, start)).total_seconds() / SECONDS_PER_DAY
-
-
-def imitate_failures(
-    out: str | Path,
-    nodes: int,
-    days: float,
-    node_mtbf_s: float,
-    *,
-    lifetime_shape: float = 1.0,
-    seed: int = 0,
-    engine: str = "local",
-) -> pl.LazyFrame:
-    """Draw the failures of a fleet, as many as wanted, into a study: what an archive of them would hold.
-
-    Parameters
-    ----------
-    out, engine
-        The folder of the study and who makes its parts, as in :func:`factorykit.sweep`.
-    nodes, days
-        Servers, and how long they are watched [d].
-    node_mtbf_s
-        Mean time at risk from the end of a repair to the next failure [s].
-    lifetime_shape
-        Of the Weibull law of these times: below 1 failures come in bursts, above 1 they keep a distance.
-    seed
-        The same seed gives the same rows.
-
-    Returns
-    -------
-    LazyFrame
-        One row per failure, node by node: ``at``, ``node``, ``cause``, ``repair_s`` [s].
-    """
-    mean, shape = number("node_mtbf_s", node_mtbf_s), number("lifetime_shape", lifetime_shape)
-    span = number("days", days)
-    if min(mean, shape, span) <= 0.0 or whole("nodes", nodes) < 1:
-        raise ScenarioError(
-            f"nodes = {nodes}, days = {span:g}, node_mtbf_s = {mean:g}, lifetime_shape = {shape:g}: one is not above 0"
-        )
-    return answered(_Failures(nodes, span, mean, shape, whole("seed", seed)), file_path("out", out), "imitate", engine)
-
-
-@dataclass(frozen=True)
-class _Failures(Design):
-    """Failures of nodes, some nodes to a part, each drawn by its own seed."""
-
-    nodes: int
-    days: float
-    node_mtbf_s: float
-    lifetime_shape: float
-    seed: int
-
-    @property
-    def _most(self) -> int:
-        """Failures of a node that are drawn: as many as come but once in a billion."""
-        mean = self.days * SECONDS_PER_DAY / self.node_mtbf_s
-        return math.ceil(mean + 7.0 * math.sqrt(mean) / min(self.lifetime_shape, 1.0) + 20.0)
-
-    @property
-    def _nodes_a_part(self) -> int:
-        return max(CELLS_A_PART // len(TABLES["failures"]) // self._most, 1)
-
-    @property
-    def rows(self) -> int:
-        """As many as are expected."""
-        return round(self.nodes * self.days * SECONDS_PER_DAY / self.node_mtbf_s)
-
-    @property
-    def parts(self) -> int:
-        """Some nodes to a part."""
-        return math.ceil(self.nodes / self._nodes_a_part)
-
-    def part(self, number: int) -> pl.DataFrame:
-        """Return the failures of some nodes."""
-        import polars as pl
-
-        np = need("numpy")
-        random = np.random.default_rng([self.seed, number])
-        first = number * self._nodes_a_part
-        shape = (min(self._nodes_a_part, self.nodes - first), self._most)
-        scale = self.node_mtbf_s / math.gamma(1.0 + 1.0 / self.lifetime_shape)
-        repair_s = REPAIR_MEDIAN_S * np.exp(REPAIR_SIGMA * random.standard_normal(shape))
-        at_s = np.cumsum(scale * random.weibull(self.lifetime_shape, shape), axis=1)
-        at_s[:, 1:] += np.cumsum(repair_s[:, :-1], axis=1)
-        held = at_s < self.days * SECONDS_PER_DAY
-        weights = np.array([*SHARES.values()])
-        cause = random.choice(len(weights), int(held.sum()), p=weights / weights.sum())
-        node = np.broadcast_to(np.arange(first, first + shape[0])[:, None], shape)[held]
-        begin = BEGIN.astimezone(UTC).replace(tzinfo=None)
-        return pl.DataFrame({"at": at_s[held], "node": node, "cause": cause, "repair_s": repair_s[held]}).select(
-            at=pl.lit(begin) + pl.duration(microseconds=(pl.col("at") * 1e6).cast(pl.Int64)),
-            node=pl.col("node").cast(pl.Int64),
-            cause=pl.Series(list(SHARES)).gather(pl.Series(cause)),
-            repair_s="repair_s",
-        )
-
-    def said(self) -> dict[str, Any]:
-        """Return the law and its seed."""
-        return {"nodes": self.nodes, "days": self.days, "node_mtbf_s": self.node_mtbf_s} | {
-            "lifetime_shape": self.lifetime_shape,
-            "seed": self.seed,
-        }

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
@@ -17,6 +20,27 @@ SINGLE_SHARE: Final = 0.55
 """Share of jobs on one accelerator in a synthetic workload; published medians are 1, so it is at least a half."""
 PRIORITY_SHARES: Final = (0.3, 0.6, 0.1)
 """Shares of experimental, normal and critical jobs in a synthetic workload: an assumption, no trace publishes them."""
+ENDS: Final = ("completed", "cancelled", "failed")
+
+
+@dataclass(frozen=True)
+class Law:
+    """Laws of the jobs of a published cluster: sizes with their shares, run times by size, shares of ends."""
+
+    sizes: Any
+    shares: Any
+    medians_s: Any
+    sigma: float
+    longest_s: float
+    accelerator_s_mean: float
+    ends: Mapping[str, float]
+
+    def drawn(self, random: Any, jobs: int, accelerators: float) -> tuple[Any, Any]:
+        """Return the accelerators of some jobs, at most as many as there are, and their run times [s]."""
+        np = need("numpy")
+        kind = random.choice(len(self.sizes), size=jobs, p=self.shares)
+        run = np.minimum(self.medians_s[kind] * np.exp(self.sigma * random.standard_normal(jobs)), self.longest_s)
+        return np.minimum(self.sizes[kind], accelerators), run
 
 
 def workload(
@@ -66,7 +90,7 @@ def workload(
     """
     import polars as pl
 
-    np, optimize, special = need("numpy"), need("scipy.optimize"), need("scipy.special")
+    np = need("numpy")
     for what, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
         if number(what, value) <= 0.0:
             raise ScenarioError(f"{what} = {shown(value)} is not above zero; give a finite number above zero")
@@ -76,14 +100,10 @@ def workload(
         )
     if jobs > MOST_JOBS:
         raise ScenarioError(f"jobs = {jobs:g} is more than {MOST_JOBS:,}; give fewer")
-    row = _published(name)
-    sizes, shares = _sizes(row, optimize)
-    medians, sigma = _run_times(row, sizes, shares, optimize, special)
+    known = law(name)
     rng = np.random.default_rng(whole("seed", seed))
-    kind = rng.choice(len(sizes), size=int(jobs), p=shares)
-    run = np.minimum(medians[kind] * np.exp(sigma * rng.standard_normal(int(jobs))), row["run_s_max"])
-    asked = np.minimum(sizes[kind], accelerators)
-    gaps = rng.exponential(row["accelerator_s_mean"] / (load * accelerators), size=int(jobs))
+    asked, run = known.drawn(rng, int(jobs), accelerators)
+    gaps = rng.exponential(known.accelerator_s_mean / (load * accelerators), size=int(jobs))
     return pl.DataFrame(
         {
             "arrival_s": np.cumsum(gaps),
@@ -95,12 +115,32 @@ def workload(
     )
 
 
-def _published(name: str) -> dict[str, Any]:
+def law(name: str) -> Law:
+    """Return the laws that meet the published summary of a cluster's jobs.
+
+    >>> round(law("kalos").ends["completed"], 3)
+    0.541
+    """
+    return _law(one_of("workload", name, _published()["workload"]))
+
+
+@cache
+def _law(name: str) -> Law:
     import polars as pl
 
-    table = datasets.table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
-    one_of("workload", name, table["workload"])
-    return table.row(by_predicate=pl.col("workload") == name, named=True)
+    optimize, special = need("scipy.optimize"), need("scipy.special")
+    row = _published().row(by_predicate=pl.col("workload") == name, named=True)
+    sizes, shares = _sizes(row, optimize)
+    medians, sigma = _run_times(row, sizes, shares, optimize, special)
+    told = {end: row[f"{end}_share"] or 0.0 for end in ENDS}
+    ends = {end: share / sum(told.values()) for end, share in told.items()} if any(told.values()) else {ENDS[0]: 1.0}
+    return Law(sizes, shares, medians, sigma, row["run_s_max"], row["accelerator_s_mean"], ends)
+
+
+def _published() -> pl.DataFrame:
+    import polars as pl
+
+    return datasets.table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
 
 
 def _sizes(row: dict[str, Any], optimize: Any) -> tuple[Any, Any]:

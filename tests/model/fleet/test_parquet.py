@@ -114,3 +114,37 @@ def test_files_without_a_needed_column_are_refused(tmp_path: Path) -> None:
     pl.DataFrame({"at": [datetime(2026, 3, 1)], "node": ["a"]}).write_parquet(tmp_path / "failures" / "a.parquet")
     with pytest.raises(fk.FactorykitError, match="has no column cause"):
         fk.fleet.archive(tmp_path, 1)
+
+
+def test_imitated_jobs_hold_what_the_cluster_has_and_end_as_published(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(design, "CELLS_A_PART", 400_000)
+    fk.fleet.imitate_jobs(tmp_path / "jobs", "philly", 1_000, 90.0, 1e12, seed=1)
+    archive = fk.fleet.archive(tmp_path, 1_000)
+    held = archive.goodput("month")
+    assert held["accelerator_hours"].sum() == pytest.approx(0.9 * 8_000 * 24 * 90, rel=0.1)
+    states = dict(archive.sql("select state, count(*) / sum(count(*)) over () from jobs group by 1").iter_rows())
+    assert states == pytest.approx({"completed": 0.604, "cancelled": 0.09, "failed": 0.305}, abs=0.005)
+
+
+def test_imitated_jobs_end_with_their_nodes(tmp_path: Path) -> None:
+    """As often as nodes fail while jobs hold them: hours of nodes over the mean time between failures."""
+    fk.fleet.imitate_jobs(tmp_path / "jobs", "seren", 200, 60.0, 1e6, accelerators_per_node=1, seed=2)
+    found = fk.fleet.archive(tmp_path, 200).sql(
+        "select count(*) filter (state = 'node failure') as ended, sum(accelerators * epoch(ended - started)) / 1e6 as "
+        "expected from jobs"
+    )
+    ended, expected = found.row(0)
+    assert ended == pytest.approx(expected, abs=4.0 * math.sqrt(expected))
+
+
+def test_imitated_power_is_that_of_busy_and_idle_hours(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(design, "CELLS_A_PART", 200_000)
+    fk.fleet.imitate_power(tmp_path / "power", 40, 14.0, 600.0, every_s=600.0, busy_share=0.8, seed=3)
+    archive = fk.fleet.archive(tmp_path, 40)
+    weeks = archive.power()
+    assert weeks["samples"].sum() == 40 * 8 * 14 * 144
+    mean = (weeks["samples"] * weeks["accelerator_power_w"]).sum() / weeks["samples"].sum()
+    assert mean == pytest.approx(600.0 * (0.8 + 0.15 * 0.2), rel=0.01)
+    hourly = "select avg(accelerator_power_w) as w from power group by node, date_trunc('hour', moment)"
+    shares = archive.sql(hourly)["w"] / 600.0
+    assert (shares.is_between(0.14, 0.16) | shares.is_between(0.97, 1.03)).all()
