@@ -496,11 +496,13 @@ QuantityName: TypeAlias = Literal[
     "collective_up_share",
     "collective_out_share",
     "domain_reduction_share",
+    "torus_axes",
     "bus_factor",
     "ring_collective_s",
     "tree_collective_s",
     "in_network_collective_s",
     "pat_collective_s",
+    "torus_collective_s",
     "exchange_collective_s",
     "collective_s",
     "bus_bytes_per_s",
@@ -1452,11 +1454,13 @@ class Quantities(TypedDict, total=False):
     collective_up_share: Any
     collective_out_share: Any
     domain_reduction_share: Any
+    torus_axes: Any
     bus_factor: Any
     ring_collective_s: Any
     tree_collective_s: Any
     in_network_collective_s: Any
     pat_collective_s: Any
+    torus_collective_s: Any
     exchange_collective_s: Any
     collective_s: Any
     bus_bytes_per_s: Any

@@ -82,3 +82,12 @@ def test_switches_that_add_help_gradients_that_are_not_sharded_alone():
         runs = [LLAMA | {"zero_stage": zero, "in_network_reduction": added} for added in (0.0, 1.0)]
         ranks, switches = (fk.evaluate(run, "gradient_s", assume=True)["gradient_s"] for run in runs)
         assert (switches < ranks) == helped
+
+
+@pytest.mark.parametrize(("rate", "algorithm_bytes_per_s"), [(1.25e10, 80e9), (2.5e10, 110e9)])
+def test_sums_in_the_network_reach_what_nccls_author_expects_of_dgx_a100(rate, algorithm_bytes_per_s):
+    """80 GB/s with four adapters of 200 Gb/s, 110 with eight, where NVLink rules [NCCL issue 320, 2023-01-03]."""
+    run = {"collective_bytes": 2.0**34, "collective_ranks": 256.0, "domain_ranks": 8.0, "network_tiers": 2.0}
+    links = {"scale_up_bytes_per_s": 3e11, "scale_out_bytes_per_s": rate}
+    taken = fk.evaluate(run | links, "in_network_collective_s")["in_network_collective_s"]
+    assert 2.0**34 / taken == pytest.approx(algorithm_bytes_per_s, rel=0.15)
