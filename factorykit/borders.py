@@ -7,6 +7,7 @@ import importlib
 import itertools
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sized
@@ -21,10 +22,15 @@ if TYPE_CHECKING:
 
 MOST: Final = 2**53
 """Where whole numbers end that a float can tell apart."""
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_PATH, LONGEST_NAME = 4095, 255
 """Bytes of a path and of a name in it that systems take."""
 MOST_ITEMS, MOST_YIELDED = 10_000_000, 1_000_000
 """Of one list, and of what does not say how much it holds; more are not copied."""
+MOST_NAMES: Final = 100_000
+"""Of a mapping; there are a hundredth as many quantities."""
+MOST_POINTS: Final = 100_000_000
+"""Of an array of numbers."""
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
@@ -65,9 +71,9 @@ def whole(name: str, value: float) -> int:
     ------
     ScenarioError
     """
-    if not is_number(value) or not 0 <= value < MOST or value != value // 1:
+    if not is_number(value) or not 0.0 <= (found := as_float(value)) < MOST or found != found // 1:
         raise ScenarioError(f"{name} = {shown(value)} is no whole number; give 0, 1, 2 …")
-    return int(value)
+    return int(found)
 
 
 def number(name: str, value: object) -> float:
@@ -89,10 +95,11 @@ def share(name: str, value: float) -> float:
     ------
     ScenarioError
     """
-    if not is_number(value) or not 0.0 < value < 1.0:
-        hint = f"; give a fraction, e.g. {value / 100:g}" if is_number(value) and 1 < value < 100 else ""
+    found = as_float(value) if is_number(value) else math.nan
+    if not 0.0 < found < 1.0:
+        hint = f"; give a fraction, e.g. {found / 100:g}" if 1.0 < found < 100.0 else ""
         raise ScenarioError(f"{name} = {shown(value)} is outside (0, 1){hint}")
-    return float(value)
+    return found
 
 
 def flag(name: str, value: object) -> bool:
@@ -116,7 +123,7 @@ def text(name: str, value: object) -> str:
     """
     if not is_text(value):
         raise ScenarioError(f"{name} = {shown(value)} is no text; give one")
-    return value
+    return str.__str__(value)
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -125,7 +132,7 @@ def is_text(value: object) -> TypeGuard[str]:
     >>> is_text("70B"), is_text(70), is_text(chr(0xD800))
     (True, False, False)
     """
-    return isinstance(value, str) and (value.isascii() or not any(0xD800 <= ord(one) <= 0xDFFF for one in value))
+    return isinstance(value, str) and (str.isascii(value) or not SURROGATE.search(value))
 
 
 def texts(name: str, value: object) -> tuple[str, ...]:
@@ -135,12 +142,12 @@ def texts(name: str, value: object) -> tuple[str, ...]:
     ------
     ScenarioError
     """
-    if not isinstance(value, Iterable) or isinstance(value, bytes) or hasattr(value, "columns"):
+    if not isinstance(value, Iterable) or isinstance(value, bytes) or hasattr(type(value), "columns"):
         raise ScenarioError(f"{name} = {shown(value)}: give a name, or a list of names")
     return (
         (text(name, value),)
         if isinstance(value, str)
-        else tuple(text(f"one of {name}", one) for one in _all(name, value))
+        else tuple(text(f"one of {name}", one) for one in _all(name, value, MOST_NAMES))
     )
 
 
@@ -153,9 +160,9 @@ def one_of(what: str, name: object, names: Iterable[str]) -> str:
         With the nearest name.
     """
     names = tuple(names)
-    if not isinstance(name, str) or name not in names:
+    if not is_text(name) or str.__str__(name) not in names:
         raise UnknownName(unknown(what, name, names))
-    return name
+    return str.__str__(name)
 
 
 def several(name: str, value: object) -> tuple[Any, ...]:
@@ -165,15 +172,15 @@ def several(name: str, value: object) -> tuple[Any, ...]:
     ------
     ScenarioError
     """
-    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)) or hasattr(value, "columns"):
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)) or hasattr(type(value), "columns"):
         raise ScenarioError(f"{name} = {shown(value)} is no series of values; give a list")
     return _all(name, value)
 
 
-def _all(name: str, value: Iterable[Any]) -> tuple[Any, ...]:
+def _all(name: str, value: Iterable[Any], most: int = MOST_ITEMS) -> tuple[Any, ...]:
     """Return what something holds, unless that is without end or cannot be had."""
     try:
-        most = MOST_ITEMS if isinstance(value, Sized) else MOST_YIELDED
+        most = most if isinstance(value, Sized) else min(most, MOST_YIELDED)
         ends = not isinstance(value, Sized) or len(value) <= most
         found = tuple(itertools.islice(value, most + 1)) if ends else ()
     except Exception as error:  # whatever a stranger's __iter__ raises
@@ -193,13 +200,45 @@ def mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ScenarioError(f"{name} = {shown(value)} is no mapping; give one of names to values")
     try:
-        for key in dict(value):
+        for number, key in enumerate(value):
+            if number == MOST_NAMES:
+                raise ScenarioError(f"{name} = {shown(value)} holds more than {MOST_NAMES:,} names; give fewer")
             text(f"a name in {name}", key)
+            value[key]
     except ScenarioError:
         raise
     except Exception as error:  # whatever a stranger's mapping raises
         raise ScenarioError(f"{name} = {shown(value)} cannot be gone over ({type(error).__name__})") from error
     return value
+
+
+def spread(name: str, value: Any, least: float, most: float) -> Any:
+    """Return a number, or an array of them, that lies within limits.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if is_number(value):
+        found = low = high = as_float(value)
+    else:
+        np = need("numpy")
+        plain = isinstance(value, np.ndarray) or type(value).__module__.startswith("polars")
+        try:
+            found = np.asarray(value if plain else several(name, value))
+            if found.size > MOST_POINTS:
+                raise ScenarioError(f"{name} holds {found.size:,} numbers; give at most {MOST_POINTS:,}")
+            low, high = float(found.min(initial=most)), float(found.max(initial=least))
+            plain = found.dtype.kind in "fiu"
+        except ScenarioError:
+            raise
+        except Exception as error:  # whatever a stranger's array raises
+            raise ScenarioError(f"{name} = {shown(value)} is no array of numbers ({type(error).__name__})") from error
+        if not plain:
+            raise ScenarioError(f"{name} = {shown(value)} is no array of numbers; give one")
+    if not least <= low <= high <= most:
+        raise ScenarioError(f"{name} = {shown(value)} is outside [{least:g}, {most:g}]")
+    return found
 
 
 def cells(name: str, value: object) -> dict[str, str | float | bool | None]:
@@ -244,14 +283,15 @@ def columns_of(name: str, value: pl.DataFrame | pl.LazyFrame) -> pl.Schema:
     Raises
     ------
     ScenarioError
-        If a lazy frame cannot be read.
+        If a lazy frame cannot be read, or a column is called like a pattern of columns.
     """
-    import polars as pl
-
     try:
-        return value.collect_schema()
-    except pl.exceptions.PolarsError as error:
-        raise ScenarioError(f"{name} cannot be read: {str(error).partition(chr(10))[0]}") from None
+        found = value.collect_schema()
+    except Exception as error:  # whatever a file, or a stranger's function in the query, raises
+        raise ScenarioError(f"{name} cannot be read: {str(error).partition(chr(10))[0]}") from error
+    if pattern := next((each for each in found if each == "*" or (each[:1] == "^" and each[-1:] == "$")), None):
+        raise ScenarioError(f"{name} has a column {shown(pattern)}, which polars takes for a pattern; rename it")
+    return found
 
 
 def numbers(value: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
@@ -278,7 +318,7 @@ def file_path(name: str, value: object) -> Path:
     """
     try:
         said = os.fsencode(value)  # type: ignore[arg-type]
-    except (TypeError, UnicodeError):
+    except Exception:  # whatever a stranger's __fspath__ raises
         said = b"\0"
     if b"\0" in said or len(said) > LONGEST_PATH or max(map(len, said.split(b"/"))) > LONGEST_NAME:
         raise ScenarioError(f"{name} = {shown(value)} is no path; give a text or a Path")

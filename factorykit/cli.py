@@ -54,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _hush()
         return 0
+    except shutil.Error as error:
+        return _fail(OSError(error.args[0][0][2]), 2)
     except OSError as error:
         _hush()
         return _fail(error, 2)
@@ -331,7 +333,11 @@ def _evaluate(options: argparse.Namespace) -> None:
     if options.rows:
         return _evaluate_rows(options)
     results = fk.evaluate(_scenario(options), options.output, assume=options.assume)
-    if options.json:
+    if options.out is not None:
+        import polars as pl
+
+        _write(pl.DataFrame([results]), options.out)
+    elif options.json:
         _print_json(results)
     else:
         width = max(map(len, results), default=0)
@@ -355,12 +361,15 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
 def _write(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
 
-    with places.whole(path) as aside:
-        if path.suffix == ".parquet":
-            frame.write_parquet(aside)
-        else:
-            structs = [name for name, kind in frame.schema.items() if kind == pl.Struct]
-            frame.unnest(structs, separator=".").write_csv(aside)
+    try:
+        with places.whole(path) as aside:
+            if path.suffix == ".parquet":
+                frame.write_parquet(aside)
+            else:
+                structs = [name for name, kind in frame.schema.items() if kind == pl.Struct]
+                frame.unnest(structs, separator=".").write_csv(aside)
+    except (OSError, pl.exceptions.ComputeError) as error:
+        raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
 
 
 def _sweep(options: argparse.Namespace) -> None:

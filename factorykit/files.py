@@ -7,15 +7,18 @@ import io
 import json
 import lzma
 import math
+import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.borders import file_path
 from factorykit.errors import DatasetError, FactorykitError, shown
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
 
 LARGEST_BYTES: Final = 100_000_000
@@ -30,6 +33,8 @@ MOST_DIGITS: Final = 25
 """Of a whole number in JSON; the longest that means something is a count of FLOP."""
 LARGEST: Final = 1e290
 """Number up to which its unit can be changed."""
+SETTINGS: Final[dict[str, Any]] = {"memory_limit": "4GB", "python_enable_replacements": "false"}
+"""Of DuckDB."""
 GZIP, XZ, PARQUET = b"\x1f\x8b", b"\xfd7zXZ\0", b"PAR1"
 OTHERWISE_PACKED: Final = {b"PK\3\4": "zip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
 
@@ -106,7 +111,10 @@ def text(found: bytes) -> str:
     """
     if b"\0" in found:
         raise ValueError("holds zero bytes, as no text in UTF-8 does; save it as UTF-8")
-    return found.decode("utf-8-sig")
+    said = found.decode("utf-8-sig")
+    if said.startswith("\ufeff"):
+        raise ValueError("begins with two byte order marks; take them out")
+    return said
 
 
 def fields(found: bytes) -> Any:
@@ -223,11 +231,7 @@ def frame(path: Path) -> pl.DataFrame:
     found = content(path)
     try:
         if found.startswith(PARQUET):
-            lazy = pl.scan_parquet(io.BytesIO(found))
-            cells = lazy.select(pl.len()).collect().item() * len(lazy.collect_schema())
-            if cells > MOST_CELLS:
-                raise ValueError(f"has {cells:,} cells; at most {MOST_CELLS:,} are read")
-            return lazy.collect()
+            return _parquet(found)
         cells = columns(found)
         read = pl.read_csv(found, infer_schema_length=None)
         if read.columns != list(cells) or read.height != len(next(iter(cells.values()))):
@@ -235,3 +239,40 @@ def frame(path: Path) -> pl.DataFrame:
         return read
     except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as reason:
         raise DatasetError(f"{path} {str(reason).splitlines()[0]}") from None
+
+
+def _parquet(found: bytes) -> pl.DataFrame:
+    """Return a Parquet file as DuckDB reads it: of a damaged one polars may ask for more memory than there is, and end.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or has too many cells.
+    """
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect(config=SETTINGS) as database:
+        file = Path(folder, "rows.parquet")
+        file.write_bytes(found)
+        try:
+            rows = database.read_parquet(str(file))
+            cells = rows.count("*").fetchall()[0][0] * len(rows.columns)
+            if cells > MOST_CELLS:
+                raise ValueError(f"has {cells:,} cells; at most {MOST_CELLS:,} are read")
+            return frame_of(rows)
+        except duckdb.Error as reason:
+            raise ValueError(f"cannot be read: {reason}") from None
+
+
+def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """Return the rows of a relation, decimals and very wide integers as doubles.
+
+    A plain namespace is handed over and not the relation itself: polars keeps the type of what it is given, and those
+    of DuckDB kept alive are reported as leaks when Python exits.
+    """
+    import polars as pl
+
+    stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
+    frame = pl.DataFrame(stream)
+    wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
+    return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame

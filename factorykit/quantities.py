@@ -119,9 +119,10 @@ class Quantity:
         500000000000.0
         """
         if self.is_text:
-            if not isinstance(value, str) or (self.alternatives and value not in self.alternatives):
+            word = str.__str__(value) if isinstance(value, str) else None
+            if word is None or (self.alternatives and word not in self.alternatives):
                 raise ScenarioError(f"{self.name} = {shown(value)} is not one of {self.bounds or 'the known names'}")
-            return value
+            return word
         if isinstance(value, str) and begins_with_digit(value):
             from factorykit.units import read
 
@@ -183,12 +184,21 @@ def _limits(bounds: str) -> tuple[float, float]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether ``value`` is a number, of Python or of NumPy; a truth value is none.
+    """Return whether ``value`` is a number, of Python or of NumPy; a truth value is none, nor what cannot be compared.
 
     >>> is_number(3), is_number(True), is_number("3")
     (True, False, False)
     """
-    return isinstance(value, Real) and not isinstance(value, bool)
+    if type(value) in (float, int):
+        return True
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return isinstance(float(value), float) and (value < 0.0) in (True, False)
+    except OverflowError:
+        return True
+    except Exception:  # whatever a stranger's number raises; spans of time of NumPy call themselves whole numbers
+        return False
 
 
 def as_float(value: float) -> float:
@@ -279,7 +289,7 @@ def quantity(name: QuantityName | str) -> Quantity:
     """
     try:
         return vocabulary()[name]
-    except (KeyError, TypeError):
+    except Exception:  # none of them, or whatever a stranger's __hash__ raises
         raise UnknownQuantity(unknown_quantity(name)) from None
 
 

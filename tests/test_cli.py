@@ -27,6 +27,10 @@ def test_evaluate_reads_and_writes_rows(tmp_path: Path) -> None:
     rows, out = str(tmp_path / "runs.csv"), tmp_path / "wider.parquet"
     assert main(["evaluate", "--rows", rows, "-o", "training_flop", "--out", str(out)]) == 0
     assert pl.read_parquet(out)["training_flop"].to_list() == pytest.approx([3.7908e25, 3.2856e24])
+    one = ["evaluate", "active_parameters=405e9", "tokens=15.6e12", "-o", "training_flop", "--out"]
+    assert main([*one, str(out)]) == 0
+    assert pl.read_parquet(out)["training_flop"].to_list() == pytest.approx([3.7908e25])
+    assert main([*one, str(tmp_path / "absent" / "one.csv")]) == 2
 
 
 def test_explain_ends_with_the_quantity_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

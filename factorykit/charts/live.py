@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from factorykit.borders import mapping, number, several, text, texts
+from factorykit.borders import mapping, number, one_of, several, text, texts
 from factorykit.charts import encoding
 from factorykit.charts.control import Control, control
 from factorykit.charts.embed import outputs, summary_lines
@@ -258,8 +258,7 @@ class Live:
         UnknownName
             With the nearest label.
         """
-        if label not in self.presets:
-            raise UnknownName(unknown("preset", label, self.presets))
+        one_of("preset", label, self.presets)
         found = {name: self.found(name, self.presets[label]) for name in self.parameters}
         return self.values({name: value for name, value in found.items() if value is not None})
 
@@ -284,6 +283,8 @@ class Live:
 
     def now(self, changes: Mapping[str, Any] | None = None, case: Case | None = None) -> dict[str, float]:
         """Return ``x`` and the printed quantities at the present setting, as the first curve or ``case`` has them."""
+        if not isinstance(case, Case | None):
+            raise ScenarioError(f"case = {shown(case)} is no Case; give factorykit.charts.Case(label, …)")
         case = case or self.curves[0]
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
         inputs = self._inputs(case, self.values(changes), names)

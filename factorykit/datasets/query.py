@@ -11,12 +11,12 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, Thread
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from factorykit.borders import is_text, number
 from factorykit.datasets import catalogue
-from factorykit.errors import DatasetError, QueryError, ScenarioError, UnknownName, shown, unknown
+from factorykit.errors import DatasetError, FactorykitError, QueryError, ScenarioError, UnknownName, shown, unknown
+from factorykit.files import frame_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -222,20 +222,10 @@ def _in_words(explain: Callable[[Exception], str]) -> Iterator[None]:
         raise QueryError(f"{_first_line(error)}; name the columns apart with AS") from None
     except pl.exceptions.PolarsError as error:
         raise QueryError(_first_line(error).removeprefix("got external error: ")) from None
-
-
-def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
-    """Return the rows of a relation, decimals and very wide integers as doubles.
-
-    A plain namespace is handed over and not the relation itself: polars keeps the type of what it is given, and those
-    of DuckDB kept alive are reported as leaks when Python exits.
-    """
-    import polars as pl
-
-    stream: Any = SimpleNamespace(__arrow_c_stream__=relation.__arrow_c_stream__)
-    frame = pl.DataFrame(stream)
-    wide = [name for name, dtype in frame.schema.items() if dtype.is_decimal() or dtype == pl.Int128]
-    return frame.cast(dict.fromkeys(wide, pl.Float64)) if wide else frame
+    except (FactorykitError, TimeoutError, MemoryError):
+        raise
+    except Exception as error:  # whatever a stranger's object among the parameters raises
+        raise QueryError(f"a parameter cannot be read ({type(error).__name__}); give numbers and texts") from error
 
 
 def ended(connection: duckdb.DuckDBPyConnection, work: Callable[[], Answer], most_s: float | None = None) -> Answer:

@@ -158,8 +158,7 @@ def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str
     """Yield the data sets to read and where they are."""
     known = list(dict.fromkeys(recipe.dataset for recipe in RECIPES))
     for each in origins:
-        file_path("origin", each)
-        origin = os.fsdecode(each)
+        origin = str(file_path("origin", each))
         name, given, place = origin.partition("=")
         if given and name.isidentifier():
             if name not in known:

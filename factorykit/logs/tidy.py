@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from factorykit import borders
+from factorykit.errors import ScenarioError
 from factorykit.logs.cells import names
 from factorykit.logs.formats import TABLES
 
@@ -49,6 +51,20 @@ class Log:
     steps: pl.DataFrame
     power: pl.DataFrame
     notes: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        """Check tables that others made.
+
+        Raises
+        ------
+        ScenarioError
+            If a table lacks a column, or has one of another type.
+        """
+        for name, kinds in {**TABLES, "notes": NOTES}.items():
+            found = borders.frame(name, getattr(self, name), kinds)
+            if wrong := next((column for column, kind in kinds.items() if found.schema[column] != kind), None):
+                raise ScenarioError(f"{name}: {wrong} is {found.schema[wrong]}, not {kinds[wrong]}; cast it")
+            object.__setattr__(self, name, found)
 
     def __repr__(self) -> str:
         told = ", ".join(f"{getattr(self, name).height:,} {name}" for name in TABLES)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import polars as pl
 
 import factorykit
+from factorykit import places
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import BOOT
 from factorykit.errors import FactorykitError, ScenarioError, shown
@@ -94,8 +95,8 @@ def report(
     begin = f"import polars as pl\n\nimport factorykit as fk\n\n{read}\nsource, price = {SOURCE!r}, {paid!r}\nlog"
     out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"
-    page.write_text(text, "utf-8")
-    (out / "report.ipynb").write_text(_notebook(begin), "utf-8")
+    places.write_whole(page, text)
+    places.write_whole(out / "report.ipynb", _notebook(begin))
     return page
 
 

@@ -15,6 +15,7 @@ from factorykit.errors import SiteError
 from factorykit.site import dialect
 
 FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
+ENDS = re.compile(r"\r\n?|\n")
 OPTION = re.compile(r"#\|\s?(.*)")
 HEADING = re.compile(r"^(#{1,2})\s+(.+?)\s*(?:\{[^{}]*\})?\s*$", re.MULTILINE)
 FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*\s*$", re.MULTILINE | re.DOTALL)
@@ -178,7 +179,7 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
 
 
 def _cell(number: int, row: dict[str, Any], where: str) -> Cell:
-    lines = joined(row["source"]).splitlines()
+    lines = ENDS.split(joined(row["source"]))  # of lines; form feeds and the like are letters
     options: list[str] = []
     while row["cell_type"] == "code" and lines and (found := OPTION.fullmatch(lines[0])):
         options.append(found[1])

@@ -9,11 +9,11 @@ import ipywidgets
 import polars as pl
 import traitlets
 
-from factorykit.borders import need
+from factorykit.borders import need, one_of, text
 from factorykit.charts.embed import outputs as embedded
 from factorykit.charts.exploring import exploring
 from factorykit.charts.live import Case, Live
-from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.errors import ScenarioError
 from factorykit.model.engine.answer import Answer
 from factorykit.model.planning.address import address
 from factorykit.model.scenario.compare import attribute, compare
@@ -134,7 +134,7 @@ class Explorer(ipywidgets.VBox):
         ScenarioError
             If four are pinned, or the label is taken.
         """
-        label = label or next(letter for letter in "ABCDE" if letter not in self.pins)
+        label = text("label", label) or next(letter for letter in "ABCDE" if letter not in self.pins)
         if len(self.pins) == MOST_PINS or label in self.pins:
             said = f"{label!r} is pinned" if label in self.pins else f"{MOST_PINS} settings are pinned"
             raise ScenarioError(f"{said}; explorer.unpin({next(iter(self.pins))!r}) makes room")
@@ -149,8 +149,7 @@ class Explorer(ipywidgets.VBox):
         ------
         UnknownName
         """
-        if label not in self.pins:
-            raise UnknownName(unknown("pin", label, self.pins))
+        one_of("pin", label, self.pins)
         del self.pins[label], self._pinned[label]
         self._show_pins()
         return self
@@ -172,10 +171,8 @@ class Explorer(ipywidgets.VBox):
 
         ``label`` is the first pin, ``output`` the first printed quantity where nobody says which.
         """
-        label = label or next(iter(self.pins), "")
-        if label not in self.pins:
-            raise UnknownName(unknown("pin", label, self.pins))
-        return attribute(self.pins[label], self.scenario, output or self.live.shown[0], assume=True)
+        label = one_of("pin", text("label", label) or next(iter(self.pins), ""), self.pins)
+        return attribute(self.pins[label], self.scenario, text("output", output) or self.live.shown[0], assume=True)
 
     @property
     def code(self) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 import traitlets
 from ipywidgets import widget_serialization
 
+from factorykit import borders
 from factorykit.charts.embed import chart_payload, outputs, summary, summary_lines
 from factorykit.charts.live import Live
 from factorykit.errors import ScenarioError, UnknownName, unknown
@@ -62,7 +63,7 @@ class LiveChart(Scripted):
         for name in values:
             if name not in known:
                 raise UnknownName(unknown("parameter", name, known))
-        self.signals = {**self.signals, **values}
+        self.signals = {**self.signals, **borders.cells("values", values)}
 
     def set_frame(self, frame: pl.DataFrame, table: str = "table") -> None:
         """Replace the rows of the chart's data set ``table``; sent as bytes, eight a number and two a word.
@@ -72,8 +73,7 @@ class LiveChart(Scripted):
         ScenarioError
             If ``frame`` is no DataFrame, or a column is neither numbers nor words.
         """
-        if not isinstance(frame, pl.DataFrame):
-            raise ScenarioError(f"frame is {type(frame).__name__}; give a polars DataFrame")
+        frame, table = borders.frame("frame", frame), borders.text("table", table)
         columns, buffers = [], []
         for column in frame.iter_columns():
             if column.dtype.is_numeric():

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import enum
-import fractions
+import atexit
 import inspect
-import itertools
-import math
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
+from strange import damaged
 
 import factorykit as fk
-from factorykit.quantities import vocabulary
+from factorykit.model.performance.nearness import DOUBLINGS
 
 RUN = {
     "active_parameters": 70e9,
@@ -74,6 +69,57 @@ def _log() -> fk.Log:
     with tempfile.TemporaryDirectory() as folder:
         fk.fleet.imitate(folder, _imitated())
         return fk.read_log(folder)
+
+
+@cache
+def _study() -> Any:
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    fk.sweep(RUN, {"mfu": [0.3, 0.4]}, "wall_days", out=folder.name)
+    return fk.study(folder.name)
+
+
+@cache
+def _logs() -> str:
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    fk.fleet.imitate(folder.name, _imitated())
+    return folder.name
+
+
+@cache
+def _slider() -> Any:
+    return fk.widgets.slider("mfu", 0.4)
+
+
+def _altair() -> Any:
+    import altair as alt
+
+    return alt.Chart(_frame()).mark_bar().encode(x="mfu:Q")
+
+
+@cache
+def _plan() -> fk.Plan:
+    return fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[64], deadline="30 d", draws=16)
+
+
+@cache
+def _explorer() -> Any:
+    return fk.explore(RUN, over="mfu", sliders=["accelerators"])
+
+
+def _pinned() -> Any:
+    return _explorer() if _explorer().pins else _explorer().pin("one")
+
+
+def _layouts() -> pl.DataFrame:
+    same = {name: [2.0, 4.0] for name in DOUBLINGS}
+    return pl.DataFrame(same | {"peak_flop_per_s": [1e15] * 2, "recompute_share": [0.0, 1.0], "experts": [1.0, 8.0]})
+
+
+@cache
+def _calibration() -> fk.Calibration:
+    return fk.calibrate(_found())
 
 
 @cache
@@ -321,6 +367,71 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             fk.validate_runs,
             {"rows": lambda: _stating("gpu_hours")},
         ),
+        "Calibration.design": (fk.Calibration.design, {"found": _found, "k": lambda: 1}),
+        "Calibration.near": (lambda scenarios: _calibration().near(scenarios), {"scenarios": _layouts}),
+        "Calibration.save": (lambda path: _calibration().save(path), {"path": lambda: "calibration.json"}),
+        "Explorer.at": (
+            lambda **given: _explorer().at(**given),
+            {"case": lambda: None, "mfu": lambda: 0.5, "accelerators": lambda: "2 k"},
+        ),
+        "Explorer.attribute": (
+            lambda **given: _pinned().attribute(**given),
+            {"label": lambda: "one", "output": lambda: "wall_days"},
+        ),
+        "Explorer.pin": (lambda label: _explorer().pin(label).unpin(label), {"label": lambda: "mine"}),
+        "Explorer.preset": (lambda **given: _explorer().preset(**given), {"label": lambda: "As given"}),
+        "Explorer.set": (lambda **given: _explorer().set(**given), {"mfu": lambda: 0.4, "accelerators": lambda: 512.0}),
+        "Explorer.unpin": (lambda label: _explorer().pin("mine").unpin(label), {"label": lambda: "mine"}),
+        "LiveChart.set": (lambda **given: _explorer().chart.set(**given), {"mfu": lambda: 0.4}),
+        "LiveChart.set_frame": (
+            lambda **given: _explorer().chart.set_frame(**given),
+            {"frame": _frame, "table": lambda: "table"},
+        ),
+        "Log": (
+            lambda **given: fk.Log(**given).anonymised(),
+            {name: (lambda name=name: getattr(_log(), name)) for name in ("events", "jobs", "steps", "power", "notes")},
+        ),
+        "Plan.compare": (lambda **given: _plan().compare(**given), {"other": _plan}),
+        "Plan.explain": (lambda **given: _plan().explain(**given), {"output": lambda: "wall_days"}),
+        "Plan.scenario_of": (lambda **given: _plan().scenario_of(**given), {"row": lambda: _plan().best}),
+        "Scenario.sourced": (
+            fk.Scenario.sourced,
+            {"label": lambda: "one", "values": lambda: dict(RUN), "sources": lambda: {"mfu": "me"}},
+        ),
+        "Study.sql": (
+            lambda query: _study().sql(query),
+            {"query": lambda: "select mfu, wall_days from study where mfu > 0.3"},
+        ),
+        "archive": (fk.fleet.archive, {"folder": lambda: "/nowhere", "nodes": lambda: 16}),
+        "batch": (
+            fk.batch,
+            {"verb": lambda: "simulate", "cases": lambda: [{"inputs": dict(RUN), "runs": 2}], "out": lambda: "batch"}
+            | {"engine": lambda: "local"},
+        ),
+        "charts.finish": (
+            lambda **given: fk.charts.finish(_altair(), **given),
+            {"title": lambda: "t", "source": lambda: "s", "description": lambda: "d", "subtitle": lambda: ""}
+            | {"height": lambda: 300},
+        ),
+        "datasets.build": (fk.datasets.build, {"out": lambda: "tables", "sources": lambda: "/nowhere"}),
+        "imitate_failures": (
+            fk.fleet.imitate_failures,
+            {"out": lambda: "failures", "nodes": lambda: 4, "days": lambda: 3, "node_mtbf_s": lambda: 1e5}
+            | {"lifetime_shape": lambda: 1.0, "seed": lambda: 0, "engine": lambda: "local"},
+        ),
+        "law.ppf": (fk.lifetimes.Weibull(5.0, 0.8).ppf, {"q": lambda: 0.5}),
+        "law.survival": (fk.lifetimes.Lognormal(5.0, 0.8).survival, {"t": lambda: 0.5}),
+        "ppf": (fk.LogNormal(1.0, 2.0).ppf, {"q": lambda: 0.5}),
+        "Quantiles.ppf": (fk.Quantiles((0.0, 1.0), (1.0, 2.0)).ppf, {"q": lambda: 0.5}),
+        "Uniform.ppf": (fk.Uniform(1.0, 2.0).ppf, {"q": lambda: 0.5}),
+        "Normal.ppf": (fk.Normal(1.0, 2.0).ppf, {"q": lambda: 0.5}),
+        "Triangular.ppf": (fk.Triangular(1.0, 2.0, 3.0).ppf, {"q": lambda: 0.5}),
+        "read_log of a folder": (
+            fk.read_log,
+            {"path": lambda: _logs(), "kind": lambda: None, "columns": lambda: None, "zone": lambda: "UTC"},
+        ),
+        "slider moved": (lambda value: setattr(_slider(), "value", value), {"value": lambda: 0.5}),
+        "study": (fk.study, {"folder": lambda: _study().folder}),
         "workload": (
             fk.workload,
             {"name": lambda: "seren", "jobs": lambda: 5, "load": lambda: 0.8, "accelerators": lambda: 64}
@@ -375,223 +486,10 @@ def _found() -> pl.DataFrame:
     return _runs().filter(pl.col("id").str.starts_with("mb-")).head(2)
 
 
-class Odd:
-    """Answers every question with itself or an error."""
-
-    def __repr__(self) -> str:
-        return "\x1b[31modd\x00"
-
-
-class Lost(Mapping[str, float]):
-    """Names a key and does not have it."""
-
-    def __getitem__(self, name: str) -> float:
-        raise RuntimeError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(("mfu",))
-
-    def __len__(self) -> int:
-        return 1
-
-
-class Sized(list[float]):
-    """Says that it holds more than it does."""
-
-    def __len__(self) -> int:
-        return 2**40
-
-
-def _raising(value: Any) -> Any:
-    raise RuntimeError(type(value))
-
-
-class Colour(enum.Enum):
-    RED = "red"
-
-
-def _cyclic() -> list[Any]:
-    made: list[Any] = []
-    made.append(made)
-    return made
-
-
-def _deep() -> Any:
-    made: Any = 1.0
-    for _ in range(2000):
-        made = [made]
-    return made
-
-
-MAKERS: tuple[Callable[[], Any], ...] = (
-    lambda: None,
-    lambda: True,
-    lambda: 0,
-    lambda: -1,
-    lambda: 5,
-    lambda: 1.5,
-    lambda: -0.0,
-    lambda: 10**400,
-    lambda: -(10**400),
-    lambda: 2**63,
-    lambda: 1e308,
-    lambda: 5e-324,
-    lambda: math.nan,
-    lambda: math.inf,
-    lambda: -math.inf,
-    lambda: 1j,
-    lambda: "",
-    lambda: " ",
-    lambda: "nope",
-    lambda: "mfu",
-    lambda: "h100_sxm",
-    lambda: "1e999",
-    lambda: "3 parsecs",
-    lambda: "12 GB/s",
-    lambda: "9" * 5000,
-    lambda: "x" * 100_000,
-    lambda: "\x00\x1b[2J",
-    lambda: "\ud800",
-    lambda: "＄{a}",
-    lambda: "../../etc/passwd",
-    lambda: b"bytes",
-    list,
-    dict,
-    lambda: (),
-    lambda: set(),
-    lambda: [None],
-    lambda: ["mfu", 3],
-    lambda: [[1.0], [2.0]],
-    lambda: {"mfu": None},
-    lambda: {3: 4},
-    lambda: {"nope": 1.0},
-    lambda: {"mfu": "checkpoint_goodput"},
-    lambda: {"number of row": 1.0},
-    _cyclic,
-    _deep,
-    Odd,
-    lambda: Odd,
-    lambda: Colour.RED,
-    lambda: object(),
-    lambda: len,
-    lambda: (x for x in (1, 2)),
-    lambda: range(3),
-    lambda: decimal.Decimal("0.4"),
-    lambda: decimal.Decimal("NaN"),
-    lambda: fractions.Fraction(2, 5),
-    lambda: datetime.date(2025, 1, 1),
-    lambda: datetime.timedelta(days=1),
-    lambda: np.float32(0.4),
-    lambda: np.int64(8),
-    lambda: np.array([1.0, 2.0]),
-    lambda: np.array([[1.0]]),
-    lambda: np.array(["a"], dtype=object),
-    lambda: np.datetime64("2025-01-01"),
-    lambda: pl.Series([1.0, 2.0]),
-    lambda: pl.Series(["a"]),
-    lambda: pl.col("mfu"),
-    lambda: pl.DataFrame(),
-    lambda: pl.DataFrame({"mfu": [0.4]}),
-    lambda: pl.DataFrame({"mfu": [None]}),
-    lambda: pl.DataFrame({"mfu": ["0.4"]}),
-    lambda: pl.DataFrame({"accelerator": ["h100_sxm"]}, schema={"accelerator": pl.Categorical}),
-    lambda: pl.DataFrame({"number of row": [1], "mfu": [2.0]}),
-    lambda: pl.DataFrame({"mfu": [[1.0]]}),
-    lambda: pl.LazyFrame({"mfu": [0.4]}),
-    lambda: pl.LazyFrame({"mfu": [0.4]}).select("gone"),
-    lambda: pl.DataFrame({"mfu": ["0.4"]}, schema={"mfu": pl.Enum(["0.4"])}),
-    lambda: pl.DataFrame({"accelerators": [8]}, schema={"accelerators": pl.Int128}),
-    lambda: pl.DataFrame({"mfu": [object()]}, schema={"mfu": pl.Object}),
-    lambda: pl.DataFrame({"mfu": [{"mfu": 0.4}]}),
-    lambda: pl.DataFrame({"x" * 100_000: [1.0]}),
-    lambda: itertools.count(),
-    lambda: range(10**12),
-    lambda: (_raising(x) for x in (1, 2)),
-    lambda: np.array(0.4),
-    lambda: np.array([math.nan]),
-    lambda: np.bool_(True),
-    lambda: np.float16(0.4),
-    lambda: np.str_("mfu"),
-    Lost,
-    Sized,
-    lambda: bytearray(b"mfu"),
-    lambda: memoryview(b"mfu"),
-    lambda: {"mfu": {"mfu": {}}},
-    lambda: {None: None},
-    lambda: "mfu\n" * 500,
-    lambda: "１２",
-    lambda: "1_000",
-    lambda: "0x10",
-    lambda: 10**18,
-    lambda: 1e18,
-    lambda: 123456789.123,
-    lambda: Path("/dev/zero"),
-    lambda: Path("/proc/self/mem"),
-    lambda: Path("/dev/null"),
-    lambda: Path("/nowhere\x00"),
-    lambda: fk.Uniform(0.0, 1.0),
-    lambda: fk.preset("llama_3_1_405b"),
-)
-
-DTYPES = (pl.Float32, pl.Int64, pl.Int128, pl.String, pl.Boolean, pl.Categorical, pl.Null, pl.Decimal(20, 4), pl.Date)
-
-
-def damaged(good: Any, chance: random.Random) -> Any:
-    """Return an argument with one part that is hostile, or a hostile one in its place."""
-    hostile = chance.choice(MAKERS)
-    if chance.random() < 0.5:
-        return hostile()
-    if isinstance(good, Mapping) and good:
-        names = list(good)
-        match chance.randrange(4):
-            case 0:
-                return {**good, chance.choice(names): hostile()}
-            case 1:
-                name = hostile()
-                return {**good, name: 1.0} if _hashable(name) else {**good, "mfu": name}
-            case 2:
-                gone = chance.choice(names)
-                return {name: value for name, value in good.items() if name != gone}
-            case _:
-                return {**good, chance.choice(list(vocabulary())): hostile()}
-    if isinstance(good, pl.DataFrame | pl.LazyFrame):
-        return _damaged_frame(good, chance)
-    if isinstance(good, list | tuple) and good:
-        many = list(good)
-        many[chance.randrange(len(many))] = hostile()
-        return many
-    return hostile()
-
-
-def _hashable(thing: Any) -> bool:
-    try:
-        hash(thing)
-    except TypeError:
-        return False
-    return True
-
-
-def _damaged_frame(good: Any, chance: random.Random) -> Any:
-    name = chance.choice(good.collect_schema().names())
-    match chance.randrange(6):
-        case 0:
-            return good.with_columns(pl.lit(None).cast(chance.choice(DTYPES)).alias(name))
-        case 1:
-            return good.drop(name)
-        case 2:
-            return good.clear() if isinstance(good, pl.DataFrame) else good.limit(0)
-        case 3:
-            return good.with_columns(pl.lit(chance.choice((None, math.nan, -1.0, "x", math.inf))).alias(name))
-        case 4:
-            return good.with_columns(pl.lit(1.0).alias(chance.choice(STRANGE)))
-        case _:
-            return good.rename({name: name + " "})
-
-
 SLOW = dict.fromkeys(("calibrate", "validate", "validate_runs", "validate_energy", "Live", "decide", "plan"), 0.15)
+SLOW |= {"datasets.build": 0.02, "Plan.compare": 0.3, "Explorer.set": 0.5, "batch": 0.3, "read_log of a folder": 0.3}
+SLOW |= {"fit": 0.3, "Study.sql": 0.3, "Calibration.design": 0.3}
 """Calls that take a hundred times as long as others, and how often they are made beside those."""
-STRANGE = ("number of row", "x" * 10_000, "\x00", "", "whether all that is given is within bounds")
-"""Names of columns, two of which the engine uses itself."""
 
 
 def attacks(seed: int, number: int) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:

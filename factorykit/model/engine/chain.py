@@ -357,10 +357,15 @@ def _gap(outputs: tuple[str, ...], given: Collection[str], needs: Mapping[str, t
 
     @cache
     def leaves_of(name: str) -> frozenset[str]:
-        step = known.get(name)
-        if name in given or step is None:
-            return frozenset({name})
-        return frozenset().union(*(leaves_of(needed) for needed in needs[name]))
+        leaves, left, seen = set(), [name], set()
+        while left:  # and not by recursion: rivals may need each other, which is refused elsewhere
+            each = left.pop()
+            if each in given or known.get(each) is None:
+                leaves.add(each)
+            elif each not in seen:
+                seen.add(each)
+                left += needs[each]
+        return frozenset(leaves)
 
     def stands_for_its_leaves(name: str) -> bool:
         if known.question.assume and not known.stands(name):

@@ -163,12 +163,18 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside
     if isinstance(value, str) or math.isfinite(value):
         return
     computed = {step.quantity: results[step.quantity] for step in steps if step.quantity != name}
-    suspects = [item for item in computed.items() if item[1] == 0.0 or not math.isfinite(item[1])]
+    numbers = [item for item in computed.items() if not isinstance(item[1], str)]
+    suspects = [item for item in numbers if item[1] == 0.0 or not math.isfinite(item[1])]
     suspects = suspects or _direct(next(step for step in steps if step.quantity == name), results)
     reason = ", ".join(f"{other} = {x:g}" for other, x in suspects)
     if math.isnan(value):
         raise ScenarioError(
             f"{name} is undefined for these inputs: {reason}; change the inputs these are computed from"
+        )
+    if not (row := quantity(name)).reaches(value):
+        raise ScenarioError(
+            f"{name} = {value:g} is outside {row.bounds}: it follows from {reason}; "
+            "change the inputs these are computed from"
         )
     warnings.warn("; ".join([f"{name} is infinite: {reason}", *outside]), FactorykitWarning, stacklevel=5)
 

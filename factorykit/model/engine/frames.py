@@ -228,7 +228,7 @@ def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
                 f"column {name} is undefined in {undefined.sum()} of {found.height} rows, the first is row "
                 f"{undefined.arg_max()}; change the inputs it is computed from, or leave these rows out"
             )
-        outside = found.select(possible(name).not_() & pl.col(name).is_finite()).to_series()
+        outside = found.select(possible(name).not_() & pl.col(name).is_not_nan()).to_series()
         if outside.any():
             first = outside.arg_max() or 0
             raise ScenarioError(

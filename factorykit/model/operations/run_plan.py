@@ -12,7 +12,7 @@ from factorykit.constants import SECONDS_PER_HOUR
 from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.uncertainty.distributions import Distribution, in_units_of
+from factorykit.model.uncertainty.distributions import Distribution, in_units_of, quantile
 from factorykit.quantities import as_float, is_number, quantity
 from factorykit.units import duration, read
 
@@ -40,7 +40,7 @@ def _law(owner: str, name: str, law: Any) -> Law:
     if not isinstance(law, Distribution):
         return _seconds(owner, name, law)
     law = in_units_of(duration(name), law)
-    low, middle = float(law.ppf(1e-6)), float(law.ppf(0.5))
+    low, middle = quantile(name, law, 1e-6), quantile(name, law, 0.5)
     if not 0.0 <= low <= middle < math.inf:
         raise ScenarioError(f"{owner}: {name} reaches {low:g} s; times are 0 or more and finite")
     return law

@@ -10,9 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import files
-from factorykit.borders import file_path, mapping, number, several, text, texts, whole
+from factorykit.borders import file_path, frame, mapping, number, numbers, several, text, texts, whole
 from factorykit.errors import FactorykitError, ScenarioError
-from factorykit.model.performance.nearness import NEAR, NOISE, PLACES, drawn, most_telling, places, slope, update
+from factorykit.model.performance.nearness import (
+    NEAR,
+    NOISE,
+    PLACED,
+    PLACES,
+    drawn,
+    most_telling,
+    places,
+    slope,
+    update,
+)
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.places import write_whole
 from factorykit.quantities import quantity
@@ -160,6 +170,7 @@ class Calibration(Mapping[str, float]):
         import numpy as np
         import polars as pl
 
+        scenarios = numbers(frame("scenarios", scenarios, PLACED), PLACED)
         if not self.layouts:
             return pl.select(
                 pace=pl.repeat(1.0, scenarios.height), spread=pl.repeat(math.hypot(NEAR, NOISE), scenarios.height)
@@ -187,10 +198,11 @@ class Calibration(Mapping[str, float]):
         import numpy as np
         import polars as pl
 
+        from factorykit.model.evidence.validate import tidied
         from factorykit.model.performance.calibrate import Measured
 
-        frame = found.lazy().collect()
-        measured = Measured(frame.with_columns(pl.lit(1.0).alias("step_time_s")))
+        layouts, count = tidied(found), whole("k", k)
+        measured = Measured(layouts.with_columns(pl.lit(1.0).alias("step_time_s")))
         if measured.frame.is_empty():
             raise ScenarioError("none of the layouts can be predicted; validate(found) says why")
         start = constants()
@@ -200,8 +212,8 @@ class Calibration(Mapping[str, float]):
         missed = _missed(measured, start, names, at)
         nowhere = np.zeros(len(names))
         slopes = slope(missed, nowhere, missed(nowhere), spread)
-        picked = most_telling(slopes, spread, places(measured.frame[at.tolist()]), k)
-        return frame[measured.frame["row"].gather(at[picked]).to_list()]
+        picked = most_telling(slopes, spread, places(measured.frame[at.tolist()]), count)
+        return layouts[measured.frame["row"].gather(at[picked]).to_list()]
 
 
 def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:

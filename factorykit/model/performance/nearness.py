@@ -21,6 +21,8 @@ DOUBLINGS: Final = (
 """Quantities whose doubling is one step away."""
 PLACES: Final = len(DOUBLINGS) + 3
 """Numbers that say where a layout lies."""
+PLACED: Final = (*DOUBLINGS, "peak_flop_per_s", "recompute_share", "experts")
+"""Quantities that say where a layout lies."""
 CHIP: Final = 4.0
 """Steps for a doubling of the chip's rate, by another chip or number format."""
 AGAIN: Final = 4.0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit import datasets
-from factorykit.borders import texts, whole
+from factorykit.borders import frame, texts, whole
 from factorykit.datasets import identify
 from factorykit.errors import MissingQuantity, ScenarioError
 from factorykit.model.engine import progress
@@ -393,6 +393,7 @@ class Plan:
 
     def scenario_of(self, row: pl.DataFrame) -> Scenario:
         """Return one of the plans as a scenario."""
+        row = self._one_of(row)
         values, rivals = self._values(row)
         chain = ask(values, outputs(row["acquire"].item()), rivals, values, assume=True)
         results = compute(chain.steps, values)
@@ -404,6 +405,13 @@ class Plan:
         label = f"{self.question.model.label} on {row['accelerators'].item():g} {row['accelerator'].item()}".strip()
         named = {name: rival for name, rival in rivals.items() if name in chain.computed}
         return Scenario.sourced(label, {**kept, **taken, **named}, {n: s for n, s in sources.items() if s})
+
+    def _one_of(self, row: pl.DataFrame) -> pl.DataFrame:
+        """Return one of the plans, whatever was said of it."""
+        said = frame("row", row)
+        if said.height != 1 or said.schema != self.plans.schema:
+            raise ScenarioError(f"row has {said.height} rows and {said.width} columns; give one row of plans")
+        return said
 
     def _values(self, row: pl.DataFrame) -> tuple[dict[str, Any], dict[str, str]]:
         fixed = self.question.fixed

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import frame, need, number, numbers, one_of, several, share, whole
+from factorykit.borders import frame, need, number, numbers, one_of, several, share, spread, whole
 from factorykit.errors import ScenarioError
 from factorykit.formulas.functions import exp
 from factorykit.model.reliability.statistics import weibull_mean_s
@@ -34,19 +34,20 @@ class Exponential:
     mean_s: float
 
     def __post_init__(self) -> None:
-        quantity("lifetime_mean_s").check(self.mean_s)
+        object.__setattr__(self, "mean_s", quantity("lifetime_mean_s").check(self.mean_s))
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles [s]."""
         np = need("numpy")
 
-        return -self.mean_s * np.log1p(-q)
+        with np.errstate(divide="ignore"):
+            return -self.mean_s * np.log1p(-spread("q", q, 0.0, 1.0))
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
         np = need("numpy")
 
-        return np.exp(-t / self.mean_s)
+        return np.exp(-spread("t", t, 0.0, math.inf) / self.mean_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,8 @@ class Weibull:
     shape: float
 
     def __post_init__(self) -> None:
-        quantity("lifetime_scale_s").check(self.scale_s)
-        quantity("lifetime_shape").check(self.shape)
+        object.__setattr__(self, "scale_s", quantity("lifetime_scale_s").check(self.scale_s))
+        object.__setattr__(self, "shape", quantity("lifetime_shape").check(self.shape))
 
     @property
     def mean_s(self) -> float:
@@ -73,13 +74,14 @@ class Weibull:
         """Return quantiles [s]."""
         np = need("numpy")
 
-        return self.scale_s * (-np.log1p(-q)) ** (1.0 / self.shape)
+        with np.errstate(divide="ignore"):
+            return self.scale_s * (-np.log1p(-spread("q", q, 0.0, 1.0))) ** (1.0 / self.shape)
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
         np = need("numpy")
 
-        return np.exp(-((t / self.scale_s) ** self.shape))
+        return np.exp(-((spread("t", t, 0.0, math.inf) / self.scale_s) ** self.shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ class Lognormal:
     sigma: float
 
     def __post_init__(self) -> None:
-        quantity("node_repair_median_s").check(self.median_s)
-        quantity("node_repair_sigma").check(self.sigma)
+        object.__setattr__(self, "median_s", quantity("node_repair_median_s").check(self.median_s))
+        object.__setattr__(self, "sigma", quantity("node_repair_sigma").check(self.sigma))
 
     @property
     def mean_s(self) -> float:
@@ -106,14 +108,14 @@ class Lognormal:
         """Return quantiles [s]."""
         np, ndtri = need("numpy"), need("scipy.special").ndtri
 
-        return self.median_s * np.exp(self.sigma * ndtri(q))
+        return self.median_s * np.exp(self.sigma * ndtri(spread("q", q, 0.0, 1.0)))
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
         np, ndtr = need("numpy"), need("scipy.special").ndtr
 
         with np.errstate(divide="ignore"):
-            return ndtr(-np.log(np.asarray(t) / self.median_s) / self.sigma)
+            return ndtr(-np.log(np.asarray(spread("t", t, 0.0, math.inf)) / self.median_s) / self.sigma)
 
 
 def fit(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
+from factorykit.borders import mapping, text
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.agreement import agree
 from factorykit.model.engine.read import checked
@@ -60,8 +61,8 @@ class Scenario(Mapping[str, "float | str"]):
     @classmethod
     def sourced(cls, label: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> Scenario:
         """Return a scenario that knows its label and who says each value."""
-        scenario = cls(**values)
-        scenario._set(scenario, label, sources)
+        scenario = cls(**mapping("values", values))
+        scenario._set(scenario, text("label", label), mapping("sources", sources))
         return scenario
 
     def replace(self, **quantities: Unpack[Quantities]) -> Scenario:

@@ -172,7 +172,7 @@ def _one_file(design: Design, path: Path) -> pl.LazyFrame:
     try:
         with places.whole(path) as aside:
             register_io_source(parts, schema=first.schema).sink_parquet(aside)
-    except OSError as error:
+    except (OSError, pl.exceptions.ComputeError) as error:
         raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
     return pl.scan_parquet(path)
 

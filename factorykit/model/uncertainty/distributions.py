@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
-from factorykit.borders import mapping, need, number, several
+from factorykit.borders import mapping, need, number, several, spread
 from factorykit.errors import ScenarioError, shown
 from factorykit.quantities import Quantity, as_float, is_number, quantity
 from factorykit.units import read
@@ -45,6 +45,12 @@ class _InUnits:
 
     def _check(self) -> None:
         raise NotImplementedError
+
+    def _shares(self, q: Any) -> Any:
+        """Return shares of the probability, checked."""
+        if any(isinstance(number, str) for number in _numbers(self)):
+            raise ScenarioError(f"{shown(self)} has units; say of which quantity it is the law, or give plain numbers")
+        return spread("q", q, 0.0, 1.0)
 
 
 def _numbers(law: Any) -> list[Any]:
@@ -81,7 +87,7 @@ def _finite(kind: str, **numbers: float) -> None:
 def _ordered(kind: str, low: float, high: float) -> None:
     if not (is_number(low) and is_number(high)):
         raise ScenarioError(f"{kind}: low = {shown(low)} and high = {shown(high)} are no limits; give numbers")
-    if not low < high:
+    if not as_float(low) < as_float(high):
         raise ScenarioError(f"{kind}: low = {low!r} is not below high = {high!r}; a fixed value belongs in the base")
 
 
@@ -102,7 +108,7 @@ class Uniform(_InUnits):
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        return self.low + (self.high - self.low) * q
+        return self.low + (self.high - self.low) * self._shares(q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,7 @@ class LogUniform(_InUnits):
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        return self.low * (self.high / self.low) ** q
+        return self.low * (self.high / self.low) ** self._shares(q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,7 @@ class Normal(_InUnits):
         ndtr, ndtri = need("scipy.special").ndtr, need("scipy.special").ndtri
 
         below, above = ndtr((self.low - self.mean) / self.sd), ndtr((self.high - self.mean) / self.sd)
-        return self.mean + self.sd * ndtri(below + (above - below) * q)
+        return self.mean + self.sd * ndtri(below + (above - below) * self._shares(q))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +195,7 @@ class LogNormal(_InUnits):
         """Return quantiles."""
         np, ndtri = need("numpy"), need("scipy.special").ndtri
 
-        return math.sqrt(self.low) * math.sqrt(self.high) * np.exp(self.sigma * ndtri(q))
+        return math.sqrt(self.low) * math.sqrt(self.high) * np.exp(self.sigma * ndtri(self._shares(q)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +220,7 @@ class Triangular(_InUnits):
         """Return quantiles."""
         np = need("numpy")
 
-        width, rise = self.high - self.low, self.mode - self.low
+        q, width, rise = self._shares(q), self.high - self.low, self.mode - self.low
         left = self.low + np.sqrt(q * width * rise)
         right = self.high - np.sqrt((1.0 - q) * width * (width - rise))
         return np.where(q * width < rise, left, right)
@@ -250,7 +256,7 @@ class Quantiles(_InUnits):
         """Return quantiles."""
         np = need("numpy")
 
-        return np.interp(q, self.shares, self.values)
+        return np.interp(self._shares(q), self.shares, self.values)
 
 
 def empirical(values: Sequence[float]) -> Quantiles:
@@ -267,6 +273,23 @@ def empirical(values: Sequence[float]) -> Quantiles:
     if len(seen) < 2:
         raise ScenarioError(f"empirical: {len(seen)} values; give two or more, or put a fixed value in the base")
     return Quantiles(tuple(i / (len(seen) - 1) for i in range(len(seen))), tuple(seen))
+
+
+def quantile(name: str, law: Distribution, share: float) -> float:
+    """Return one quantile of a law, which may be a stranger's.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    try:
+        return float(law.ppf(share))
+    except ScenarioError:
+        raise
+    except Exception as error:  # whatever a stranger's law raises
+        raise ScenarioError(
+            f"{name}: {shown(law)} gives no number ({type(error).__name__}) at q = {share:g}"
+        ) from error
 
 
 FURTHEST = 2.0**-31
@@ -296,7 +319,7 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
             )
         checked[name] = law = in_units_of(row, distribution)
         for share in (FURTHEST, 1.0 - FURTHEST):
-            end = float(law.ppf(share))
+            end = quantile(name, law, share)
             if not row.holds(end):
                 raise ScenarioError(
                     f"{name}: the distribution reaches {end:g}, outside {row.bounds}; "

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 import factorykit as fk
-from factorykit.errors import CycleError, ScenarioError
+from factorykit.errors import CycleError, MissingQuantity, ScenarioError
 from factorykit.formulas import catalogue
 from factorykit.model.engine.chain import choice
 from factorykit.quantities import quantity, vocabulary
@@ -32,6 +32,12 @@ def test_a_declared_rival_is_a_formula_in_the_same_unit_that_stands_for_its_quan
 def test_a_formula_of_the_same_unit_is_no_rival_unless_it_is_declared(name: str, stranger: str) -> None:
     with pytest.raises(ScenarioError, match=f"no rival model of {name}"):
         fk.evaluate(fk.preset("llama_3_1_405b"), "wall_days", using={name: stranger})
+
+
+def test_a_result_infinitely_far_out_of_bounds_is_refused() -> None:
+    lost = {"goodput": "ettr", "checkpoint_interval_s": "checkpoint_interval_ettr_s"}
+    with pytest.raises(ScenarioError, match="wall_days = -inf is outside"):
+        fk.evaluate(fk.preset("xai_colossus_200k"), "wall_days", using=lost, assume=True)
 
 
 @pytest.mark.long
@@ -58,7 +64,7 @@ def test_no_pair_of_rivals_leaves_the_bounds_in_any_preset() -> None:
                     warnings.simplefilter("ignore")
                     try:
                         found = fk.evaluate(run, asked, using={name: rival, other: its_rival}, assume=True)
-                    except (CycleError, ScenarioError):
+                    except (CycleError, MissingQuantity, ScenarioError):
                         continue
                 tried += 1
                 assert all(quantity(each).reaches(value) for each, value in found.items()), (label, name, other)
