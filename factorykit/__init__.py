@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from factorykit.model.performance.configurations import read_hf_config
     from factorykit.model.performance.search import search
     from factorykit.model.planning.plan import Plan, plan
-    from factorykit.model.reliability import checkpoint_patterns, fault_traces, lifetimes
+    from factorykit.model.reliability import checkpoint_patterns, fault_traces, lifetimes, replicas
     from factorykit.model.reliability import statistics as reliability
     from factorykit.model.scenario.accelerators import accelerator
     from factorykit.model.scenario.compare import attribute, compare
@@ -117,6 +117,7 @@ _HOME = {
     "read_hf_config": "model.performance.configurations",
     "read_log": "logs.read",
     "reliability": "model.reliability.statistics",
+    "replicas": "model.reliability.replicas",
     "rent": "model.market.rent",
     "sample": "model.uncertainty.sample",
     "schedule": "model.operations.schedule",
@@ -193,6 +194,7 @@ __all__ = [
     "read_log",
     "reliability",
     "rent",
+    "replicas",
     "sample",
     "schedule",
     "search",

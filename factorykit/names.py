@@ -466,6 +466,45 @@ QuantityName: TypeAlias = Literal[
     "redundant_goodput",
     "sdc_mtbf_s",
     "sdc_detection_s",
+    "sdc_test_interval_s",
+    "sdc_test_s",
+    "sdc_test_catch_share",
+    "sdc_test_lag_s",
+    "sdc_test_goodput",
+    "sdc_test_interval_best_s",
+    "replay_share",
+    "sdc_replay_lag_s",
+    "sdc_replay_goodput",
+    "abft_share",
+    "abft_catch_share",
+    "abft_goodput",
+    "straggler_mtbf_s",
+    "straggler_slowdown",
+    "straggler_detection_s",
+    "swap_s",
+    "straggler_loss_share",
+    "lemon_failure_share",
+    "lemon_catch_share",
+    "fenced_mtbf_s",
+    "bad_node_share",
+    "admission_catch_share",
+    "bad_nodes_left",
+    "bad_node_factor",
+    "admitted_mtbf_s",
+    "admission_test_s",
+    "admission_cost_usd",
+    "burn_in_s",
+    "burn_in_failures_saved",
+    "burn_in_cost_usd",
+    "temperature_c",
+    "temperature_reference_c",
+    "activation_energy_ev",
+    "temperature_failure_factor",
+    "alarms_per_day",
+    "alarm_check_s",
+    "alarm_loss_share",
+    "diurnal_swing_share",
+    "diurnal_loss_share",
     "sdc_goodput",
     "sdc_rework_s",
     "sdc_checkpoints_needed",
@@ -1424,6 +1463,45 @@ class Quantities(TypedDict, total=False):
     redundant_goodput: Any
     sdc_mtbf_s: Any
     sdc_detection_s: Any
+    sdc_test_interval_s: Any
+    sdc_test_s: Any
+    sdc_test_catch_share: Any
+    sdc_test_lag_s: Any
+    sdc_test_goodput: Any
+    sdc_test_interval_best_s: Any
+    replay_share: Any
+    sdc_replay_lag_s: Any
+    sdc_replay_goodput: Any
+    abft_share: Any
+    abft_catch_share: Any
+    abft_goodput: Any
+    straggler_mtbf_s: Any
+    straggler_slowdown: Any
+    straggler_detection_s: Any
+    swap_s: Any
+    straggler_loss_share: Any
+    lemon_failure_share: Any
+    lemon_catch_share: Any
+    fenced_mtbf_s: Any
+    bad_node_share: Any
+    admission_catch_share: Any
+    bad_nodes_left: Any
+    bad_node_factor: Any
+    admitted_mtbf_s: Any
+    admission_test_s: Any
+    admission_cost_usd: Any
+    burn_in_s: Any
+    burn_in_failures_saved: Any
+    burn_in_cost_usd: Any
+    temperature_c: Any
+    temperature_reference_c: Any
+    activation_energy_ev: Any
+    temperature_failure_factor: Any
+    alarms_per_day: Any
+    alarm_check_s: Any
+    alarm_loss_share: Any
+    diurnal_swing_share: Any
+    diurnal_loss_share: Any
     sdc_goodput: Any
     sdc_rework_s: Any
     sdc_checkpoints_needed: Any

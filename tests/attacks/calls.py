@@ -17,6 +17,8 @@ from strange import damaged
 import factorykit as fk
 from factorykit.model.performance.nearness import DOUBLINGS
 
+ELASTIC = {"training_s": 1e6, "cluster_mtbf_s": 1e5, "replicas": 4.0, "reconfigure_s": 600.0, "correlated_share": 0.1}
+ELASTIC |= {"checkpoint_interval_s": 1800.0, "cold_restart_s": 900.0}
 RUN = {
     "active_parameters": 70e9,
     "parameters": 70e9,
@@ -294,6 +296,14 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             {"nodes": lambda: 64, "node_mtbf_s": lambda: 1e7, "node_repair_s": lambda: 1e4, **law},
         ),
         "spares_poisson": (fk.reliability.spares_poisson, {"nodes_in_repair": lambda: 3.0, **law}),
+        "elastic_runs": (
+            fk.replicas.elastic_runs,
+            {"inputs": lambda: dict(ELASTIC), "runs": lambda: 3, "seed": lambda: 1, "using": dict},
+        ),
+        "redundant_lives": (
+            fk.replicas.redundant_lives,
+            {"inputs": lambda: {"nodes": 8.0, "node_mtbf_s": 1e7}, "runs": lambda: 3, "seed": lambda: 1, "using": dict},
+        ),
         "spares_table": (
             fk.reliability.spares_table,
             {
