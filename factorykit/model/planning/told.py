@@ -43,6 +43,8 @@ NEUTRAL: Final = (
 )
 """Counts of which one means none."""
 MOST_TIES: Final = 3
+LITTLE_MEASURED: Final = ("linear_attention_layers", "index_heads")
+"""What a model has of which few measured runs tell how long it takes."""
 
 
 def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
@@ -83,6 +85,14 @@ def ties(plan: Plan) -> str:
     return f"Within 90 % a tie with {'; '.join(said)}{more}." if said else ""
 
 
+def evidence(plan: Plan) -> str:
+    """Return how little is measured of a model whose layers keep a state, or pick what they attend to."""
+    model = plan.question.model
+    if not any(model.get(name) for name in LITTLE_MEASURED):
+        return ""
+    return "Of models that keep a state, or pick what they attend to, one is measured: the intervals are wider."
+
+
 def _way(row: dict[str, Any], best: dict[str, Any], varied: Iterable[str]) -> str:
     """Return a plan by its chip and by what else differs from the best."""
     differs = [str(row[name]) for name in ("precision", "site") if name in row and row[name] != best[name]]
@@ -97,7 +107,7 @@ def told(plan: Plan) -> str:
     width = max(len(label) for _, label, _, _ in rows)
     values = max(len(value) for _, _, value, _ in rows)
     table = [f"{label:<{width}}  {value:<{values}}  {ends}".rstrip() for _, label, value, ends in rows]
-    return "\n".join([sentence(plan), *filter(None, [ties(plan)]), "", *table])
+    return "\n".join([sentence(plan), *filter(None, [ties(plan), evidence(plan)]), "", *table])
 
 
 def as_html(plan: Plan) -> str:
@@ -107,7 +117,7 @@ def as_html(plan: Plan) -> str:
         for name, label, value, ends in lines(plan)
     )
     head = "<tr><th>Quantity</th><th>Value</th><th>90 % interval</th></tr>"
-    said = escape(f"{sentence(plan)} {ties(plan)}".strip())
+    said = escape(" ".join(filter(None, [sentence(plan), ties(plan), evidence(plan)])))
     return f"<p>{said}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 

@@ -291,3 +291,13 @@ def test_how_a_network_is_wired_is_chosen_and_bought() -> None:
     tree = fk.evaluate(fabric, "network_capital_usd", assume=True)["network_capital_usd"]
     assert cheap < dear == tree
     assert found.alternatives["network_topology"].to_list() == ["fat_tree"]
+
+
+@pytest.mark.parametrize("model", ["qwen3_next_80b", "nemotron_3_nano_30b", "deepseek_v3_2", "mamba2_2_7b"])
+def test_a_hybrid_is_planned_and_its_plan_says_how_little_is_measured(model: str) -> None:
+    planned = fk.plan(model, tokens="1T", chips="h100_sxm", counts=[512])
+    best = planned.best.row(0, named=True)
+    for result in ("wall_days", "run_cost_usd"):
+        assert best[f"{result}_low"] < best[result] < best[f"{result}_high"]
+    assert best["wall_days_high"] / best["wall_days_low"] > 2.0
+    assert "one is measured" in str(planned)
