@@ -478,6 +478,18 @@ def test_gradients_of_every_micro_batch_hide_behind_it() -> None:
     assert (once, each) == pytest.approx((3.0 - 0.5, 3.0 - 3 * 0.5), rel=1e-12)
 
 
+def test_all_chunks_but_the_last_hide_behind_the_micro_batches_of_the_next() -> None:
+    chunks = {"gradient_s": 9.0, "stage_s": 1.0, "pipeline_parallel": 4.0, "virtual_stages": 3.0}
+    assert of(communication.gradient_exposed_s, **chunks) == pytest.approx(9.0 - 0.5 * (1 + 3 * 2 / 3), rel=1e-12)
+
+
+@pytest.mark.parametrize(("zero", "sent"), [(0.0, 0.5), (1.0, 1.0)])
+def test_switches_that_add_send_gradients_once_unless_ranks_keep_shares(zero: float, sent: float) -> None:
+    own = {**ALONE, "zero_stage": zero, "data_parallel": 8.0}
+    ranks, added = (of(communication.gradient_s, **own, in_network_reduction=each) for each in (0.0, 1.0))
+    assert added == pytest.approx(sent * ranks, rel=1e-12)
+
+
 def test_logits_are_six_flop_a_weight_and_ten_bytes_a_word() -> None:
     once = 6 * 8192 * 5e8 / 6e14 + 10 * 8192 * 128256 / 2.5e12
     assert of(whole.logits_s) == pytest.approx(once, rel=1e-12)

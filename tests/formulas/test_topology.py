@@ -99,6 +99,23 @@ def test_links_and_diameter_are_those_of_the_graph_built_switch_by_switch(wiring
     assert (counted, topology.network_diameter(endpoints, tiers, wiring)) == distances(links)
 
 
+def test_half_of_a_trees_endpoints_reach_the_other_half_and_a_quarter_of_a_dragonflys():
+    wirings = ("fat_tree", "dragonfly", "dragonfly_plus")
+    through = [topology.bisection_bytes_per_s(1e4, 1.0, 2.0, 4.0, word) for word in wirings]
+    assert through == [1e4 / 2 / 4, 1e4 / 4, 1e4 / 4]
+    assert topology.network_diameter(64.0, 1.0, "optical_spine") == 0.0
+    assert topology.bisection_bytes_per_s(64.0, 1.0, 1.0, 4.0, "fat_tree") == 32.0  # one switch has no layer above it
+    assert topology.bisection_bytes_per_s(36.0, 1.0, 0.0, 1.0, "torus_2d") == 2 * 6 * 1 / 4
+
+
+def test_optics_end_at_mirrors_and_copper_has_none():
+    tree, mirrors, copper = (
+        topology.network_transceivers(4096.0, 3.0, 8192.0, 1.0, word, 4.0)
+        for word in ("fat_tree", "optical_spine", "torus_2d")
+    )
+    assert (tree, mirrors, copper) == (2 * 8192 + 4096, 2 * 8192, 0.0)
+
+
 def test_above_metas_pods_a_seventh_of_the_links_remains():
     """24,576 GPUs in pods of 3,072, 1:7 oversubscribed above [llama3, section 3.3.1]: full bisection inside."""
     meta = {
