@@ -36,7 +36,7 @@ class ScriptHook(BuildHookInterface):
             str(widgets / "labextension.json"): f"{extension}/package.json",
         }
         build_data["artifacts"].append("factorykit/widgets/static/factorykit.js")
-        build_data["sbom_files"].append(self._sbom(bundle.VEGA_LITE))
+        build_data["sbom_files"].append(self._sbom(f"{bundle.VEGA_LITE}.{bundle.PATCH}"))
         if version != "editable":
             data = Path(self.root, "data")
             tables = [*sorted(data.glob("*.parquet")), *sorted(data.glob("*.json"))]
@@ -47,8 +47,7 @@ class ScriptHook(BuildHookInterface):
         import vl_convert
 
         metadata = self.metadata.core
-        scripts = {"vega": vl_convert.get_vega_version(), "vega-embed": vl_convert.get_vega_embed_version()}
-        bundled = [("npm", name, version) for name, version in (scripts | {"vega-lite": vega_lite}).items()]
+        bundled = [("npm", "vega", vl_convert.get_vega_version()), ("npm", "vega-lite", vega_lite)]
         lock = Path(self.root, "requirements.lock").read_text("utf-8")
         tested = [("pypi", *found) for found in re.findall(r"^([\w.-]+)==([\w.]+)", lock, re.MULTILINE)]
         told = {

@@ -24,7 +24,7 @@ SHOWN = {
     "the front page": "index.html",
     "a page of a chip": "things/accelerators/h100_sxm.html",
     "the browser of clusters": "tables/clusters.html",
-    "a page of methods": "report/methods-checkpoint.html",
+    "a page of methods": "report/methods/checkpoint.html",
 }
 CHART = "notebooks/07-checkpoints.html"
 LINKED = re.compile(r'<(?:script|link rel="stylesheet")[^>]*(?:src|href)="([^":]+)"')

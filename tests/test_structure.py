@@ -135,10 +135,10 @@ def test_a_meaning_beyond_the_core_stands_alone(shared: Path) -> None:
 
 def test_every_topic_and_subject_stands_in_the_sidebar_of_the_site() -> None:
     described = (PACKAGE.parent / "_quarto.yml").read_text(encoding="utf-8")
-    named = re.findall(r"^ +- report/((?:methods|data)-[\w-]+)\.qmd$", described, re.MULTILINE)
-    topics = [f"methods-{re.sub('[._]', '-', topic(formula))}" for formula in catalogue().values()]
+    named = re.findall(r"^ +- report/((?:methods|data)/[\w-]+)\.qmd$", described, re.MULTILINE)
+    topics = [f"methods/{re.sub('[._]', '-', topic(formula))}" for formula in catalogue().values()]
     subjects = json.loads((PACKAGE.parent / "data" / "datapackage.json").read_text(encoding="utf-8"))["subjects"]
-    wanted = [*dict.fromkeys(topics), *(f"data-{subject['name']}" for subject in subjects)]
+    wanted = [*dict.fromkeys(topics), *(f"data/{subject['name']}" for subject in subjects)]
     assert set(wanted) - set(named) == set(), "name these pages under sidebar in _quarto.yml"
     assert set(named) - set(wanted) == set(), "these pages are no more; take them out of _quarto.yml"
 

@@ -15,15 +15,25 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 VEGA_LITE = "6.4"
+PATCH = "1"
+"""With it, the Vega-Lite that comes with vl-convert 1.9."""
 RUNTIME = Path(__file__).with_name("runtime")
 BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
 
 COMMENT = re.compile(r"^ *//.*\n|(?<=[;{}]) +// .*$", re.MULTILINE)
 MARGIN = re.compile(r"^ +", re.MULTILINE)
 IMPORT = re.compile(r'^import \{[^{}]*\} from "[\w./-]*/([\w-]+)\.mjs";\n', re.MULTILINE)
-HEAD = "/* factorykit {digest}. Vega, Vega-Lite and Vega-Embed: BSD-3-Clause, (c) University of Washington IDL. */\n"
+HEAD = "/* factorykit {digest}. Vega and Vega-Lite: BSD-3-Clause, (c) University of Washington IDL. */\n"
+TAKEN = """\
+import {{ View, parse, loader, logger, Error }} from "{npm}/vega@{vega}/+esm";
+import {{ compile }} from "{npm}/vega-lite@{vega_lite}/+esm";
+factorykitVega({{ View, parse, loader, logger, Error }}, {{ compile }});
+"""
+"""What charts need of Vega; Vega-Embed would be a tenth of the script. The addresses are names, nothing is fetched."""
+NPM = "https://cdn.jsdelivr.net/npm"
 FRAME = (
-    '(()=>{{"use strict";let vegaEmbed;const factorykitVega=embed=>{{vegaEmbed=embed}};{{{vega}}}\n{runtime}}})();\n'
+    '(()=>{{"use strict";let vega,vegaLite;const factorykitVega=(...two)=>{{[vega,vegaLite]=two}};{{{vega}}}\n'
+    "{runtime}}})();\n"
 )
 
 
@@ -56,14 +66,15 @@ def page_script() -> str:
 
 def digest() -> str:
     """Return what the script is made from, as a short hash."""
-    return hashlib.sha256(runtime().encode() + FRAME.encode() + VEGA_LITE.encode()).hexdigest()[:16]
+    return hashlib.sha256("".join((runtime(), FRAME, TAKEN, VEGA_LITE, PATCH)).encode()).hexdigest()[:16]
 
 
 def build() -> str:
     """Build the script, keep it beside the package where that can be written, and return it."""
     import vl_convert
 
-    vega = vl_convert.javascript_bundle("factorykitVega(vegaEmbed);", vl_version=VEGA_LITE)
+    taken = TAKEN.format(npm=NPM, vega=vl_convert.get_vega_version(), vega_lite=f"{VEGA_LITE}.{PATCH}")
+    vega = vl_convert.javascript_bundle(taken, vl_version=VEGA_LITE)
     text = HEAD.format(digest=digest()) + FRAME.format(vega=vega, runtime=MARGIN.sub("", runtime()))
     part = BUILT.with_name(f"factorykit.{os.getpid()}.part.js")
     try:

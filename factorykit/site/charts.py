@@ -22,21 +22,12 @@ from factorykit.places import workplace
 from factorykit.site.frame import THEME, Around, template
 from factorykit.site.leads import Known
 from factorykit.site.markup import above, fill, following, made
-from factorykit.site.policy import policy
 from factorykit.site.shelf import load
 from factorykit.site.sources import Page, Project
 
 FOLDER: Final = "charts"
 LABEL: Final = "fig-"
 STILL: Final = "data:image/svg+xml,"
-MOVED: Final = {
-    "power-and-cooling-scale": "power-claims-scale",
-    "cost-of-a-run-levers": "cost-levers-levers",
-    "cost-of-a-run-trend": "price-of-a-flop-trend",
-    "cost-of-a-run-paces": "price-of-a-flop-paces",
-    "cost-of-a-run-arbitrage": "choice-of-provider-arbitrage",
-}
-"""Charts whose notebook was divided; their old addresses lead on."""
 DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "take.py")
 
 
@@ -99,9 +90,6 @@ def add(
         for kind, end in (("chart.html", ".html"), ("embed.html", ".embed.html")):
             text = template(kind).render(told, **around.words("../"))
             (folder / f"{figure.name}{end}").write_text(text, "utf-8")
-            for old in (old for old, new in MOVED.items() if new == figure.name):
-                moved = template("moved.html").render(to=f"{figure.name}{end}", policy=policy())
-                (folder / f"{old}{end}").write_text(moved, "utf-8")
         text = " ".join([figure.caption, *figure.spoken])
         places.append([f"{FOLDER}/{figure.name}.html", f"Chart: {figure.title}", "", text[:400], ""])
     groups = [(asks, [*those]) for asks, those in groupby(figures, key=lambda figure: figure.asks)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import BOOT
-from factorykit.site import charts, leads, search, things, web
+from factorykit.site import charts, leads, moved, search, things, web
 from factorykit.site.frame import Around, assets
 from factorykit.site.markup import above, fill, following, made, read, write
 from factorykit.site.policy import guard
@@ -67,6 +67,7 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
     web.add(project, pages, out, around)
     guard(pages)
     write(pages, out)
+    moved.add(out)
 
 
 def _keep_to_the_site(page: LexborHTMLParser) -> None:

@@ -17,7 +17,7 @@ from factorykit.site.policy import policy
 from factorykit.site.sources import Project
 
 THEME: Final = Path(__file__).parent / "theme"
-ASSETS: Final = ("things.css", "browse.js", "bridge.js")
+ASSETS: Final = ("things.css", "browse.js", "bridge.js", "moved.js")
 
 
 @dataclass(frozen=True)

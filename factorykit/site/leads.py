@@ -117,7 +117,8 @@ class Known:
         tables = dict(self._by_table(payload))
         texts = {text for place, text in _texts(payload) if place not in tables}
         texts |= {each["title"] for each in payload.get("columns", ())} | {*_titles(payload).values()}
-        rows = {text: self.cells[text.rpartition("@")[2]] for text in texts if text.rpartition("@")[2] in self.cells}
+        known = ((text, self.cells.get(text.rpartition("@")[2])) for text in sorted(texts))
+        rows = {text: led for text, led in known if led}
         quantities = {
             each["name"]: (each["label"], f"{WORDS}#{each['name'].replace('_', '-')}")
             for each in (*payload.get("readouts", ()), *payload.get("assumptions", ()))
@@ -139,7 +140,7 @@ class Known:
         found |= {work[0]: self.works.get(f"{work[1]} {work[2]}", "") for work in WORK.finditer(line)}
         for number in PREPRINT.finditer(line):
             found[number[0]] = f"things/sources/{self.preprints[number[1]]}.html" if number[1] in self.preprints else ""
-        found |= {document[0]: f"report/audit-seed-{document[2]}.html" for document in DOCUMENT.finditer(line)}
+        found |= {document[0]: f"report/audit/seed-{document[2]}.html" for document in DOCUMENT.finditer(line)}
         for key, title in self.titles.items():
             short = re.sub(r"[,(].*", "", title).strip()
             if " " in short and short in line and short not in str(self.shelf.cited[key]["author"]):
@@ -156,7 +157,7 @@ class Known:
     def _by_table(self, payload: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Return the fields of a chart that hold keys of a table whose rows have no page, each with the table."""
         held: dict[str, set[str]] = defaultdict(set)
-        for field, text in _texts(payload):
+        for field, text in sorted(_texts(payload)):
             held[field].add(text)
         keys = {
             name: set(self.shelf.tables[name].frame[column])
@@ -248,7 +249,7 @@ def _sort(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
         return found[0]
     article = "an" if sort[0] in "aeiou" else "a"
     said = f"{article.capitalize() if found[1] == 'D' else article} {sort}"
-    return f'<a href="{root}report/audit-seed-{found[2]}.html">{said}</a>'
+    return f'<a href="{root}report/audit/seed-{found[2]}.html">{said}</a>'
 
 
 def _replace(page: LexborHTMLParser, sought: re.Pattern[str], told: Callable[[re.Match[str]], str]) -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as Xml
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import script_json
+from factorykit.site import moved
 from factorykit.site.frame import Around
 from factorykit.site.markup import made
 from factorykit.site.shelf import Shelf, load
@@ -21,9 +22,8 @@ from factorykit.site.sources import Page, Project
 MADE_FROM: Final = {
     "report/methods": ("factorykit/formulas", "factorykit/quantities.csv"),
     "report/vocabulary": ("factorykit/quantities.csv", "factorykit/formulas"),
-    "report/api": ("factorykit/",),
-    "report/recipes": ("factorykit/site/pages/recipes.py", "data/"),
-    "report/own-": ("factorykit/site/pages/recipes.py",),
+    "report/python/api": ("factorykit/",),
+    "report/python": ("factorykit/site/pages/recipes.py", "data/"),
     "report/data": ("data/",),
     "report/audit": ("data/", "factorykit/model/evidence"),
 }
@@ -148,11 +148,8 @@ def _catalogue(shelf: Shelf, around: Around) -> dict[str, Any]:
 
 
 def _sitemap(out: Path, around: Around) -> None:
-    pages = sorted(
-        file.relative_to(out).as_posix()
-        for file in out.rglob("*.html")
-        if ".embed." not in file.name and file.name != "404.html"
-    )
+    files = {file.relative_to(out).as_posix() for file in out.rglob("*.html") if ".embed." not in file.name}
+    pages = sorted(files - {"404.html", *moved.addresses(out)})
     root = Xml.Element("urlset", xmlns="http://www.sitemaps.org/schemas/sitemap/0.9")
     for page in pages:
         Xml.SubElement(Xml.SubElement(root, "url"), "loc").text = around.address(page)

@@ -194,7 +194,7 @@ def render(folder: Path, *, whole: bool) -> dict[str, int]:
 
 
 SOME: Final = (
-    "methods", "methods-checkpoint", "vocabulary", "data", "data-equipment", "audit-seed-001", "recipes",
+    "methods", "methods/checkpoint", "vocabulary", "data", "data/equipment", "audit/seed-001", "python/recipes",
 )  # fmt: skip
 """Printed pages of each kind."""
 

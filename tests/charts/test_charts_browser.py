@@ -81,8 +81,8 @@ def test_vega_computes_what_python_computes(page: Any, address: str, name: str) 
 
 def points(page: Any) -> list[tuple[float, float]]:
     return page.evaluate("""() => {
-        const { view, vgSpec } = factorykit.charts[0].apis[0];
-        const single = vgSpec.data.map(({ name }) => view.data(name)).filter((rows) => rows.length === 1);
+        const { views: [view], sets: [sets] } = factorykit.charts[0];
+        const single = sets.map((name) => view.data(name)).filter((rows) => rows.length === 1);
         return single.filter(([row]) => "x" in row).map(([row]) => [row.x, row.y]);
     }""")
 

@@ -15,7 +15,11 @@ from factorykit.site.policy import policy
 REPORT = Path(__file__).parents[2] / "report"
 GUARDED = f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
 CONFIG = {
-    "project": {"type": "website", "output-dir": "_site", "render": ["index.qmd", "notebooks/*.ipynb", "report/*.qmd"]},
+    "project": {
+        "type": "website",
+        "output-dir": "_site",
+        "render": ["index.qmd", "notebooks/*.ipynb", "report/**/*.qmd"],
+    },
     "bibliography": "report/references.bib",
     "csl": "report/citations.csl",
     "filters": ["report/parts.lua"],
@@ -27,7 +31,7 @@ CONFIG = {
             "contents": [
                 "index.qmd",
                 {"section": "Notebooks", "contents": "notebooks/*.ipynb"},
-                {"section": "Report", "contents": "report/*.qmd"},
+                {"section": "Report", "contents": "report/**/*.qmd"},
             ]
         },
     },

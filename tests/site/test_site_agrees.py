@@ -17,7 +17,7 @@ import factorykit as fk
 
 PAYLOAD = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 HIDDEN = re.compile(r"<(script|style|pre|code|math|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
-WRITTEN = ("index.html", "notebooks/*.html", "report/*.html")
+WRITTEN = ("index.html", "notebooks/*.html", "report/**/*.html")
 
 
 def payloads(site: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -31,7 +31,7 @@ def texts(site: Path, *patterns: str) -> Iterator[tuple[str, str]]:
     """Yield what a reader sees of the pages, without code and equations."""
     for pattern in patterns:
         for page in sorted(site.glob(pattern)):
-            yield page.name, html.unescape(HIDDEN.sub(" ", page.read_text("utf-8")))
+            yield page.relative_to(site).as_posix(), html.unescape(HIDDEN.sub(" ", page.read_text("utf-8")))
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_what_a_chart_names_leads_to_a_page(charts, site):
 def test_sentences_are_whole_and_numbers_are_for_reading(site):
     for name, text in texts(site, *WRITTEN):
         assert not re.search(r"(?<![\w])with \.", text), name
-        if not name.startswith(("methods", "vocabulary", "data", "audit")):
+        if not name.startswith(("report/methods", "report/vocabulary", "report/data", "report/audit")):
             assert not re.search(r"\d\.\d{9,}", text), (name, re.findall(r"\d\.\d{9,}", text)[:3])
             assert not re.search(r"\bseed_00\d\b", text), name
 
@@ -135,7 +135,7 @@ def test_a_page_is_small(site):
     for page in [
         *site.glob("*.html"),
         *site.glob("notebooks/*.html"),
-        *site.glob("report/*.html"),
+        *site.glob("report/**/*.html"),
         *site.glob("charts/*.html"),
     ]:
         text = page.read_text("utf-8")

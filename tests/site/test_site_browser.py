@@ -21,10 +21,10 @@ PAGES = (
     "plan.html",
     *(f"notebooks/{file.stem}.html" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
     "report/methods.html",
-    *dict.fromkeys(f"report/methods-{dashed(topic(formula))}.html" for formula in catalogue().values()),
+    *dict.fromkeys(f"report/methods/{dashed(topic(formula))}.html" for formula in catalogue().values()),
     "report/vocabulary.html",
     "report/data.html",
-    "report/data-equipment.html",
+    "report/data/equipment.html",
     "report/audit.html",
     "report/decisions.html",
     "report/cite.html",
@@ -38,10 +38,10 @@ KINDS = (
     "plan.html",
     "notebooks/07-checkpoints.html",
     "notebooks/20-audit.html",
-    "report/methods-checkpoint.html",
+    "report/methods/checkpoint.html",
     "report/vocabulary.html",
     "report/data.html",
-    "report/data-equipment.html",
+    "report/data/equipment.html",
     "report/decisions.html",
     "charts/checkpoints-goodput.html",
     "things/clusters/meta_24k.html",
@@ -101,7 +101,7 @@ def test_every_page_fits_a_phone_and_asks_nobody_else(phone: tuple[Any, list[str
 def test_no_page_scrolls_sideways_at_320_pixels(visit: Callable[..., Any], address: str):
     page = visit("index.html", width=320, height=700)
     wide = {}
-    for path in (*KINDS, "notebooks/01-clusters.html", "report/methods-memory.html", "report/own-models.html"):
+    for path in (*KINDS, "notebooks/01-clusters.html", "report/methods/memory.html", "report/python/own-models.html"):
         page.goto(f"{address}/{path}", wait_until="load")
         wide[path] = page.evaluate("document.documentElement.scrollWidth")
     assert {path: width for path, width in wide.items() if width > 320} == {}
@@ -136,6 +136,11 @@ def test_the_theme_follows_the_system_then_the_reader(visit: Callable[..., Any])
     assert page.get_attribute("html", "data-theme") == "light"
 
 
+def test_an_address_that_was_left_keeps_the_place_and_the_state(visit: Callable[..., Any]):
+    page = visit("report/methods-checkpoint.html?from=old#checkpoint-interval-daly-s")
+    page.wait_for_url("**/report/methods/checkpoint.html?from=old#checkpoint-interval-daly-s")
+
+
 def test_search_finds_a_formula_by_keyboard(visit: Callable[..., Any]):
     page = visit()
     page.keyboard.press("/")
@@ -144,7 +149,7 @@ def test_search_finds_a_formula_by_keyboard(visit: Callable[..., Any]):
     page.keyboard.press("ArrowDown")
     assert page.locator('#found li[aria-selected="true"]').count() == 1
     page.keyboard.press("Enter")
-    page.wait_for_url("**/report/methods-checkpoint.html#checkpoint-interval-optimal-s")
+    page.wait_for_url("**/report/methods/checkpoint.html#checkpoint-interval-optimal-s")
 
 
 def test_search_works_where_pages_are_opened_as_files(visit: Callable[..., Any], site: Path):
@@ -201,7 +206,7 @@ def test_tabs_move_by_arrow_key(visit: Callable[..., Any]):
 
 
 def test_equations_are_set_and_the_skip_link_leads_to_the_text(visit: Callable[..., Any]):
-    page = visit("report/methods-checkpoint.html")
+    page = visit("report/methods/checkpoint.html")
     height = page.eval_on_selector(
         "#checkpoint-goodput math[display=block]", "math => math.getBoundingClientRect().height"
     )

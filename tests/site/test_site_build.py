@@ -33,7 +33,7 @@ def test_a_build_renders_checks_publishes_and_is_not_done_twice(
     made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     made.write("report/changes.qmd", "---\ntitle: What may change\n---\nText.\n")
-    recipes = {name: text.replace("../tables/accelerators.html", "other.html") for name, text in recipe_pages().items()}
+    recipes = {name: text.replace("/tables/accelerators.html", "/index.qmd") for name, text in recipe_pages().items()}
     monkeypatch.setattr("factorykit.site.pages.recipe_pages", lambda: recipes)  # this project has no tables
     done = build(tmp_path / "out", renderer="embedded", project=made.root)
     assert done.renderer == "embedded"
@@ -205,17 +205,14 @@ def test_every_formula_and_quantity_has_its_place(tmp_path: Path):
     assert "ways one layer is split [given, 1 where nobody says otherwise; used by" in words
 
 
-def test_a_build_takes_the_bibliography_along_and_pages_that_lead_on_from_old_addresses(tmp_path: Path):
+def test_a_build_takes_the_bibliography_along(tmp_path: Path):
     _stage(ROOT, tmp_path / "stage")
     described = load_project(tmp_path / "stage").config
     assert (tmp_path / "stage" / described["bibliography"]).is_file()
-    (old,) = [name for name in described["project"]["resources"] if name.endswith(".html")]
-    assert 'data-to="methods.html#sec-step-rates"' in (tmp_path / "stage" / old).read_text()
-    assert "{#layer-s}" in methods.methods_pages()["methods"]
 
 
 def test_a_formula_is_printed_with_the_works_it_cites_and_without_any_where_it_cites_none():
-    checkpoint, cost = (methods.methods_pages()[f"methods-{topic}"] for topic in ("checkpoint", "cost"))
+    checkpoint, cost = (methods.methods_pages()[f"methods/{topic}"] for topic in ("checkpoint", "cost"))
     assert "Source: @daly2006: equation 20. @bougeret2011: proposition 1: downtime. Used by:" in checkpoint
     assert "Padé" in checkpoint
     assert "[@corless1996], within 0.13 %" in checkpoint

@@ -142,7 +142,7 @@ def pages(
     data = made.root / "data"
     data.mkdir()
     methods = methods_pages()
-    written = {name: methods[name] for name in ("methods", "methods-checkpoint", "methods-memory")}
+    written = {name: methods[name] for name in ("methods", "methods/checkpoint", "methods/memory")}
     written["vocabulary"] = vocabulary_page()
     written |= hostile_tables(data, dirty)
     written |= hostile_claims(monkeypatch, dirty)

@@ -23,7 +23,7 @@ QUIET |= {"select", "summary", "noscript", "footer", "header"}
 """Elements whose numbers are code, drawn, or names."""
 BESIDE = ("fk-signed", "fk-origin", "fk-number", "factorykit-chart", "sec-", "csl-", "soft")
 PARTS = {"li", "p", "dd", "figcaption", "tr", "blockquote"}
-PAGES = ("*.html", "notebooks/*.html", "report/*.html", "charts/*.html", "things/*/*.html")
+PAGES = ("*.html", "notebooks/*.html", "report/**/*.html", "charts/*.html", "things/*/*.html")
 PARTLY = ("api", "changes", "decisions", "vocabulary", "404")
 """Pages whose numbers are arguments of calls, versions, bounds, or what was measured on the day of a decision."""
 LEAST = 0.97

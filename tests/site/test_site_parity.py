@@ -22,14 +22,14 @@ from factorykit.site.serve import server
 from factorykit.site.sources import load_project
 
 ROOT = Path(__file__).parents[2]
-FEW = ["index.qmd", "404.qmd", "notebooks/07-checkpoints.ipynb", "report/methods-checkpoint.qmd", "report/cite.qmd"]
+FEW = ["index.qmd", "404.qmd", "notebooks/07-checkpoints.ipynb", "report/methods/checkpoint.qmd", "report/cite.qmd"]
 ASKED = {
     "young daly interval": "checkpoint",
     "B200 power": "things/accelerators/b200",
     "MI300X": "things/accelerators/mi300x",
     "H200 TDP": "things/accelerators/h200_sxm",
     "build vs rent": "notebooks/14",
-    "goodput": "methods-checkpoint",
+    "goodput": "methods/checkpoint",
     "daly young": "checkpoint",
     "electricity price": "report/vocabulary",
     "Colossus": "things/clusters/xai_colossus",
@@ -78,6 +78,12 @@ def told(file: Path, folder: PurePosixPath) -> dict[str, Any]:
         "pictures": len(page.css("main img")),
         "tables": [[plain(cell) for cell in table.css("th, td")] for table in page.css("main table")],
         "works": texts("main .csl-entry"),
+        "leads": sorted(
+            {
+                posixpath.normpath(folder / str(a.attributes["href"])).lstrip("/")
+                for a in page.css('main a[href]:not([href^="#cb"])')
+            }
+        ),
         "description": texts("main .description"),
         "text": texts("main :is(p:not(.description), li, pre)"),
     }

@@ -1,4 +1,4 @@
-// One chart: drawn from its payload, moved by values, taken down. The build puts `vegaEmbed` in scope.
+// One chart: drawn from its payload, moved by values, taken down. The build puts `vega` and `vegaLite` in scope.
 import { recalled, remembered } from "./address.mjs";
 import { admitted } from "./bounds.mjs";
 import { assumptions, bar, menus, readouts, sliders } from "./controls.mjs";
@@ -19,9 +19,19 @@ function differing(held, rows) {
   return fields.filter((field) => rows.some((row, n) => row[field] !== held[n][field]));
 }
 
+// The picture of a specification, and the names of its data sets.
+async function drawn(container, spec, tooltip) {
+  container.replaceChildren();
+  const logger = vega.logger(vega.Error); // Vega-Lite warns of every chart with a step for its height
+  const made = vegaLite.compile(spec, { logger }).spec;
+  const options = { container, expr: expressions, loader: vega.loader({ http: { mode: "same-origin" } }), logger, renderer: "svg", tooltip };
+  const view = await new vega.View(vega.parse(made, {}, { ast: true }), options).runAsync();
+  return { view, sets: made.data.map(({ name }) => name) };
+}
+
 export class Chart {
   constructor(root, payload, options) {
-    Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], apis: [], sliders: {}, texts: [], observers: [], pins: [] });
+    Object.assign(this, { root, payload, options, values: { ...payload.parameters }, views: [], sets: [], sliders: {}, texts: [], observers: [], pins: [] });
     this.start = { ...this.values };
     this.live = Boolean(payload.parameters);
     this.linked = this.live && !LAB && options.link !== false;
@@ -97,34 +107,26 @@ export class Chart {
   async embed(place, source, index) {
     const fit = fitted(source, this.payload, await width(place));
     const spec = this.live ? withPins(fit, index) : fit;
-    const options = {
-      mode: "vega-lite",
-      renderer: "svg",
-      actions: false,
-      ast: true,
-      expr: expressions,
-      logLevel: 1, // errors; Vega-Lite warns of every chart with a step for its height
-      tooltip: (handler, event, item, value) => this.tip(event, this.pairs(value, index)),
-      loader: { http: { mode: "same-origin" } },
-    };
-    let api = await vegaEmbed(place, spec, options);
+    const tip = (handler, event, item, value) => this.tip(event, this.pairs(value, index));
+    let made = await drawn(place, spec, tip);
     for (let columns = fewerColumns(place); columns; columns = fewerColumns(place, columns)) {
-      api.finalize();
+      made.view.finalize();
       spec.config.legend = { ...spec.config.legend, columns };
-      api = await vegaEmbed(place, spec, options);
+      made = await drawn(place, spec, tip);
     }
+    const { view } = made;
     place.setAttribute("role", "img");
     place.setAttribute("aria-label", source.description || this.payload.title);
     place.querySelector("svg").setAttribute("aria-hidden", "true");
-    this.apis[index] = api;
-    this.views[index] = api.view;
+    this.views[index] = view;
+    this.sets[index] = made.sets;
     place.style.minHeight = "";
     let last = place.clientWidth;
     const observer = new ResizeObserver(() => {
       const now = place.clientWidth;
       if (!now || Math.abs(now - last) < 2 || source.width !== "container") return;
       last = now;
-      api.view.signal("width", now).runAsync();
+      view.signal("width", now).runAsync();
     });
     observer.observe(place);
     this.observers.push(observer);
@@ -261,7 +263,7 @@ export class Chart {
   rows() {
     const sets = this.views.map((view, i) => {
       const fields = this.payload.columns.filter((column) => column.spec === i).map((column) => column.field);
-      const found = this.apis[i].vgSpec.data.map(({ name }) => view.data(name));
+      const found = this.sets[i].map((name) => view.data(name));
       return found.find((rows) => rows.length && fields.every((field) => field in rows[0])) || [];
     });
     return joined(this.payload.columns, sets);
@@ -295,7 +297,7 @@ export class Chart {
   finalize() {
     [this.timer, this.resting, this.moving].forEach(clearTimeout);
     this.observers.forEach((observer) => observer.disconnect());
-    this.apis.forEach((api) => api?.finalize());
+    this.views.forEach((view) => view?.finalize());
     this.root.replaceChildren();
   }
 }

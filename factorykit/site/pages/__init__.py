@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from factorykit.site import planner
+from factorykit.site.moved import FLAT, flat
 from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.coverage import coverage_page
@@ -29,19 +30,16 @@ def write(root: Path) -> None:
     """
     report = root / "report"
     written = methods_pages() | data_pages(root / "data", report / "downloads")
-    for kind in ("methods", "data"):
-        for old in report.glob(f"{kind}-*.qmd"):
-            if old.stem not in written:
-                old.unlink()
-    for name, text in written.items():
-        _write(report / f"{name}.qmd", text)
-    _write(report / "vocabulary.qmd", vocabulary_page())
-    _write(report / "_numbers.qmd", numbers())
-    _write(report / "_new.qmd", new(root / "data"))
-    _write(report / "api.qmd", api_page())
-    told = audit_pages(root / "data") | coverage_page(root / "data") | reliability_page(root / "data")
-    for name, text in (recipe_pages() | told).items():
-        _write(report / f"{name}.qmd", text)
+    written |= recipe_pages() | audit_pages(root / "data")
+    written |= coverage_page(root / "data") | reliability_page(root / "data")
+    written |= {"python/api": api_page(), "vocabulary": vocabulary_page()}
+    written |= {"_numbers": numbers(), "_new": new(root / "data")}
+    wanted = {report / f"{name}.qmd": text for name, text in written.items()}
+    printed = {file for folder in FLAT for file in (report / folder).glob("*.qmd")}
+    for old in printed.union(report / f"{flat(name)}.qmd" for name in written) - wanted.keys():
+        old.unlink(missing_ok=True)
+    for file, text in wanted.items():
+        _write(file, text)
     _write(report / "assets" / "factorykit.js", script())
     _write(report / "assets" / "plan.js", planner.script())
     _write(report / "assets" / "plan-formulas.js", planner.formulas_script())

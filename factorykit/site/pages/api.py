@@ -49,7 +49,7 @@ def api_page() -> str:
             **{"body-classes": "fk-api"},
         ),
         'Wherever a number is taken, a text with its unit is too: `"15T"`, `"500 GB/s"`, `"30 min"`. What may change '
-        "and what stays [is a page](changes.qmd); [recipes](recipes.qmd) show the calls at work.",
+        "and what stays [is a page](/report/changes.qmd); [recipes](recipes.qmd) show the calls at work.",
     ]
     for title, rooms in ROOMS.items():
         inside = sorted((name for name, thing in names.items() if _room(thing) in rooms), key=str.lower)

@@ -67,8 +67,8 @@ def audit_pages(data: Path) -> dict[str, str]:
         "computed from such a number, or right in another unit; *superseded*, a source nearer to the fact says "
         "otherwise; *disagrees*; *not checkable*. Counted events and years have to come out to the last printed digit. "
         "[The notebook](../notebooks/20-audit.ipynb) reads the result; the tables "
-        "[claims](data-audit.qmd#table-claims), [facts](data-audit.qmd#table-facts) and "
-        "[conflicts](data-audit.qmd#table-conflicts) hold "
+        "[claims](data/audit.qmd#table-claims), [facts](data/audit.qmd#table-facts) and "
+        "[conflicts](data/audit.qmd#table-conflicts) hold "
         "what goes in.",
         heading("Verdicts by document", "sec-verdicts"),
         markdown.table(
@@ -108,7 +108,7 @@ def _document_page(
     parts = [
         front(f"Audit: {_short(document).lower()}", "Every claim of one document, its recipe unfolded."),
         f"{escaped(document['title'])}. {len(rows)} claims in the order of the text; the locator is a line of "
-        f"{code(document['file'])}. [All documents](audit.qmd).",
+        f"{code(document['file'])}. {link('All documents', 'audit')}.",
     ]
     for row in rows:
         recipe = cells[row["claim"]]["recipe"]
@@ -126,7 +126,7 @@ def _claim(
     verdict = row["verdict"] or "recipe fails"
     ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
     recipe = row["recipe"] and textwrap.fill(row["recipe"], 96, break_long_words=False, break_on_hyphens=False)
-    place = f"[{escaped(row['locator'])}](../tables/claims.html?q={row['claim']})"
+    place = f"[{escaped(row['locator'])}](/tables/claims.html?q={row['claim']})"
     said = markdown.callout(
         TONES.get(verdict, "important"),
         f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}",
@@ -146,7 +146,7 @@ def _used(part: Any, sources: dict[str, dict[str, Any]], cells: dict[str, dict[s
     if part.kind == "claim":
         document, claim = part.key.partition("_")[0], cells[part.key]
         named = f"{claim['subject']}, {claim['claimed']}"
-        return f"claim {link(named, f'audit-seed-{dashed(document[1:])}', dashed(part.key))}: {value}"
+        return f"claim {link(named, f'audit/seed-{dashed(document[1:])}', dashed(part.key))}: {value}"
     said = f", {_source(sources[part.source])}" if part.source else ""
     return f"{code(part.text)} = {value}{said}"
 
@@ -200,7 +200,7 @@ def _short(document: dict[str, Any]) -> str:
 
 
 def _page(document: str) -> str:
-    return f"audit-{dashed(document)}"
+    return f"audit/{dashed(document)}"
 
 
 def _source(row: dict[str, Any]) -> Marked:

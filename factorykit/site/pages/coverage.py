@@ -13,7 +13,7 @@ from factorykit.site.pages.methods import formula_link
 SAID: Final = (
     "Every topic of the five documents that the [audit](audit.qmd) reads, with the lines that speak of it, "
     "the formulas, verbs and notebooks that compute it, a published figure that they reproduce, and what is still "
-    "missing. The rows are the table [coverage](data-audit.qmd#table-coverage)."
+    "missing. The rows are the table [coverage](data/audit.qmd#table-coverage)."
 )
 STATES: Final = {
     "computed": "a formula or a verb computes it",

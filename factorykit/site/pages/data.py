@@ -56,10 +56,10 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
     for subject in package["subjects"]:
         name, said = dashed(subject["name"]), escaped(subject["description"])
         tables = [each for each in package["resources"] if each["subject"] == subject["name"]]
-        overview += [heading(link(name.capitalize(), f"data-{name}"), f"sec-{name}"), said, _contents(tables)]
+        overview += [heading(link(name.capitalize(), f"data/{name}"), f"sec-{name}"), said, _contents(tables)]
         parts = [front(f"Tables: {name}", subject["description"])]
         parts += [_table(resource, data, downloads) for resource in tables]
-        pages[f"data-{name}"] = "\n\n".join([*parts, "[All tables](data.qmd)."]) + "\n"
+        pages[f"data/{name}"] = "\n\n".join([*parts, f"{link('All tables', 'data')}."]) + "\n"
     return {**pages, "data": "\n\n".join(part for part in overview if part) + "\n"}
 
 
@@ -69,7 +69,7 @@ def _contents(resources: Sequence[dict[str, Any]]) -> str:
     for each in resources:
         name, said = each["name"], " ".join(str(each.get("description", "")).split())
         first = re.split(r"(?<=\.) ", said, maxsplit=1)[0].removeprefix("A row is ")
-        place = link(each.get("title") or name, f"data-{dashed(each['subject'])}", f"table-{dashed(name)}")
+        place = link(each.get("title") or name, f"data/{dashed(each['subject'])}", f"table-{dashed(name)}")
         rows.append((place, _browser(str(each.get("rows", "")), name), first))
     return table([("Table", "-" * 26), ("Rows", "-" * 6 + ":"), ("A row is", "-" * 60)], rows) if rows else ""
 
@@ -83,7 +83,7 @@ def _things(package: dict[str, Any]) -> str:
 
 def _browser(text: str, name: str) -> Marked:
     """Return text that leads to the rows of a table, on the page that `factorykit.site.browse` writes."""
-    return Marked(f"[{escaped(text)}](../tables/{name}.html)")
+    return Marked(f"[{escaped(text)}](/tables/{name}.html)")
 
 
 def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
@@ -101,7 +101,7 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
     (downloads / f"{name}.json").write_text(frame.write_json() + "\n", encoding="utf-8")
     title = resource.get("title") or name.replace("_", " ").capitalize()
     links = " ".join(
-        f"[{kind} ({_size(downloads / f'{name}.{end}')})](downloads/{name}.{end})"
+        f"[{kind} ({_size(downloads / f'{name}.{end}')})](/report/downloads/{name}.{end})"
         for kind, end in (("Parquet", "parquet"), ("CSV", "csv"), ("JSON", "json"))
     )
     links = f"{_browser('Rows to sort and filter', name)} {links}"

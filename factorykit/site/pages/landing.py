@@ -49,7 +49,7 @@ def numbers() -> str:
 
 
 def _formula(name: str) -> Marked:
-    return Marked(formula_link(name, "formula").replace("](", "](report/"))
+    return formula_link(name, "formula")
 
 
 def new(data: Path) -> str:

@@ -83,8 +83,8 @@ def math(latex: str) -> Marked:
 
 
 def link(text: object, page: str, anchor: str = "") -> Marked:
-    """Return text that leads to a page printed beside this one, or to a place on it."""
-    return Marked(f"[{escaped(text)}]({page}.qmd{f'#{anchor}' if anchor else ''})")
+    """Return text that leads to a printed page, named from the folder ``report``, or to a place on it."""
+    return Marked(f"[{escaped(text)}](/report/{page}.qmd{f'#{anchor}' if anchor else ''})")
 
 
 def linked(text: object, address: str | None) -> Marked:

@@ -86,10 +86,10 @@ def methods_pages() -> dict[str, str]:
         formulas = [formula for formula in catalogue().values() if formula.__module__ == module.__name__]
         title, page = topic_title(topic(formulas[0])), _page(topic(formulas[0]))
         listed = ", ".join(f"[{formula_link(formula.__name__)}]{{#{dashed(formula.__name__)}}}" for formula in formulas)
-        overview.append(heading(link(title, page), f"sec-{page.removeprefix('methods-')}"))
+        overview.append(heading(link(title, page), f"sec-{page.removeprefix('methods/')}"))
         overview.append(f"{first}\n\n::: {{.fk-meta}}\n{listed}.\n:::")
         parts = [front(title, " ".join(first.split())), more, *(_method(each, users) for each in formulas)]
-        parts.append("[All topics](methods.qmd).")
+        parts.append(f"{link('All topics', 'methods')}.")
         pages[page] = "\n\n".join(part for part in parts if part) + "\n"
     return {**pages, "methods": "\n\n".join(overview) + "\n"}
 
@@ -104,7 +104,7 @@ def topic_title(topic: str) -> str:
 
 
 def _page(topic: str) -> str:
-    return f"methods-{dashed(topic)}"
+    return f"methods/{dashed(topic)}"
 
 
 def formula_link(name: str, text: str = "") -> Marked:

@@ -225,7 +225,7 @@ part in its hands; a driver that dies has lost nothing.
   by one of its axes into several studies.
 """
 PAGES: Final = {
-    "studies": (
+    "python/studies": (
         "Studies: more rows than memory holds",
         "fk.sweep, fk.sample, fk.search and fk.batch into a folder that can be stopped, resumed and asked.",
         "A study is a folder of Parquet parts. It can be stopped at any moment, and the same call goes on with what is "
@@ -234,23 +234,23 @@ PAGES: Final = {
         STUDIES,
         ELSEWHERE,
     ),
-    "recipes": (
+    "python/recipes": (
         "Recipes in SQL",
         "Questions to the tables, each a query with what it answers.",
-        "`fk.sql` asks DuckDB over the [tables](data.qmd) and returns a polars DataFrame. It reads only: no file, "
-        "network or setting can be reached from a query. The answers were computed when this page was built.",
+        "`fk.sql` asks DuckDB over the [tables](/report/data.qmd) and returns a polars DataFrame. It reads only: no "
+        "file, network or setting can be reached from a query. The answers were computed when this page was built.",
         QUERIES,
         "",
     ),
-    "own-chips": (
+    "python/own-chips": (
         "A chip of your own",
         "fk.accelerator: a chip of the tables, or one that nobody sells yet, as a part of a scenario.",
-        "What is not given is that of the chip it is like, or of the [table of chips](../tables/accelerators.html). "
+        "What is not given is that of the chip it is like, or of the [table of chips](/tables/accelerators.html). "
         "[`fk.accelerator`](api.qmd#fk-accelerator) has the arguments.",
         CHIPS,
         "",
     ),
-    "own-models": (
+    "python/own-models": (
         "A model of your own",
         "fk.read_hf_config and fk.architecture: the shape of a model from its config.json, or of one that is known.",
         "A Hugging Face `config.json` says enough to count parameters and work. What it leaves out is filled from the "

@@ -34,7 +34,7 @@ def reliability_page(data: Path) -> dict[str, str]:
         every,
         markdown.table(columns, told),
         "The rows are the table `attacks`, written by `python -m benchmarks.attacks`; "
-        f"{link('its columns', 'data-audit')} say more. "
+        f"{link('its columns', 'data/audit')} say more. "
         "What is not trusted, and what is out of scope, stands in `SECURITY.md`.",
     ]
     return {"reliability": "\n\n".join(parts) + "\n"}

@@ -271,7 +271,7 @@ def _step(step: Step) -> list[Any]:
     """Return where a step comes from: its origin, where it stands, who says it."""
     if step.origin in (FORMULA, RIVAL):
         name = step.quantity
-        where = f"report/methods-{dashed(topic(catalogue()[name]))}.html#{dashed(name)}" if name in catalogue() else ""
+        where = f"report/methods/{dashed(topic(catalogue()[name]))}.html#{dashed(name)}" if name in catalogue() else ""
         return [step.origin, where, ""]
     if step.origin == CELL or step.arguments == ("accelerator",):
         said = who_says(step, {}) if step.origin == ASSUMED else ""

@@ -27,13 +27,13 @@
   function weight(row) {
     var address = row[0], head = row[2].toLowerCase();
     if (/^(sources|references|limits|what would change)/.test(head)) return 0.3;
-    if (/audit-/.test(address)) return 0.45;
+    if (/^report\/audit\//.test(address)) return 0.45;
     if (address.startsWith("notebooks/")) return row[2] ? 1.15 : 1.5;
     if (/^things\/(accelerators|clusters|sites|models)\//.test(address)) return 1.25;
     if (/^things\/(runs|organisations)\//.test(address)) return 1.05;
     if (address.startsWith("things/sources/")) return 0.55;
     if (address.startsWith("tables/")) return 0.8;
-    if (address.startsWith("report/methods-")) return 1.25;
+    if (address.startsWith("report/methods/")) return 1.25;
     if (address.startsWith("report/vocabulary")) return 1.1;
     if (/decisions/.test(address)) return 0.6;
     if (address.startsWith("report/cite")) return 1.2;
@@ -121,7 +121,7 @@
     var seen = {}, first = [], rest = [];
     found.forEach(function (pair) {
       var place = pair[1][0].split("#"), page = place[0];
-      if (/^report\/(methods-|vocabulary)/.test(page) && place[1]) {
+      if (/^report\/(methods\/|vocabulary)/.test(page) && place[1]) {
         /* A formula and its entry in the vocabulary are one answer. */
         if (seen["#" + place[1]]) return;
         seen["#" + place[1]] = 1;

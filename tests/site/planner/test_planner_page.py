@@ -117,7 +117,7 @@ def test_a_number_unfolds_down_to_its_sources(plan: Callable[..., Any]) -> None:
     chain.locator("summary", has_text="Accelerator-hours").click()
     chain.locator("summary", has_text="Wall-clock time").last.wait_for()
     assert "run_cost_usd = rental_cost_usd" in chain.inner_text()
-    assert chain.locator('a[href^="report/methods-"]').count() >= 3
+    assert chain.locator('a[href^="report/methods/"]').count() >= 3
 
 
 def test_pinned_plans_differ_in_what_was_changed(plan: Callable[..., Any]) -> None:
