@@ -771,6 +771,7 @@ TableName: TypeAlias = Literal[
     "collective_measurements",
     "frameworks",
     "performance_constants",
+    "held_out",
     "failures",
     "reliability",
     "root_causes",

@@ -224,7 +224,7 @@ def error_by_family(frame: pl.DataFrame, title: str) -> alt.LayerChart:
 
     ``frame`` is what :func:`factorykit.validate` returns, without the rows that have no error.
     """
-    kept = frame.select("id", "family", "error").with_columns(percent=pl.col("error") * 100.0)
+    kept = frame.select("id", "family", percent=pl.col("error") * 100.0)
     rows = alt.Y("family:N", title=None, sort=alt.EncodingSortField("percent", op="count", order="descending"))
     span = alt.X("percent:Q", title="Predicted over measured, less one [%]", scale=alt.Scale(clamp=True))
     tips = [alt.Tooltip("id:N", title="Run"), alt.Tooltip("percent:Q", title="Error [%]", format="+.1f")]

@@ -162,3 +162,20 @@ class PerformanceConstants(Sourced):
     prior = number("1", "value that the fit starts from and leans on, in the unit of the vocabulary")
     prior_spread = number("1", "how far the fit may leave it: standard deviation of the logarithm")
     how = text("how the value was found", required=True)
+
+
+class HeldOut(Sourced):
+    """Misses on what was held out.
+
+    A row is one way to keep measured runs from the constants of the performance model, and how far it then misses them:
+    predicted over measured step time. `python -m benchmarks.validation` prints the rows.
+    """
+
+    held_out = key("what was left out", unique=True, entity=True)
+    rows_without = text("what was left out, in words", required=True)
+    rows = number("1", "measured runs predicted so")
+    median_absolute_error = share("half of them are missed by less")
+    ninetieth_absolute_error = share("nine tenths of them are missed by less")
+    in_interval = share("share whose measured step lies in the predicted interval")
+    order_in_sweeps = share("share of pairs of layouts of one sweep that it puts in the measured order")
+    day = text("day of the computation", required=True)

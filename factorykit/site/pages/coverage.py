@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from factorykit.formulas import catalogue
 from factorykit.site.pages import markdown
-from factorykit.site.pages.markdown import Marked, dashed, escaped, front, heading, link
+from factorykit.site.pages.markdown import Marked, browser, dashed, escaped, front, heading, link
 from factorykit.site.pages.methods import formula_link
 
 SAID: Final = (
@@ -47,7 +47,7 @@ def coverage_page(data: Path) -> dict[str, str]:
         number = document.removeprefix("seed_")
         parts += [
             heading(f"Document {number}: {titles[document].partition(' (')[0]}", f"sec-{number}"),
-            f"{link('Its claims, recomputed', f'audit-seed-{number}')}.",
+            f"{link('Its claims, recomputed', f'audit/seed-{number}')}.",
             markdown.table(
                 [("Topic", "-" * 26), ("Computed by", "-" * 40), ("Reproduces", "-" * 26), ("Missing", "-" * 26)],
                 [_row(row, notebooks) for row in mine],
@@ -69,10 +69,10 @@ def state(row: dict[str, Any]) -> str:
 
 def _row(row: dict[str, Any], notebooks: dict[str, str]) -> list[Marked]:
     computed = [_quantity(name) for name in _listed(row["quantities"])]
-    computed += [link(name, "api", dashed("-".join(name.split(".")[:2]))) for name in _listed(row["verbs"])]
-    computed += [Marked(f"[{name}](../tables/{name}.html)") for name in _listed(row["tables"])]
+    computed += [link(name, "python/api", dashed("-".join(name.split(".")[:2]))) for name in _listed(row["verbs"])]
+    computed += [browser(name, name) for name in _listed(row["tables"])]
     computed += [
-        Marked(f"[notebook {number}](../notebooks/{notebooks[number]}.ipynb)")
+        Marked(f"[notebook {number}](/notebooks/{notebooks[number]}.ipynb)")
         for number in _listed(row["notebooks"])
         if number in notebooks
     ]

@@ -83,7 +83,7 @@ def test_tiers_of_checkpoints_can_stand_for_one():
             lambda: fk.rent(RUN, offers().with_columns(egress_usd_per_byte=pl.lit("free"))),
             "column egress_usd_per_byte, row 0: egress_usd_per_byte = 'free' is no value",
         ),
-        (lambda: fk.rent(RUN | {"accelerator": "tpu_v3"}), "no provider of the table"),
+        (lambda: fk.rent(RUN | {"accelerator": "rubin"}), "no provider of the table"),
         (lambda: fk.rent({name: value for name, value in RUN.items() if name != "accelerators"}), "no accelerators"),
         (lambda: fk.rent(RUN, offers(training_s=[1e6, -1.0, 1e6])), "training_s"),
         (lambda: fk.rent(RUN, offers(offered_accelerators=[-1.0, 8.0, 8.0])), "offered_accelerators"),
