@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count, product
+from string import ascii_letters, digits
 from typing import Any, Final
 
 from factorykit.formulas import arguments
@@ -21,6 +24,9 @@ from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, su
 
 SPACED: Final = re.compile(r" ([*/%<>=?:&|]+|[-+]) (?![-+])")
 """Operators, whose spaces are left away: the script is read with the first page."""
+NAME: Final = re.compile(r""""[^"]*"|'[^']*'|(?<![\w.$])([A-Za-z_]\w*)""")
+"""A name that is no property, apart from words in quotation marks."""
+KEYWORDS: Final = {"as", "do", "if", "in", "is", "of", "for", "let", "new", "try", "var"}
 OWN: Final = "given_"
 """Begins the names of given values that loops read: looking them up there again would take most of the time."""
 
@@ -41,9 +47,8 @@ def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
 def chain_function(chain: Sequence[Step], name: str = "chain") -> str:
     """Return a function of the given values that returns all of them and the result of every step."""
     inputs = [f"const {leaf} = g.{leaf};" for leaf in leaves(chain)]
-    names = [*leaves(chain), *(step.quantity for step in chain)]
-    body = "\n".join([*inputs, *(line for step in chain for line in _lines(step))])
-    return f"function {name}(g) {{\n{body}\nreturn {{{', '.join(names)}}};\n}}"
+    body = "\n".join([*inputs, *(line for step in chain for line in _lines(step, "g.", "??="))])
+    return f"function {name}({{...g}}) {{\n{body}\nreturn g;\n}}"
 
 
 def needs(chain: Iterable[Step]) -> dict[str, tuple[str, ...]]:
@@ -117,7 +122,7 @@ def search_function(chain: Sequence[Step]) -> str:
         "if (!(fits >= 1)) continue;",
         "fitting += 1;",
         *(line for step in rest for line in _lines(step, OWN)),
-        f"if (!best || step_s < best.step_s) best = {{{', '.join((*PARTS, SHARE, 'step_s'))}}};",
+        f"if (!best || step_s < best.step_s) best = {_told((*PARTS, SHARE, 'step_s'))};",
     ]
     loops = "".join(
         f"for (const {part} of tried.{part}) {{\n" + "".join(f"{line}\n" for line in at[depth])
@@ -125,7 +130,8 @@ def search_function(chain: Sequence[Step]) -> str:
     )
     start = "\n".join(["let best = null;", "let working = 0;", "let fitting = 0;", *at[0]])
     return (
-        f"function search(g, tried, usual) {{\n{start}\n{loops}{'}' * inmost}\nreturn {{best, working, fitting}};\n}}"
+        f"function search(g, tried, usual) {{\n{start}\n{loops}{'}' * inmost}\n"
+        f"return {_told(('best', 'working', 'fitting'))};\n}}"
     )
 
 
@@ -149,19 +155,42 @@ def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Col
         line for step in chain if step.quantity in moved and step.quantity not in drawn for line in _lines(step, OWN)
     ]
     within += [f"of_{name}[i] = {name};" for name in results]
-    told = ", ".join(f"{name}: of_{name}" for name in results)
+    told = ", ".join(f'"{name}": of_{name}' for name in results)
     start, loop = "\n".join(before), "\n".join(within)
     return f"function futures(k, d, n) {{\n{start}\nfor (let i = 0; i < n; i++) {{\n{loop}\n}}\nreturn {{{told}}};\n}}"
 
 
-def _lines(step: Step, given: str = "g.") -> list[str]:
+def brief(functions: Sequence[str]) -> list[str]:
+    r"""Return printed functions with short names of their constants, the same in all, the most used the shortest.
+
+    >>> brief(["function f(g) {\nconst tokens = g.tokens;\nreturn {\"tokens\": tokens};\n}"])
+    ['function f(g) {\nconst a = g.tokens;\nreturn {"tokens": a};\n}']
+    """
+    whole = "\n".join(functions)
+    used = Counter(found[1] for found in NAME.finditer(whole) if found[1])
+    own = set(re.findall(r"\b(?:const|let) (\w+)", whole))
+    free = (
+        name
+        for size in count()
+        for name in map("".join, product(ascii_letters, *[ascii_letters + digits] * size))
+        if name not in used and name not in KEYWORDS
+    )
+    short = {name: next(free) for name, _ in used.most_common() if name in own}
+    return [NAME.sub(lambda found: short.get(found[1], found[0]), text) for text in functions]
+
+
+def _told(names: Iterable[str]) -> str:
+    return "{" + ", ".join(f'"{name}": {name}' for name in names) + "}"
+
+
+def _lines(step: Step, given: str = "g.", unless: str = "??") -> list[str]:
     """Return a step as constants: what it uses more than once before it, and the quantity, given or computed.
 
-    ``given`` and the name of the quantity are where a given value stands.
+    ``given`` and the name of the quantity are where a given value stands; ``??=`` puts a computed one there, too.
     """
     *before, (name, last) = steps(step.term, step.quantity)
     lines = [f"const {part} = {as_javascript(value)};" for part, value in before]
-    return [SPACED.sub(r"\1", line) for line in (*lines, f"const {name} = {given}{name} ?? {_held(last)};")]
+    return [SPACED.sub(r"\1", line) for line in (*lines, f"const {name} = {given}{name} {unless} {_held(last)};")]
 
 
 def _held(value: Term) -> str:

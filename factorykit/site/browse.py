@@ -49,6 +49,8 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
             "first": _first(table),
         }
         content["names"] = _names_used(shelf, table)
+        cited = ((key, shelf.cited[key]["url"]) for key in content["names"].get("sources", ()))
+        content["publishers"] = {key: url for key, url in cited if url}
         content["credit"] = f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0"
         first, *others = _parts(table.frame)
         content |= {"columns": first, "parts": len(others)}

@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
@@ -157,7 +157,7 @@ def _payloads(page: LexborHTMLParser, root: str, known: Known | None) -> Iterato
     for box in page.css(".factorykit-chart"):
         script = next(following(box), None)
         if script is not None and script.attributes.get("type") == "application/json":
-            payload = json.loads(script.text())
+            payload = _by(_rows, json.loads(script.text()))
             payload |= known.by_chart(payload, root) if known else {}
             fill(script, _written(payload))
             yield box, payload
@@ -166,8 +166,43 @@ def _payloads(page: LexborHTMLParser, root: str, known: Known | None) -> Iterato
 def _written(payload: Mapping[str, Any]) -> str:
     """Return a payload as a page holds it; the rows of a chart that does not compute have the digits that it shows."""
     if not payload.get("parameters"):
-        payload = json.loads(json.dumps(payload), parse_float=_short)
+        payload = _by(_columns, json.loads(json.dumps(payload), parse_float=_short))
     return script_json(payload)
+
+
+def _by(told: Callable[[Any], Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a payload whose data sets are told in another way."""
+    specs = [
+        spec | {"datasets": {name: told(rows) for name, rows in spec["datasets"].items()}}
+        if "datasets" in spec
+        else spec
+        for spec in payload["specs"]
+    ]
+    return {**payload, "specs": specs}
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]]:
+    """Return rows by columns, which say each field once, where all have the same fields.
+
+    >>> _columns([{"a": 1, "b": 2}, {"a": 3, "b": 4}])
+    {'columns': {'a': [1, 3], 'b': [2, 4]}}
+    """
+    fields = [*rows[0]] if rows else []
+    if not fields or any([*row] != fields for row in rows):
+        return rows
+    return {"columns": {field: [row[field] for row in rows] for field in fields}}
+
+
+def _rows(told: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows that may be told by columns.
+
+    >>> _rows({"columns": {"a": [1, 3], "b": [2, 4]}})
+    [{'a': 1, 'b': 2}, {'a': 3, 'b': 4}]
+    """
+    if isinstance(told, list):
+        return told
+    columns = told["columns"]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _short(text: str) -> float:

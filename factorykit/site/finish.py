@@ -53,6 +53,7 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
         _load_what_is_used(page)
         _mark_the_page(page, out / source.href)
         _number(page)
+        _without_anchors(page)
         _frames(page)
         _scroll(page)
         if source.is_notebook:
@@ -91,6 +92,12 @@ def _load_what_is_used(page: LexborHTMLParser) -> None:
             script.insert_before(made(f'<body><script src="{src}" defer></script></body>'))
         if not page.css_first(".factorykit-chart"):
             script.decompose()
+
+
+def _without_anchors(page: LexborHTMLParser) -> None:
+    """Take the links to itself out of every line of code; nobody sees them, and they are a tenth of a page."""
+    for link in page.css('code.sourceCode a[aria-hidden="true"]'):
+        link.decompose()
 
 
 def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:

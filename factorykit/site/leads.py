@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Final
+from urllib.parse import quote
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -32,7 +33,7 @@ WITHIN: Final = {"figure", "details", "table", "li"}
 """Elements whose paragraphs are part of something that leads by itself."""
 KINDS: Final = ("clusters", "sites", "accelerators", "runs", "models")
 """Tables of things that are known by their names; the first of them that knows a name has it."""
-ROWS: Final = {"architectures": "architecture", "prices": "price", "training_runs": "id"}
+ROWS: Final = {"architectures": "architecture", "held_out": "rows_without", "prices": "price", "training_runs": "id"}
 """Tables whose rows have no page of their own, and the column that names a row."""
 
 
@@ -76,7 +77,7 @@ class Known:
             found |= {words: (words, address) for words in (this.label, this.title, f"{this.label} [{this.unit}]")}
         for name, column in ROWS.items():
             for row in self.shelf.tables[name].frame.to_dicts() if name in self.shelf.tables else ():
-                found[row[column]] = (str(row.get("name") or row[column]), f"tables/{name}.html?q={row[column]}")
+                found[row[column]] = (str(row.get("name") or row[column]), f"tables/{name}.html?q={quote(row[column])}")
         for kind in reversed(KINDS):
             for key, name in self.shelf.names.get(kind, {}).items():
                 names = (name, key) if "_" in key else (name,)

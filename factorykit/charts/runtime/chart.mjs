@@ -20,11 +20,11 @@ function differing(held, rows) {
 }
 
 // The picture of a specification, and the names of its data sets.
-async function drawn(container, spec, tooltip) {
+async function drawn(container, spec, tip) {
   container.replaceChildren();
   const logger = vega.logger(vega.Error); // Vega-Lite warns of every chart with a step for its height
   const made = vegaLite.compile(spec, { logger }).spec;
-  const options = { container, expr: expressions, loader: vega.loader({ http: { mode: "same-origin" } }), logger, renderer: "svg", tooltip };
+  const options = { container, expr: expressions, loader: vega.loader({ http: { mode: "same-origin" } }), logger, renderer: "svg", tooltip: tip };
   const view = await new vega.View(vega.parse(made, {}, { ast: true }), options).runAsync();
   return { view, sets: made.data.map(({ name }) => name) };
 }

@@ -25,10 +25,18 @@ function limitLabels(spec, labelLimit) {
   if (axis?.labelLimit > labelLimit) axis.labelLimit = labelLimit;
 }
 
+// The rows of a data set; a page holds one of a picture that computes nothing by columns.
+function rows(set) {
+  if (Array.isArray(set)) return set;
+  const fields = Object.entries(set.columns);
+  return fields[0][1].map((_, n) => Object.fromEntries(fields.map(([field, values]) => [field, values[n]])));
+}
+
 // The specification with the rows and the theme of its payload, for a place of that width.
 export function fitted(source, { grid, config }, room) {
   const spec = structuredClone(source);
   spec.config = { ...structuredClone(config), aria: false }; // the place has one name; its marks say nothing
+  if (spec.datasets) spec.datasets = Object.fromEntries(Object.entries(spec.datasets).map(([name, set]) => [name, rows(set)]));
   if (grid) spec.datasets = { ...spec.datasets, grid: grid.values.map((value) => ({ [grid.field]: value })) };
   wrapTitle(spec, room);
   if (room < 480) {

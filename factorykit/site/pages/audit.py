@@ -126,7 +126,7 @@ def _claim(
     verdict = row["verdict"] or "recipe fails"
     ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
     recipe = row["recipe"] and textwrap.fill(row["recipe"], 96, break_long_words=False, break_on_hyphens=False)
-    place = f"[{escaped(row['locator'])}](/tables/claims.html?q={row['claim']})"
+    place = markdown.browser(row["locator"], "claims", row["claim"])
     said = markdown.callout(
         TONES.get(verdict, "important"),
         f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}",

@@ -11,7 +11,7 @@ from typing import Any
 
 from factorykit.errors import SiteError
 from factorykit.site.pages.markdown import (
-    Marked,
+    browser,
     callout,
     code,
     dashed,
@@ -70,20 +70,15 @@ def _contents(resources: Sequence[dict[str, Any]]) -> str:
         name, said = each["name"], " ".join(str(each.get("description", "")).split())
         first = re.split(r"(?<=\.) ", said, maxsplit=1)[0].removeprefix("A row is ")
         place = link(each.get("title") or name, f"data/{dashed(each['subject'])}", f"table-{dashed(name)}")
-        rows.append((place, _browser(str(each.get("rows", "")), name), first))
+        rows.append((place, browser(str(each.get("rows", "")), name), first))
     return table([("Table", "-" * 26), ("Rows", "-" * 6 + ":"), ("A row is", "-" * 60)], rows) if rows else ""
 
 
 def _things(package: dict[str, Any]) -> str:
     """Return the sentence that leads to the things with a page each."""
     titles = {each["name"]: each["title"] for each in package["resources"] if each["name"] in PAGES}
-    links = ", ".join(_browser(title, name) for name, title in titles.items())
+    links = ", ".join(browser(title, name) for name, title in titles.items())
     return f"A page for each row, with its statements, its history and what names it: {links}." if links else ""
-
-
-def _browser(text: str, name: str) -> Marked:
-    """Return text that leads to the rows of a table, on the page that `factorykit.site.browse` writes."""
-    return Marked(f"[{escaped(text)}](/tables/{name}.html)")
 
 
 def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
@@ -104,7 +99,7 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
         f"[{kind} ({_size(downloads / f'{name}.{end}')})](/report/downloads/{name}.{end})"
         for kind, end in (("Parquet", "parquet"), ("CSV", "csv"), ("JSON", "json"))
     )
-    links = f"{_browser('Rows to sort and filter', name)} {links}"
+    links = f"{browser('Rows to sort and filter', name)} {links}"
     rows = [
         (code(field["name"]), field.get("unit") or "", field.get("type", ""), field.get("description", ""))
         for field in resource.get("schema", {}).get("fields", ())
@@ -115,7 +110,7 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
         part
         for part in [
             heading(title, f"table-{dashed(name)}"),
-            f"{_browser(name, name)}: {frame.height} rows, {frame.width} columns. {said}",
+            f"{browser(name, name)}: {frame.height} rows, {frame.width} columns. {said}",
             f"::: {{.fk-downloads}}\n{links}\n:::",
             _licences(resource),
             callout("note", f"{len(rows)} columns", table(columns, rows)),

@@ -87,6 +87,11 @@ def link(text: object, page: str, anchor: str = "") -> Marked:
     return Marked(f"[{escaped(text)}](/report/{page}.qmd{f'#{anchor}' if anchor else ''})")
 
 
+def browser(text: object, table: str, row: str = "") -> Marked:
+    """Return text that leads to the rows of a table, or to one of them, on the page `factorykit.site.browse` writes."""
+    return Marked(f"[{escaped(text)}](/tables/{table}.html{f'?q={quote(row)}' if row else ''})")
+
+
 def linked(text: object, address: str | None) -> Marked:
     """Return text that leads to an address of the web, where there is one."""
     if not address or not re.match(r"https?://", address):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from factorykit.errors import FactorykitError, SiteError
-from factorykit.site.pages.markdown import Marked, code_block, escaped, front
+from factorykit.site.pages.markdown import Marked, code, code_block, escaped, front, link
 
 PLACE: Final = re.compile(r"\S*/(?=[\w.]+: )")
 """Where on this machine a file lies."""
@@ -285,8 +285,16 @@ def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
             if REFUSED not in question:
                 raise SiteError(f"recipes: {question} {error}") from error
             answer = error
-        parts += [Marked(f"## {escaped(question)}"), code_block(source.strip(), "python"), _shown(answer)]
+        answered = [code_block(source.strip(), "python"), _shown(answer), _called(source)]
+        parts += [Marked(f"## {escaped(question)}"), Marked("::: {.cell}"), *answered, Marked(":::")]
     return parts
+
+
+def _called(source: str) -> Marked:
+    """Return where the calls of a block are told."""
+    names = dict.fromkeys(re.findall(r"\bfk\.(\w+)", source))
+    said = ", ".join(link(code(f"fk.{name}"), "python/api", f"fk-{name.replace('_', '-')}") for name in names)
+    return Marked(f"::: {{.fk-meta}}\nIn the reference: {said}.\n:::")
 
 
 def _run(source: str, known: dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from factorykit.site.pages import markdown
-from factorykit.site.pages.markdown import front, link
+from factorykit.site.pages.markdown import browser, front, link
 
 SAID = (
     "What is given to a call, a file, a query or a page may be wrong by accident or on purpose. These attacks are "
@@ -22,10 +22,17 @@ def reliability_page(data: Path) -> dict[str, str]:
 
     rows = pl.read_parquet(data / "attacks.parquet")
     told = [
-        [row["kind"], f"{row['tried']:,.0f}", f"{row['survived']:,.0f}", row["promise"], row["version"], row["day"]]
+        [
+            browser(row["kind"], "attacks", row["attack"]),
+            f"{row['tried']:,.0f}",
+            f"{row['survived']:,.0f}",
+            row["promise"],
+            row["version"],
+            row["day"],
+        ]
         for row in rows.iter_rows(named=True)
     ]
-    every = f"{rows['survived'].sum():,.0f} of {rows['tried'].sum():,.0f} survived."
+    every = f"{rows['survived'].sum():,.0f} of {rows['tried'].sum():,.0f} {browser('survived', 'attacks')}."
     columns = [("Attack", ":---"), ("Tried", "---:"), ("Survived", "---:")]
     columns += [("What is promised", ":-----"), ("Version", ":--"), ("Day", ":--")]
     parts = [

@@ -141,9 +141,10 @@ export class Answer {
   // Where a step comes from, what it computes and needs.
   step(name) {
     const two = this.tier === "two";
-    const [origin, href, who] = (two && this.page.twoTiers[name]) || this.page.steps[name] || ["given"];
+    const known = this.formulas.steps[name];
+    const [origin, href, who] = (two && this.page.twoTiers[name]) || known || ["given"];
     const [formula, needs] = (two && this.formulas.two[name]) || this.formulas.one[name] || ["", []];
-    const given = this.given[name] !== undefined || !this.page.steps[name];
+    const given = this.given[name] !== undefined || !known;
     return { origin, href, who, formula, needs, given, leaf: given || !needs.length || origin === "chip" };
   }
 
@@ -163,6 +164,12 @@ export class Answer {
     if (published && name in page.shape) return make("a", { class: "fkp-who", href: `${root}tables/architectures.html?q=${question.model}` }, "shape of the model");
     const said = published && question.model === page.preset.model && this.values[name] === page.preset[name] && page.said[name];
     return said ? make("a", { class: "fkp-who", href: `${root}${said[1]}` }, said[0]) : make("span", { class: "fkp-who" }, "given");
+  }
+
+  // The publisher's own page behind a source or row of ours.
+  publisher({ attributes }) {
+    const own = this.formulas.publishers[attributes.href.value.slice(this.root.length)];
+    return own ? [" (", make("a", { class: "fkp-who", href: own, rel: "external" }, new URL(own).hostname.replace(/^www\./, "")), ")"] : [];
   }
 
   head(name) {
@@ -188,7 +195,7 @@ export class Answer {
     const rows = sorted.map(([link, names]) => {
       const shown = names.slice(0, NAMED).flatMap((each, i) => [i ? "; " : "", ...this.head(each)]);
       const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
-      return make("li", {}, ...shown, `${more}: `, link);
+      return make("li", {}, ...shown, `${more}: `, link, ...this.publisher(link));
     });
     return make("details", { class: "fkp-rests", open: true }, make("summary", {}, "Who says what it rests on"), make("ul", {}, ...rows));
   }

@@ -170,12 +170,17 @@ def page_data() -> dict[str, Any]:
         "readouts": list(READOUTS),
         "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
         "costs": {way: list(names) for way, names in COSTS.items()},
-        "quantities": {name: _words(quantity(name)) for name in {**shown, **shaped} if name not in unfolded},
-        "steps": {step.quantity: _step(step) for step in steps},
+        "quantities": {
+            name: [*_words(quantity(name)), *([quantity(name).meaning] if name in named else [])]
+            for name in dict.fromkeys([*shown, *shaped])
+            if name not in unfolded
+        },
+        "steps": {name: _step(step) for name, step in every_step().items() if name in named},
         "twoTiers": {name: _step(step) for name, step in _only_of_two_tiers().items()},
     }
 
 
+@cache
 def between() -> dict[str, Step]:
     """Return the steps whose values are seen only where one that hangs on them is unfolded, by their quantity."""
     seen = {
@@ -192,14 +197,35 @@ def between() -> dict[str, Step]:
 def formulas() -> dict[str, Any]:
     """Return what the steps compute, formula as text and what it needs, of one tier and where two differ from it.
 
-    With them go the words of the quantities that are seen nowhere else, and those of configuration files.
+    With them go the words of the quantities that are seen nowhere else, those of configuration files, and the pages of
+    the publishers behind what no formula gives.
     """
     tiers = {"one": every_step(), "two": _only_of_two_tiers()}
     computed = {name: {each: _formula(step) for each, step in steps.items()} for name, steps in tiers.items()}
     words = {name: _words(quantity(name)) for name in between()}
-    return computed | {"quantities": words, "config": _config()}
+    steps = {name: _step(step) for name, step in every_step().items()}
+    return computed | {"quantities": words, "config": _config(), "steps": steps, "publishers": _publishers()}
 
 
+def _publishers() -> dict[str, str]:
+    """Return the publisher's own page by the address at which a source, or a row that names one, stands here."""
+    urls = dict(
+        datasets.table("sources").filter(pl.col("url").is_not_null()).select("source", "url").collect().iter_rows()
+    )
+    found = {f"things/sources/{row.source}.html": row.source for row in defaults().values()}
+    found |= {f"things/sources/{source}.html": source for source in ("llama3_paper", *(row[3] for row in _failures()))}
+    found |= {f"things/accelerators/{key}.html": str(chip["source"]) for key, chip in chips().items()}
+    for name, key in (
+        ("rental_offers", "accelerator"),
+        ("architectures", "architecture"),
+        *((table, "accelerator") for table in TOLD_IN.values()),
+    ):
+        rows = datasets.table(name).filter(pl.col(key).is_not_null()).select(key, "source").collect().iter_rows()
+        found = {f"tables/{name}.html?q={row}": source for row, source in rows} | found
+    return {address: urls[source] for address, source in found.items() if source in urls}
+
+
+@cache
 def _only_of_two_tiers() -> dict[str, Step]:
     """Return the steps with two tiers that are others than with one, by their quantity."""
     one = every_step()
@@ -264,7 +290,7 @@ def _units(row: Quantity) -> dict[str, float]:
 
 
 def _words(row: Quantity) -> list[Any]:
-    return [row.label, row.unit, row.display_unit, row.display_scale, row.meaning]
+    return [row.label, row.unit, row.display_unit, row.display_scale]
 
 
 def _step(step: Step) -> list[Any]:

@@ -11,6 +11,7 @@ from factorykit import datasets
 from factorykit.charts.performance import MEMORY
 from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
 from factorykit.charts.script import (
+    brief,
     chain_function,
     futures_function,
     habits_function,
@@ -141,11 +142,17 @@ def model_script() -> str:
     found = tables(steps)
     names = {*shape(), *RUN, *PARTS, *(step.quantity for step in chain().steps)}
     results = [*RESULTS, "run_cost_owned_usd"]
+    fill, search, *others = brief(
+        [
+            chain_function(_filled(), "fill"),
+            search_function(searched),
+            *(chain_function(chain(tiers).steps, tiers) for tiers in TIERS),
+            *(futures_function(_futures(drawn, tiers), moved, results) for tiers in TIERS),
+        ]
+    )
     tiered = [
-        f"{tiers}: {{chain: {chain_function(chain(tiers).steps, tiers)}, "
-        f"futures: {futures_function(_futures(drawn, tiers), moved, results)}, "
-        f"interval: {json.dumps(_interval(tiers))}}}"
-        for tiers in TIERS
+        f"{tiers}: {{chain: {whole}, futures: {futures}, interval: {json.dumps(_interval(tiers))}}}"
+        for tiers, whole, futures in zip(TIERS, others, others[len(TIERS) :], strict=False)
     ]
     data = {
         "parts": PARTS,
@@ -176,9 +183,9 @@ def model_script() -> str:
             "const MODEL = (() => {",
             f"const TABLES = {in_json({name: dict(values) for name, values in found.items()})};",
             f"const TIERS = {{{', '.join(tiered)}}};",
-            chain_function(_filled(), "fill"),
+            fill,
             habits_function(),
-            search_function(searched),
+            search,
             "const {chain} = TIERS.one;",
             f"return {{chain, tiers: TIERS, fill, habits, search, rules: {rules_list(names)}, ...{in_json(data)}}};",
             "})();",

@@ -101,6 +101,15 @@
       link.href = href;
       link.textContent = (field.to && (table.names[field.to] || {})[value]) || text;
       td.appendChild(link);
+      var publisher = field.to === "sources" && table.publishers[value];
+      if (publisher) {
+        link = document.createElement("a");
+        link.href = publisher;
+        link.rel = "external";
+        link.textContent = "page";
+        link.setAttribute("aria-label", "Page of " + (table.names.sources[value] || value));
+        td.append(" (", link, ")");
+      }
     } else td.textContent = text;
     return td;
   }

@@ -27,7 +27,7 @@
   function weight(row) {
     var address = row[0], head = row[2].toLowerCase();
     if (/^(sources|references|limits|what would change)/.test(head)) return 0.3;
-    if (/^report\/audit\//.test(address)) return 0.45;
+    if (address.startsWith("report/audit/")) return 0.45;
     if (address.startsWith("notebooks/")) return row[2] ? 1.15 : 1.5;
     if (/^things\/(accelerators|clusters|sites|models)\//.test(address)) return 1.25;
     if (/^things\/(runs|organisations)\//.test(address)) return 1.05;
