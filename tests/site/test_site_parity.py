@@ -79,7 +79,10 @@ def told(file: Path, folder: PurePosixPath) -> dict[str, Any]:
         "tables": [[plain(cell) for cell in table.css("th, td")] for table in page.css("main table")],
         "works": texts("main .csl-entry"),
         "leads": sorted(
-            {posixpath.normpath(folder / str(a.attributes["href"])).lstrip("/") for a in page.css("main a[href]")}
+            {
+                posixpath.normpath(folder / str(a.attributes["href"])).lstrip("/")
+                for a in page.css('main a[href]:not([href^="#cb"])')
+            }
         ),
         "description": texts("main .description"),
         "text": texts("main :is(p:not(.description), li, pre)"),
