@@ -28,6 +28,9 @@ from factorykit.site.sources import Page, Project
 FOLDER: Final = "charts"
 LABEL: Final = "fig-"
 STILL: Final = "data:image/svg+xml,"
+LARGE: Final = 250_000
+"""Letters of a picture with thousands of marks."""
+PLACE: Final = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "take.py")
 
 
@@ -125,7 +128,7 @@ def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Itera
         caption = around.css_first("figcaption")
         stills = box.css("img.fk-still")
         for still in stills:
-            still.attrs["src"] = re.sub(r"(\d\.\d)\d\b", r"\1", str(still.attributes["src"]))
+            still.attrs["src"] = _coarse(str(still.attributes["src"]))
         figure = Figure(
             name=f"{stem}-{label.removeprefix(LABEL)}",
             place=f"{source.href}#{label}",
@@ -138,6 +141,17 @@ def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Itera
         )
         _lead(around, figure, root)
         yield figure
+
+
+def _coarse(picture: str) -> str:
+    """Return a picture whose places have one digit behind the point, none where there are thousands of marks.
+
+    >>> _coarse("translate(3.14,15.92)")
+    'translate(3.1,15.9)'
+    """
+    if len(picture) > LARGE:
+        picture = PLACE.sub(lambda found: f"translate({float(found[1]):.0f},{float(found[2]):.0f})", picture)
+    return re.sub(r"(\d\.\d)\d\b", r"\1", picture)
 
 
 def _figure_around(box: LexborNode) -> LexborNode | None:

@@ -144,8 +144,9 @@ class Shelf:
         if of and value in self.names.get(of, {}):
             href = f"../{of}/{value}.html" if of in PAGES else f"../../tables/{of}.html?q={value}"
             return {"text": self.names[of][value], "href": href}
-        value = LONG.sub(lambda found: f"{float(found[0]):.4f}", value)
-        return {"text": value, "href": value if re.match(r"https?://", value) else ""}
+        if re.match(r"https?://", value):
+            return {"text": value, "href": value}
+        return {"text": LONG.sub(lambda found: f"{float(found[0]):.4f}", value), "href": ""}
 
     def source(self, key: str | None, address: str | None = None) -> dict[str, str]:
         """Return a source as it is named beside a value: what it is, its page, and its address on the web."""

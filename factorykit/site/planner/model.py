@@ -55,7 +55,7 @@ PICTURED: Final = (
 """What the pictures show and the search for a batch needs."""
 UNPLANNED: Final = "not each of its layers has one block that mixes tokens and one feed-forward block; fk.plan plans it"
 """Why a known model is not on the page."""
-DIGITS: Final = 9
+DIGITS: Final = 6
 """Significant digits of a drawn number in the page."""
 
 
