@@ -11,11 +11,12 @@ from factorykit.charts.live import Case, Live
 LATE: Final = 5.0 / 3.0
 """Steps behind which an exchange hides beside the backward pass, where its update comes a step late."""
 METHODS: Final = (
+    Case("As the sliders say"),
     Case("Gradients in every step", given={"inner_steps": 1.0, "outer_fragments": 1.0}),
-    Case("Weights after the inner steps", given={"outer_fragments": 1.0}),
+    Case("Weights at once", given={"outer_fragments": 1.0}),
     Case("Fragments of 4 bits, a step late", given={"outer_bits": 4.0, "outer_hidden_steps": LATE}),
 )
-"""Data parallelism, DiLoCo and its streaming variant."""
+"""Beside what is set: data parallelism, DiLoCo and its streaming variant."""
 
 
 @checked
@@ -53,5 +54,5 @@ def _utilization(x: str, domain: tuple[float, float], by: str, presets: Mapping[
         presets=presets or {},
         key=f"sites-{x.partition('_')[0]}",
         source="Douillard et al. 2023 and 2025",
-        description=f"Share of time in which sites compute, by {by}, for three ways of keeping them together.",
+        description=f"Share of time in which sites compute, by {by}, for ways of keeping them together.",
     )

@@ -209,16 +209,16 @@ def site_reach_m(
 
     Notes
     -----
-    Zero where bandwidth is too low at any distance; infinite for one site. Half the way round the earth is 20,000 km.
+    Zero where bandwidth is too low at any distance. One site counts as two that send nothing. Half the way round the
+    earth is 20,000 km.
 
     Examples
     --------
     >>> round(site_reach_m(2e9, 1.0, 2.0, 1.25e10, 0.25) / 1e3)
     9190
     """
-    others = training_sites - 1.0
     left = maximum(outer_allowed_s - outer_bytes / (outer_fragments * wan_bytes_per_s), 0.0)
-    return where(others > 0.0, left / (2.0 * where(others > 0.0, others, 1.0) * FIBRE_S_PER_M), inf)
+    return left / (2.0 * maximum(training_sites - 1.0, 1.0) * FIBRE_S_PER_M)
 
 
 def wan_traffic_bytes(

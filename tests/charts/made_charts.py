@@ -9,7 +9,19 @@ import altair as alt
 import polars as pl
 
 import factorykit as fk
-from factorykit.charts import checkpoint, compute, cost, energy, network, operations, performance, reliability
+from factorykit.charts import (
+    checkpoint,
+    compute,
+    cost,
+    diagnosis,
+    energy,
+    loader,
+    network,
+    operations,
+    performance,
+    reliability,
+    sites,
+)
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Live
 
@@ -52,12 +64,15 @@ MAKERS: dict[str, Callable[[Any], Live]] = {
 }
 
 
-TOPICS = (checkpoint, compute, cost, energy, network, operations, reliability)
+TOPICS = (checkpoint, compute, cost, diagnosis, energy, loader, network, operations, reliability, sites)
 READY: dict[str, Callable[[Any], Live]] = {
     f"{topic.__name__.rpartition('.')[2]}.{name}": make
     for topic in TOPICS
     for name, make in vars(topic).items()
-    if callable(make) and getattr(make, "__annotations__", {}).get("return") == "Live" and name != "bring_up"
+    if callable(make)
+    and getattr(make, "__annotations__", {}).get("return") == "Live"
+    and name != "bring_up"
+    and name[0] != "_"
 }
 RUNS = {name: dict(fk.preset(name)) for name in ("llama_3_1_405b", "deepseek_v3", "meta_24k", "gb200_nvl72")}
 """Every ready-made chart that takes runs, and runs for it."""
