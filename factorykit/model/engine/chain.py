@@ -26,6 +26,12 @@ FITTED: Final = "fitted"
 NEUTRAL: Final = "neutral"
 ASSUMED: Final = "assumed"
 
+OF_A_LAYOUT: Final = MappingProxyType({"training_s": "training_stepped_s", "mfu": "predicted_mfu"})
+"""What a layout says of a whole run, unless somebody says otherwise."""
+DIVIDES: Final = frozenset(
+    {"tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "zero_stage", "micro_batch_size"}
+)
+"""How a model may be divided; who gives one of these has a layout."""
 OF_THE_PLANT: Final = frozenset(
     {
         "precision",
@@ -152,7 +158,7 @@ def resolve(question: Question) -> Chain:
     needs, users = _needs(given, outputs, known)
     while any(name not in known for name in needs):
         gap = _gap(outputs, question.given, needs, known)
-        if not question.assume or not (known.assume(gap.asked) or known.assume(gap.above)):
+        if not question.assume or not (known.predict(gap.asked) or known.assume(gap.asked) or known.assume(gap.above)):
             raise _missing(gap, outputs, question, users, known)
         needs, users = _needs(given, outputs, known)
     try:
@@ -215,6 +221,14 @@ class _Known:
 
         return is_whole_or_part(name) and self._default(name) is not None
 
+    def predict(self, names: Collection[str]) -> bool:
+        """Let a layout say what a default would stand for; return whether one does."""
+        said = {name: Step(name, _itself, (rival,), RIVAL) for name, rival in OF_A_LAYOUT.items()}
+        if said.keys() <= self.using.keys() or said.keys().isdisjoint(names) or not _has_layout(self.question):
+            return False
+        self.using = said | self.using
+        return True
+
     def assume(self, names: Iterable[str]) -> bool:
         """Fill gaps by defaults; return whether any was filled."""
         filled = {name: step for name in names if (step := self._default(name))}
@@ -237,6 +251,17 @@ class _Known:
             per = row.value / defaults()[row.grows_with].value
             return Step(name, partial(_times, per), (row.grows_with,), ASSUMED)
         return Step(name, partial(_itself, row.value), (), ASSUMED)
+
+
+def _has_layout(question: Question) -> bool:
+    """Return whether a layout is given whose steps can be timed."""
+    if "layers" not in question.given or DIVIDES.isdisjoint(question.given):
+        return False
+    try:
+        resolve(replace(question, outputs=tuple(OF_A_LAYOUT.values())))
+    except (MissingQuantity, CycleError):
+        return False
+    return True
 
 
 def _needs(

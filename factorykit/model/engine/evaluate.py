@@ -55,7 +55,8 @@ def evaluate(
         Which model stands for a quantity that has rivals: ``{"checkpoint_interval_s": "checkpoint_interval_young_s"}``;
         the vocabulary lists them.
     assume
-        Whether sourced defaults that fit the scenario fill what nobody gave; :func:`factorykit.assumed` lists them.
+        Whether sourced defaults that fit the scenario fill what nobody gave; :func:`factorykit.assumed` lists them. A
+        layout goes before the default of the utilization: the run then takes the steps that the layout is timed at.
 
     Returns
     -------

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, reduce
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.borders import flag, mapping, several
 from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
 from factorykit.model.engine import evaluate, rules
-from factorykit.model.engine.chain import Step, ask
+from factorykit.model.engine.chain import OF_A_LAYOUT, Step, ask
 from factorykit.model.engine.grids import ROWS_A_BLOCK, Grid
 from factorykit.model.engine.read import checked, chosen, value
 from factorykit.model.engine.run import fold, widened
@@ -56,8 +55,6 @@ OUTPUTS: Final = (
 )
 UNEVEN_STAGES: Final = range(1, 9)
 """Chunks a stage that are tried whether or not they divide the layers: Llama 3.1 405B has 126 on 16 stages of eight."""
-OF_A_LAYOUT: Final = MappingProxyType({"training_s": "training_stepped_s", "mfu": "predicted_mfu"})
-"""What a layout says of a whole run, unless the cluster says otherwise."""
 BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_accelerator")
 """Objectives of which more is better."""
 

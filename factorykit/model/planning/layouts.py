@@ -11,11 +11,11 @@ from factorykit.errors import MissingQuantity
 from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.engine import rules
-from factorykit.model.engine.chain import ask
+from factorykit.model.engine.chain import OF_A_LAYOUT, ask
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.run import fold, widened
 from factorykit.model.performance.recomputation import least_recomputed
-from factorykit.model.performance.search import OF_A_LAYOUT, parted
+from factorykit.model.performance.search import parted
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:

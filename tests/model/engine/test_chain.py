@@ -68,6 +68,33 @@ def test_the_price_of_a_named_chip_is_assumed_and_not_that_of_another() -> None:
     assert prices["a100_sxm_80gb"] < prices["h100_sxm"] < prices["b200"]
 
 
+LAYOUT = {
+    **fk.architecture("llama3_70b"),
+    "tokens": 2e12,
+    "accelerators": 1024.0,
+    "global_batch_size": 1024.0,
+    "sequence_length": 8192.0,
+    "tensor_parallel": 8.0,
+}
+
+
+@pytest.mark.parametrize("chip", ["h100_sxm", "mi300x", "b200", "a100_sxm_80gb"])
+def test_days_that_are_assumed_of_a_layout_are_its_steps(chip: str) -> None:
+    run = LAYOUT | {"accelerator": chip}
+    found = fk.evaluate(run, ("step_s", "training_days"), assume=True)
+    steps = LAYOUT["tokens"] / (LAYOUT["global_batch_size"] * LAYOUT["sequence_length"])
+    assert found["training_days"] == pytest.approx(steps * found["step_s"] / 86400.0, rel=1e-12)
+    assert fk.evaluate(run, "training_days", assume=True)["training_days"] == found["training_days"]
+    assert "mfu" not in fk.assumed(run, "training_days")["quantity"].to_list()
+
+
+def test_a_layout_does_not_stand_for_a_utilization_that_is_given_or_for_machines_that_cannot_be_timed() -> None:
+    given = LAYOUT | {"accelerator": "h100_sxm", "mfu": 0.38}
+    assert fk.evaluate(given, "training_days", assume=True) == fk.evaluate(given, "training_days")
+    untimed = {"active_parameters": 7e10, "tokens": 2e12, "accelerators": 64.0, "peak_flop_per_s": 1e15}
+    assert "mfu" in fk.assumed(untimed | {"tensor_parallel": 8.0}, "training_days")["quantity"].to_list()
+
+
 def test_a_word_that_is_no_formula_is_refused() -> None:
     with pytest.raises(UnknownQuantity, match=r"goodput = 'etr' is neither a number .* nor a formula: .*nearest is"):
         fk.evaluate({"training_s": 1e6, "goodput": "etr"}, "wall_s")
