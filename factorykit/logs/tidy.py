@@ -127,7 +127,12 @@ Tidied = tuple[pl.DataFrame, dict[str, int]]
 
 
 def _ordered(frame: pl.DataFrame, files: Sequence[pl.DataFrame], tidy: Callable[[pl.DataFrame], Tidied]) -> Tidied:
-    """Return rows in the order of time, each once, and what further tidying leaves of them."""
+    """Return rows in the order of time, each once, and what further tidying leaves of them.
+
+    Rows that are each later than the one above, as one process writes them, are so already.
+    """
+    if frame.height and frame.select((pl.col("at") > pl.col("at").shift(1)).sum()).item() == frame.height - 1:
+        return tidy(frame)
     once = frame.unique(maintain_order=True)
     unordered = sum(int((each["at"].diff().dt.total_microseconds() < 0).sum()) for each in files)
     kept, found = tidy(once.sort("at", maintain_order=True))
@@ -141,8 +146,14 @@ def _events(rows: pl.DataFrame) -> Tidied:
 
 
 def _jobs(rows: pl.DataFrame) -> Tidied:
-    """One row an attempt: the record that ends last; an attempt ends at the latest when the next of its job starts."""
+    """One row an attempt: the record that ends last; an attempt ends at the latest when the next of its job starts.
+
+    Jobs that are told once each have one attempt and one record of it.
+    """
     kept = rows.filter((pl.col("ended") >= pl.col("started")).fill_null(True))
+    backward = {"jobs that end before they start, left out": rows.height - kept.height}
+    if kept["job"].n_unique() == kept.height:
+        return kept.sort("started", maintain_order=True), backward | _unknown(kept)
     ordered = kept.sort(*ATTEMPT, "ended", maintain_order=True)
     is_newest, is_once = (
         pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in names)
@@ -154,13 +165,15 @@ def _jobs(rows: pl.DataFrame) -> Tidied:
     following = pl.when(pl.col("job") == pl.col("job").shift(-1)).then(pl.col("started").shift(-1))
     overlap = (following < pl.col("ended")).fill_null(False)
     tidy = newest.with_columns(ended=pl.when(overlap).then(following).otherwise("ended"))
-    return tidy.sort("started", maintain_order=True), {
-        AGAIN: again,
-        "jobs that end before they start, left out": rows.height - kept.height,
+    found = {
         "older records of an attempt, left out": kept.height - newest.height - again,
         "attempts that overlap the next one of their job, cut": int(newest.select(overlap.sum()).item()),
-        "states that are not known, kept as unknown": int((tidy["state"] == "unknown").sum()),
     }
+    return tidy.sort("started", maintain_order=True), {AGAIN: again} | backward | found | _unknown(tidy)
+
+
+def _unknown(jobs: pl.DataFrame) -> dict[str, int]:
+    return {"states that are not known, kept as unknown": int((jobs["state"] == "unknown").sum())}
 
 
 def _steps(rows: pl.DataFrame) -> Tidied:
