@@ -76,8 +76,8 @@ class PriceMonths(Sourced):
 
     A row is the distribution of list prices of one chip in one kind of offer in one month: one price per provider, the
     median of its rows of the month; of earlier years the same from the dated revisions of a public list, the list price
-    of one provider, and an index of contracts of a year. Nominal US dollars. GPU rental price data by gpurentalprices.com
-    (https://gpurentalprices.com), licensed under CC BY 4.0, summarised here.
+    of one provider, and an index of contracts of a year. Nominal US dollars. GPU rental price data by
+    gpurentalprices.com (https://gpurentalprices.com), licensed under CC BY 4.0, summarised here.
     """
 
     price_month = key("chip, kind of offer and month", unique=True, entity=True)
