@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.optimize import minimize
+from scipy.optimize import differential_evolution
 
 from factorykit import datasets
 from factorykit.model.performance.calibrate import Measured, fit, weight
@@ -34,10 +34,12 @@ SPREADS = (
 )
 LEAST_ROWS = 20
 """Rows of a stratum whose coverage counts."""
-GOAL, LOST, WIDTH = 0.9, 0.25, 0.3
+GOAL, LOST, WIDTH = 0.9, 0.6, 0.15
 """Coverage aimed at, how far from it a stratum is given up, and what a spread of one costs beside strata."""
-LEAST = 0.05
-"""No spread is less: that of one release about another."""
+LEAST, MOST = 0.05, 1.0
+"""Bounds of a spread: no less than that of one release about another."""
+ROUNDS = 120
+"""Generations of the search over all spreads at once; from one start it ends where the first constants lay."""
 SOFT = 0.02
 """Width over which a row passes from outside to inside, so that coverage has slopes."""
 
@@ -122,14 +124,14 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
     weights = weight(told["group"].to_numpy())
 
     def unfair(logged: np.ndarray) -> float:
-        spread = np.sqrt(np.maximum(np.exp(logged), LEAST) ** 2 @ term[:-1] + term[-1])
+        spread = np.sqrt(np.exp(logged) ** 2 @ term[:-1] + term[-1])
         inside = 1.0 / (1.0 + np.exp(-(NORMAL_95 * spread - miss) / SOFT))
         covers = np.array([np.average(inside[member], weights=weights[member]) for member in members])
         return float(np.minimum(np.abs(covers - GOAL), LOST).sum() + WIDTH * np.exp(logged).sum())
 
-    start = np.log([max(given[name], SOFT) for name in SPREADS])
-    found = minimize(unfair, start, method="Nelder-Mead", options={"maxiter": 2000, "xatol": 1e-3, "fatol": 1e-6})
-    return dict(zip(SPREADS, np.maximum(np.exp(found.x), LEAST), strict=True))
+    bounds = [(np.log(LEAST), np.log(MOST))] * len(SPREADS)
+    at = differential_evolution(unfair, bounds, seed=0, maxiter=ROUNDS, tol=1e-4, polish=False).x
+    return dict(zip(SPREADS, np.exp(at), strict=True))
 
 
 if __name__ == "__main__":

@@ -606,6 +606,8 @@ QuantityName: TypeAlias = Literal[
     "logits_bytes",
     "memory_workspace_bytes",
     "eager_activation_factor",
+    "activation_factor",
+    "state_factor",
     "memory_band",
     "context_bytes",
     "network_buffer_bytes",
@@ -633,6 +635,7 @@ QuantityName: TypeAlias = Literal[
     "grouped_experts",
     "dispatched_once",
     "expert_overlap",
+    "interleaved_overlap",
     "reduced_bytes_per_parameter",
     "expert_imbalance",
     "native_attention",
@@ -1604,6 +1607,8 @@ class Quantities(TypedDict, total=False):
     logits_bytes: Any
     memory_workspace_bytes: Any
     eager_activation_factor: Any
+    activation_factor: Any
+    state_factor: Any
     memory_band: Any
     context_bytes: Any
     network_buffer_bytes: Any
@@ -1631,6 +1636,7 @@ class Quantities(TypedDict, total=False):
     grouped_experts: Any
     dispatched_once: Any
     expert_overlap: Any
+    interleaved_overlap: Any
     reduced_bytes_per_parameter: Any
     expert_imbalance: Any
     native_attention: Any

@@ -204,11 +204,13 @@ def memory_weights_bytes(
     context_parallel: Numeric,
     expert_data_parallel: Numeric,
     schedule: Numeric,
+    state_factor: Numeric,
 ) -> Numeric:
     r"""Weights, gradients and optimizer state on the most loaded rank.
 
     .. math::
-        (N_s + N_r)\, \beta(d c) + N_x\, \beta(d_e) + \frac{\max(2 - b_w, 0) N_v}{[d c]_{z \ge 3}}, \qquad
+        k_S \left[(N_s + N_r)\, \beta(d c) + N_x\, \beta(d_e)
+        + \frac{\max(2 - b_w, 0) N_v}{[d c]_{z \ge 3}}\right], \qquad
         \beta(d) = (1 - \omega_w) \frac{b_w k_w + 2 \tau [r > 0]}{[d]_{z \ge 3}}
         + (1 - \omega_g) \frac{\tau b_g}{[d]_{z \ge 2}} + (1 - \omega_o) \frac{\tau b_o}{[d]_{z \ge 1}}
 
@@ -217,7 +219,7 @@ def memory_weights_bytes(
     The bracket divides by :math:`d` from that ZeRO stage on and by one below. DualPipe keeps two copies of the weights,
     :math:`k_w = 2`. Experts are sharded over their own copies. Only a share :math:`\tau` is trained; adapters come
     beside the frozen weights. Embeddings and norms keep 16 bits where weights are quantized. Shares :math:`\omega`
-    wait in the memory of the host.
+    wait in the memory of the host. :math:`k_S` is what measured runs of one's own say beside the sum.
 
     References
     ----------
@@ -229,7 +231,7 @@ def memory_weights_bytes(
     Examples
     --------
     >>> weights, bytes_of_each = (1e9, 0.0, 0.0, 0.0), (2.0, 4.0, 12.0)
-    >>> memory_weights_bytes(*weights, *bytes_of_each, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 8.0, 1.0, 8.0, "1f1b") / 1e9
+    >>> memory_weights_bytes(*weights, *bytes_of_each, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 8.0, 1.0, 8.0, "1f1b", 1.0) / 1e9
     7.5
     """
     copies = where(equal(schedule, "dualpipe"), 2.0, 1.0)
@@ -248,7 +250,8 @@ def memory_weights_bytes(
     dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(ranks)
     whole = maximum(2.0 - weight_bytes_per_parameter, 0.0) * (1.0 - offloaded_weights_share)
     embedded = whole * stage_embedding_parameters / sharded(ranks, 3.0)
-    return dense + stage_expert_parameters * per_parameter(maximum(expert_data_parallel, 1.0)) + embedded
+    experts = stage_expert_parameters * per_parameter(maximum(expert_data_parallel, 1.0))
+    return state_factor * (dense + experts + embedded)
 
 
 def host_peak_bytes(
@@ -391,13 +394,14 @@ def layer_activation_bytes(
     kept_rows_share: Numeric,
     fused_kernels: Numeric,
     eager_activation_factor: Numeric,
+    activation_factor: Numeric,
 ) -> Numeric:
     r"""Bytes that a mean layer keeps of one micro-batch for its backward, without attention scores.
 
     .. math::
-        A_l = [t > 1]\, u\, 2\, T h + \left(1 + u (k_a - 1)\right)
+        A_l = k_A \Big[ [t > 1]\, u\, 2\, T h + \left(1 + u (k_a - 1)\right)
         \Big\{n_b T h \frac{2 + w + \delta}{t_s}
-        + \frac{T}{t}\left[k_{mix} + w o + (4 + 2 g - 2 + w) f\right]\Big\}
+        + \frac{T}{t}\left[k_{mix} + w o + (4 + 2 g - 2 + w) f\right]\Big\} \Big]
 
     Notes
     -----
@@ -406,7 +410,7 @@ def layer_activation_bytes(
     16-bit numbers and a plain feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with
     experts keep each visited expert's input, inner tensors and output, input and output on every rank that an expert is
     split over; the mean layer is meant. Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps what each operation reads, some
-    of it whole on every tensor-parallel rank.
+    of it whole on every tensor-parallel rank. :math:`k_A` is what measured runs of one's own say beside it.
 
     References
     ----------
@@ -415,7 +419,7 @@ def layer_activation_bytes(
     Examples
     --------
     >>> shape = (2.0, 384.0, 64.0, 256.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 256.0)
-    >>> layer_activation_bytes(1.0, 64.0, *shape, 1.0, "bf16", 1.0, 1.0, 1.0, 1.0, 1.25) / 64.0
+    >>> layer_activation_bytes(1.0, 64.0, *shape, 1.0, "bf16", 1.0, 1.0, 1.0, 1.0, 1.25, 1.0) / 64.0
     34.0
     """
     width = where(equal(precision, "bf16"), 2.0, where(equal(precision, "fp16"), 2.0, 1.0))
@@ -429,7 +433,8 @@ def layer_activation_bytes(
     unfused = maximum(1.0 - 2.0 * fused_kernels, 0.0)
     eager = 1.0 + unfused * (eager_activation_factor - 1.0)
     gathered = where(tensor_parallel > 1.0, unfused * GATHERED_BYTES * hidden_size, 0.0)
-    return micro_batch_tokens * (gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel))
+    each = gathered + eager * (rows * kept_rows_share + (split + blocks) / tensor_parallel)
+    return activation_factor * micro_batch_tokens * each
 
 
 def layer_score_bytes(

@@ -118,6 +118,7 @@ BASE: dict[str, Any] = LINKS | {
     "expert_exposed_across": 1.0,
     "dispatched_once": 1.0,
     "expert_overlap": 0.0,
+    "interleaved_overlap": 0.0,
     "expert_exposed_overlapped": 0.25,
     "schedule": "1f1b",
     "reduced_bytes_per_parameter": 2.0,
@@ -338,6 +339,14 @@ def test_attention_of_the_chips_generation_is_ripe_at_once() -> None:
     assert of(layer.layer_attention_s, **young) == pytest.approx(16.0 * ripe, rel=1e-9)
 
 
+@pytest.mark.parametrize("rate", [1e12, 1e15])
+def test_native_attention_takes_the_longer_of_products_and_exponentials(rate: float) -> None:
+    products = of(layer.layer_attention_s)
+    both = of(layer.layer_attention_s, exponentials_per_s=rate)
+    longer = max(products, both - products)
+    assert of(layer.layer_attention_s, exponentials_per_s=rate, native_attention=1.0) == pytest.approx(longer, rel=1e-6)
+
+
 def test_the_fullest_rank_sets_the_pace_of_the_experts_alone() -> None:
     experts = {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 2.0, "routed_parameters": 4e8}
     even, uneven = (
@@ -364,10 +373,16 @@ def test_less_power_slows_attention_by_its_exponent() -> None:
 
 @pytest.mark.parametrize(("precision", "cast"), [("bf16", 0), ("fp16", 0), ("fp8", 1), ("mxfp8", 1), ("nvfp4", 1)])
 def test_elementwise_traffic_is_counted_tensor_by_tensor(precision: str, cast: int) -> None:
-    """Bytes of a token: 20 a hidden unit, 6 a unit of query, key and value, 2 + 4 of the gated half; casts of 4."""
-    moved = 20 * 4096 + 6 * (32 + 2 * 8) * 128 + 6 * 16384 + cast * 4 * (2 * 4096 + 32 * 128 + 16384)
-    found = of(layer.layer_elementwise_s, precision=precision)
+    """Bytes of a token: 20 a hidden unit, 6 a unit of query, key and value, 2 + 4 of the gated half; casts of 4.
+
+    Kernels that are not the maker's read what fp8 casts once more, for its scale.
+    """
+    inputs = 2 * 4096 + 32 * 128 + 16384
+    moved = 20 * 4096 + 6 * (32 + 2 * 8) * 128 + 6 * 16384 + cast * 4 * inputs
+    found = of(layer.layer_elementwise_s, precision=precision, maker_kernels=1.0)
     assert found == pytest.approx(8192 * moved / 2.5e12, rel=1e-12)
+    others = of(layer.layer_elementwise_s, precision=precision, maker_kernels=0.0)
+    assert others - found == pytest.approx(8192 * (precision == "fp8") * 2 * inputs / 2.5e12, rel=1e-9, abs=1e-12)
 
 
 def test_routing_adds_what_tokens_carry_to_experts_and_back() -> None:
@@ -439,11 +454,21 @@ def test_half_of_a_link_is_a_link_of_half_the_rate(formula, side: str) -> None:
     assert half == pytest.approx(of(formula, **SENT[formula], **{rate: LINKS[rate] / 2}), rel=1e-12)
 
 
-@pytest.mark.parametrize("beside", [{"expert_overlap": 1.0}, {"schedule": "dualpipe"}])
+IN_TURN = {"interleaved_overlap": 1.0, "virtual_stages": 2.0}
+
+
+@pytest.mark.parametrize("beside", [{"expert_overlap": 1.0}, {"schedule": "dualpipe"}, IN_TURN])
 def test_a_quarter_of_an_exchange_beside_compute_shows(beside: dict[str, Any]) -> None:
     experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 16.0}
     plain = of(communication.expert_parallel_s, **experts)
     assert of(communication.expert_parallel_s, **experts | beside) == pytest.approx(0.25 * plain, rel=1e-12)
+
+
+@pytest.mark.parametrize("alone", [{"virtual_stages": 1.0}, {"expert_parallel": 8.0}])
+def test_experts_overlap_in_turn_only_where_stages_interleave_over_several_domains(alone: dict[str, Any]) -> None:
+    experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 16.0} | IN_TURN | alone
+    plain = of(communication.expert_parallel_s, **experts | {"interleaved_overlap": 0.0})
+    assert of(communication.expert_parallel_s, **experts) == plain
 
 
 def test_tokens_sent_one_by_one_take_a_message_each_where_processors_send_them() -> None:

@@ -218,6 +218,8 @@ def expert_parallel_s(
     expert_imbalance: Numeric,
     dispatched_once: Numeric,
     expert_overlap: Numeric,
+    interleaved_overlap: Numeric,
+    virtual_stages: Numeric,
     schedule: Numeric,
     tensor_parallel: Numeric,
     layers: Numeric,
@@ -250,7 +252,8 @@ def expert_parallel_s(
     share a domain; a message to each of the others takes its latency. Tokens that travel one by one take
     :math:`\tau` each where processors hand them to the network. Where an expert is split
     :math:`t_e` ways, its ranks gather the routed tokens of each other and scatter the sums. Where the exchange runs
-    beside the compute of another micro-batch (:math:`u = 1`; always so in DualPipe), the share :math:`x_u` of it shows.
+    beside the compute of another micro-batch (:math:`u = 1`), the share :math:`x_u` of it shows: always so in DualPipe,
+    and in software that does so where stages interleave (:math:`v > 1`) and experts span more than a domain.
 
     References
     ----------
@@ -259,7 +262,8 @@ def expert_parallel_s(
     Examples
     --------
     >>> links, shape = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5), (4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0)
-    >>> round(expert_parallel_s(*shape, 0.0, 0.0, "1f1b", 1.0, 61.0, 61.0, 1.0, 1.0, 0.4, 0.0, 8.0, *links), 5)
+    >>> layers = (1.0, 61.0, 61.0, 1.0, 1.0, 0.4)
+    >>> round(expert_parallel_s(*shape, 0.0, 0.0, 0.0, 1.0, "1f1b", *layers, 0.0, 8.0, *links), 5)
     0.00487
     """
     split = expert_tensor_parallel
@@ -284,7 +288,8 @@ def expert_parallel_s(
         scale_out_latency_s,
     )
     within = expert_exposed_share * (expert_imbalance * inside + gathered)
-    beside = maximum(expert_overlap, where(equal(schedule, "dualpipe"), 1.0, 0.0))
+    in_turn = where(virtual_stages > 1.0, where(expert_parallel > scale_up_domain, interleaved_overlap, 0.0), 0.0)
+    beside = maximum(maximum(expert_overlap, in_turn), where(equal(schedule, "dualpipe"), 1.0, 0.0))
     seen = 1.0 - beside * (1.0 - expert_exposed_overlapped)
     return 4.0 * moe_layers / layers * seen * (within + expert_exposed_across * expert_imbalance * across)
 

@@ -55,3 +55,25 @@ def grouped_experts(software_year: Numeric) -> Numeric:
     1.0
     """
     return where(software_year >= 2024.0, 1.0, 0.0)
+
+
+def interleaved_overlap(software_year: Numeric) -> Numeric:
+    r"""Whether experts exchange beside another micro-batch in interleaved pipelines, where nobody says otherwise.
+
+    .. math:: 1 \quad (y \ge 2025.5), \qquad 0 \quad \text{otherwise}
+
+    Notes
+    -----
+    Megatron splits the steps of neighbouring micro-batches against each other from the middle of 2025; it asks for
+    interleaved stages, and recipes set it where experts span more than a domain.
+
+    References
+    ----------
+    .. [megatronlm] megatron/core/model_parallel_config.py: overlap_moe_expert_parallel_comm
+
+    Examples
+    --------
+    >>> interleaved_overlap(2025.0)
+    0.0
+    """
+    return where(software_year >= 2025.5, 1.0, 0.0)

@@ -11,6 +11,8 @@ FUSED_ATTENTION_YEAR = 2022.4
 """Year and part of a year in which fused attention was published (FlashAttention, May 2022)."""
 CAST_BYTES = 4.0
 """Bytes per element of an 8-bit matrix product's input: 16 bits read, 8 written, and 8 once more transposed."""
+SCALE_BYTES = 2.0
+"""Bytes per element that are read before, where the scale is of the tensor at hand and no kernel before it found it."""
 ROUTED_BYTES = 20.0
 """Bytes per routed element: permuted, exchanged, sorted to experts, and all three back, each read and written in 16
 bits; the first reads and the last writes each element once and not for every expert."""
@@ -154,12 +156,14 @@ def layer_attention_s(
     to be one for the chip's generation. Products of a head width that
     is no multiple of 8 leave the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the
     diagonal and few tiles a head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
-    What picks tokens for sparse attention scores all of them, in products at the same rate.
+    A kernel for the chip's generation runs the exponentials of one block beside the products of the next: of the two
+    terms in the first brackets the longer one counts. What picks tokens for sparse attention scores all of them, in
+    products at the same rate.
 
     References
     ----------
     .. [dao2023] section 4.1
-    .. [shah2024] section 3.2: exponentials beside products
+    .. [shah2024] section 3.1 and 3.2: exponentials beside products, in turns of two groups of warps
     .. [korthikanti2022] section 4.1
 
     Examples
@@ -175,7 +179,9 @@ def layer_attention_s(
     slow = (1.0 - native_attention) * (1.0 - young_attention_share)
     ripe = (1.0 - (1.0 - maturity) * slow) * (1.0 - (1.0 - age) * slow)
     ramp = 1.0 + attention_ramp_tokens / attended_tokens
-    score = ramp * width / (peak_16bit_flop_per_s * attention_share) + 0.5 * EXPONENTIAL_PASSES / exponentials_per_s
+    products = ramp * width / (peak_16bit_flop_per_s * attention_share)
+    exponentials = 0.5 * EXPONENTIAL_PASSES / exponentials_per_s
+    score = products + exponentials - native_attention * minimum(products, exponentials)
     picking = micro_batch_tokens * sequence_length * index_heads * index_head_size / tensor_parallel
     picked = picking / (peak_16bit_flop_per_s * attention_share)
     fused = (rows * attended_tokens * score + picked) / (ripe * power_limit_share**power_exponent)
@@ -206,6 +212,7 @@ def layer_elementwise_s(
     elementwise_factor: Numeric,
     eager_traffic_factor: Numeric,
     fused_kernels: Numeric,
+    maker_kernels: Numeric,
     software_gain_per_year: Numeric,
     software_year: Numeric,
     sustained_memory_bytes_per_s: Numeric,
@@ -215,30 +222,34 @@ def layer_elementwise_s(
     .. math::
         k_e \left[1 + (1 - f)(k_{eager} - 1)\right] \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s}
         \left[\frac{10 n_b h}{t_s}
-        + \frac{(2 + 4 g) f + b_{mix} + (20 k + 4) h + 4 (n_b h + o + f) [8 \text{ bits}]}{t}\right]
+        + \frac{(2 + 4 g) f + b_{mix} + (20 k + 4) h
+        + (4 + 2 (1 - u) [\text{fp8}]) (n_b h + o + f) [8 \text{ bits}]}{t}\right]
 
     Notes
     -----
     A norm and a residual sum for each block, what moves around attention and states, and the activation, each read and
     written once in 16 bits; tokens on their way to experts and back in six passes. Products in 8 bits or fewer cast
-    their inputs first: of the projections, of attention's output and of both halves of the feed-forward. Eager code
+    their inputs first: of the projections, of attention's output and of both halves of the feed-forward. Kernels of the
+    chip's maker (:math:`u`) find the scale of an 8-bit tensor where it is made; others read it once more. Eager code
     stores what fused kernels keep in registers. The year counts from 2022 to 2028.
 
     References
     ----------
     .. [ivanov2021] table III
+    .. [torchao] torchao/float8/README.md: dynamic scaling, overhead of max_abs and casts
 
     Examples
     --------
     >>> shape = (8192.0, 8192.0, 2.0, 61440.0, 8192.0, 28672.0, 1.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0)
-    >>> round(layer_elementwise_s(*shape, "bf16", 1.0, 1.0, 1.0, 2.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
+    >>> round(layer_elementwise_s(*shape, "bf16", 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
     0.00121
     """
     moe = moe_layers / layers
     dense = (ffn_layers - moe_layers) / layers
     inner = dense * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
     routed = moe * (ROUTED_BYTES * experts_per_token + UNROUTED_BYTES) * hidden_size
-    narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES))
+    scale = where(equal(precision, "fp8"), (1.0 - maker_kernels) * SCALE_BYTES, 0.0)
+    narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES + scale))
     cast = narrow * (layer_blocks * hidden_size + mixing_outputs + inner)
     split = (2.0 + 4.0 * gated_ffn) * inner + mixing_bytes + routed + cast
     moved = 10.0 * layer_blocks * hidden_size * kept_rows_share + split / tensor_parallel

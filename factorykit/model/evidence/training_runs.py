@@ -328,8 +328,7 @@ def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, 
         brought |= frameworks.unnamed(year) | dict.fromkeys(("chunked_loss", "graph_pool_share", *OWN), 0.0)
         brought |= dict.fromkeys(("sequence_parallel", "dropout"), 1.0)
         return brought | _said(row) | {"logs": logged(row, "process")}
-    in_turn = (row.get("vp") or 1.0) > 1.0 and (row.get("ep") or 1.0) > domain
-    brought |= frameworks.features(found, year, vendor, domain, spread_in_turn=in_turn)
+    brought |= frameworks.features(found, year, vendor, domain)
     if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
         brought["fused_kernels"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
@@ -352,6 +351,7 @@ SAID: Final[tuple[tuple[str, str, float], ...]] = (
     (r"no (flash attention|transformer engine)", "flash_attention", 0.0),
     (r"(all-to-all|ep) overlap", "expert_overlap", 1.0),
     (r"overlap off|no (all-to-all|ep) overlap", "expert_overlap", 0.0),
+    (r"overlap off|no (all-to-all|ep) overlap", "interleaved_overlap", 0.0),
     (r"no sequence parallel", "sequence_parallel", 0.0),
     (r"padded dense experts", "dispatch_masks", 1.0),
 )
@@ -786,11 +786,12 @@ def _counted(ready: pl.DataFrame) -> pl.DataFrame:
     return ready.with_columns(best["tied_embeddings"], best["dense_layers"]).drop("stated_parameters")
 
 
-def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the scenarios of the rows with their recomputation settled, and the rows that have none with the reason.
 
-    Where a source does not state recomputation, the least share of layers that lets the run go is recomputed. The
-    first recomputed layer costs room of its own, so the straight line to all layers starts just above none.
+    Where a source does not state recomputation, the least share of layers that lets the run go is recomputed, with
+    constants of ``memory`` where a calibration says some. The first recomputed layer costs room of its own, so the
+    straight line to all layers starts just above none.
     """
     import polars as pl
 
@@ -806,12 +807,13 @@ def prepared(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         return ready, reasons
     plain = _counted(ready.drop("accelerator"))
     room, needed = ready["accelerator_memory_bytes"], "memory_needed_bytes"
-    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share")), needed)[needed]
+    said = [pl.lit(value).alias(name) for name, value in (memory or {}).items()]
+    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share"), *said), needed)[needed]
     cheap = ~ready["recompute_stated"] & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
     kept = pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(pl.col("kept_stated"))
     plain = plain.with_columns(kept.alias("kept_share")).drop("kept_stated")
     none, first, full = (
-        evaluate(plain.with_columns(pl.lit(share).alias("recompute_share")), needed)[needed]
+        evaluate(plain.with_columns(pl.lit(share).alias("recompute_share"), *said), needed)[needed]
         for share in (0.0, FIRST_LAYER, 1.0)
     )
     least = pl.select(least_share(none, first, full, room)).to_series()

@@ -11,9 +11,10 @@ from factorykit.formulas.step.interval import step_high_s, step_low_s
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.evidence.training_runs import COLUMNS, GIB, NUMBERS, TEXTS, measured_step_s, positive, prepared
 from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.memories import FACTORS, SPREADS, TERMS, reported_bytes
 from factorykit.model.performance.recomputation import ROUNDING
 from factorykit.model.supply.fitted import constants
-from factorykit.quantities import quantity
+from factorykit.quantities import neutral, quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +35,6 @@ OUTPUTS: Final = (
     "predicted_mfu",
 )
 ASIDE: Final = ("first_stage_activation_bytes", "memory_needed_bytes")
-TERMS: Final = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes", "memory_reserve_bytes")
 MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
 
 
@@ -92,8 +92,8 @@ def validate(
     left_out = shipped if leave_family_out is None else borders.flag("leave_family_out", leave_family_out)
     moved = {} if calibration is None else borders.mapping("calibration", calibration)
     for name, value in moved.items():
-        quantity(borders.one_of("constant of a calibration", name, constants())).check(value)
-    ready, reasons = prepared(frame)
+        quantity(borders.one_of("constant of a calibration", name, (*constants(), *FACTORS))).check(value)
+    ready, reasons = prepared(frame, {name: value for name, value in moved.items() if name in SPREADS})
     told = frame.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
         *[
@@ -169,7 +169,7 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         found = [{"family": family, **{n: constants(family)[n] for n in names}} for family in ready["family"].unique()]
         ready = ready.join(pl.DataFrame(found), on="family", how="left", maintain_order="left")
         ready = ready.with_columns(pl.col("evidence_families", "evidence_software").sub(1.0).clip(0.0))
-    usual = constants()
+    usual = {**neutral(), **constants()}
     ready = ready.with_columns(
         (pl.col(name) * (value / usual[name]) if name in ready.columns else pl.lit(value)).alias(name)
         for name, value in calibration.items()
@@ -180,18 +180,7 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String).alias("memory_binding"),
         (pl.col("memory_needed_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0 + ROUNDING).alias("over"),
     )
-    stage = pl.col("memory_weights_bytes") + pl.col("first_stage_activation_bytes")
-    first = (pl.col("logs_first_stage") > 0.0) & (pl.col("pipeline_parallel") > 1.0)
-    held = pl.when(first).then(stage).otherwise(pl.sum_horizontal(TERMS[:3]))
-    process = pl.col("memory_peak_bytes") + pl.col("cached_share") * pl.col("memory_needed_bytes")
-    wide = wide.with_columns(
-        pl.when(pl.col("logs") == "allocated")
-        .then(held)
-        .when(pl.col("logs") == "reserved")
-        .then(held / (1.0 - pl.col("fragmentation_share")))
-        .otherwise(pl.min_horizontal("accelerator_memory_bytes", process).clip(pl.col("memory_peak_bytes")))
-        .alias("reported_bytes")
-    )
+    wide = wide.with_columns(reported_bytes())
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
     if isinstance(calibration, Calibration):
         best = best.hstack(calibration.near(best)).with_columns(

@@ -39,11 +39,15 @@ class Measured:
     constants are looked for; ``as_stated``, it stays what it is, so that one fabric says nothing of another.
     """
 
+    prepared: pl.DataFrame
+    """Scenarios of all rows that can be predicted, measured or not."""
+
     def __init__(self, rows: pl.DataFrame, *, as_stated: bool = False) -> None:
         import polars as pl
 
         self.as_stated = as_stated
         frame, self.reasons = prepared(rows)
+        self.prepared = frame
         measured = measured_step_s(rows, frame)
         groups = rows["group"] if "group" in rows.columns else pl.Series([""] * rows.height)
         if frame.height:

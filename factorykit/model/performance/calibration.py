@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit import files
 from factorykit.borders import file_path, frame, mapping, number, numbers, several, text, texts, whole
 from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.model.performance import memories
 from factorykit.model.performance.nearness import (
     NEAR,
     NOISE,
@@ -25,7 +26,7 @@ from factorykit.model.performance.nearness import (
 )
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.places import write_whole
-from factorykit.quantities import quantity
+from factorykit.quantities import neutral, quantity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +49,8 @@ FIRM: Final = (
 """Constants about software of other times, which measurements of today cannot move."""
 IMPOSSIBLE: Final = 8.0
 """Measured over predicted, or the other way round, beyond which units or counts are wrong and not the model."""
+UNSAID: Final = "no step time or throughput is stated, or no layout"
+"""Why a row without a measured step is refused."""
 DISAGREE: Final = 0.2
 """Share by which a step time and a throughput of one row may differ."""
 INFORMED: Final = 0.85
@@ -247,7 +250,9 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     5
     """
     import numpy as np
+    import polars as pl
 
+    from factorykit.model.evidence.training_runs import GIB, positive
     from factorykit.model.evidence.validate import tidied
     from factorykit.model.performance.calibrate import Measured
 
@@ -258,6 +263,18 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     start = constants(text("left_out", left_out))
     numbers, spread = _loose()
     used = _usable(frame, measured, start, names, refused)
+    silent = [row for row, name in enumerate(names) if refused.get(name) == UNSAID]
+    sound = (
+        measured.prepared.filter(pl.col("row").is_in([*used, *silent]))
+        if measured.prepared.height
+        else measured.prepared
+    )
+    held = memories.learned(sound, frame.select(positive(frame, "mem_gib_per_gpu") * GIB).to_series(), start)
+    refused = {name: why for name, why in refused.items() if name not in {names[row] for row in held.rows}}
+    usual = {**neutral(), **start}
+    if not used and held.rows:
+        known = _sentences(held.constants, held.sure, usual)
+        return Calibration(held.constants, known, refused, len(held.rows))
     if not used:
         why = "; ".join(f"{name}: {reason}" for name, reason in list(refused.items())[:3])
         raise ScenarioError(f"no row can be used: {why}")
@@ -272,8 +289,8 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     found = update(missed, spread, where, copies * (1.0 + measured.arrays["assumed_inputs"][at]), (lower, upper))
     values = {name: start[name] * math.exp(moved) for name, moved in zip(numbers, found.moved, strict=True)}
     narrowed = {"spread_new_software": start["spread_new_software"] / (1.0 + len(used))}
-    told = sorted((kept, name) for kept, name in zip(found.sure, numbers, strict=True) if kept < INFORMED)
-    learned = tuple(_sentence(name, values[name], start[name]) for _, name in told)
+    values |= held.constants
+    learned = _sentences(values, dict(zip(numbers, found.sure, strict=True)) | dict(held.sure), usual)
     layouts = tuple(map(tuple, np.column_stack([where, found.pull, found.noise]).tolist()))
     return Calibration({**values, **narrowed}, learned, refused, len(used), layouts, found.width)
 
@@ -325,9 +342,8 @@ def _usable(
             refused[names[row]] = (
                 f"step_time_s {step:g} and tokens_per_s_per_gpu {rate:g} contradict each other for {whole:g} tokens"
             )
-    unsaid = "no step time or throughput is stated, or no layout"
     if measured.frame.is_empty():
-        refused |= {name: unsaid for name in names if name not in refused}
+        refused |= {name: UNSAID for name in names if name not in refused}
         return []
     at = measured.chosen(dict(start))
     rows = measured.frame["row"].gather(at).to_list()
@@ -342,8 +358,14 @@ def _usable(
         used.append(row)
     for row, name in enumerate(names):
         if row not in rows and name not in refused:
-            refused[name] = unsaid
+            refused[name] = UNSAID
     return used
+
+
+def _sentences(values: Mapping[str, float], sure: Mapping[str, float], usual: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what was learned of constants that are known better now, the most surely known first."""
+    told = sorted((share, name) for name, share in sure.items() if share < INFORMED)
+    return tuple(_sentence(name, values[name], usual[name]) for _, name in told)
 
 
 def _sentence(name: str, value: float, usual: float) -> str:

@@ -19,6 +19,7 @@ FROM: Final = (
     "grouped_experts",
     "dispatched_once",
     "expert_overlap",
+    "interleaved_overlap",
 )
 """Features that software has from a time on; the table's column ends in ``_from``."""
 
@@ -74,21 +75,16 @@ def evidence() -> Mapping[str, frozenset[str]]:
     return {key: frozenset(families) for key, families in seen.items()}
 
 
-def features(
-    framework: str, software_year: float, vendor: str, scale_up_domain: float = 8.0, *, spread_in_turn: bool = False
-) -> dict[str, float]:
+def features(framework: str, software_year: float, vendor: str, scale_up_domain: float = 8.0) -> dict[str, float]:
     """Return the features that software of a time has by default on the chips of a vendor.
-
-    ``spread_in_turn``: pipeline stages interleave and experts span more than a domain.
 
     >>> features("nanotron", 2025.1, "NVIDIA")["fused_kernels"]
     0.0
-    >>> features("megatron_bridge", 2026.0, "NVIDIA", spread_in_turn=True)["expert_overlap"]
+    >>> features("megatron_bridge", 2026.0, "NVIDIA")["interleaved_overlap"]
     1.0
     """
     row = frameworks()[framework]
     partly = PARTLY_GRAPHED * ((row["layer_graphs_from"] or 1e9) <= software_year and scale_up_domain >= RACK)
-    in_turn = float(spread_in_turn and (row["interleaved_overlap_from"] or 1e9) <= software_year)
     since = {name: float((row[f"{name}_from"] or 1e9) <= software_year) for name in FROM}
     return {
         "maker_kernels": row["maker_kernels"] if row["maker"] in (vendor, "own") else 0.0,
@@ -97,7 +93,6 @@ def features(
         "reduced_bytes_per_parameter": row["reduced_bytes"] or 2.0,
         **since,
         "cuda_graphs": max(since["cuda_graphs"], partly),
-        "expert_overlap": max(since["expert_overlap"], in_turn),
     }
 
 

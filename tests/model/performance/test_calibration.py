@@ -95,7 +95,7 @@ def test_an_accident_among_the_rows_moves_little(runs):
         ({"step_time_s": 1e-3, "tokens_per_s_per_gpu": None}, "times the prediction"),
         ({"step_time_s": 100.0, "tokens_per_s_per_gpu": 9e4}, "contradict"),
         (
-            {"step_time_s": None, "tokens_per_s_per_gpu": None, "mfu": None, "tflops_per_gpu": None},
+            dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "mfu", "tflops_per_gpu", "mem_gib_per_gpu")),
             "no step time or throughput",
         ),
         ({"hardware": "Abacus 9"}, "Abacus"),
@@ -138,3 +138,32 @@ def test_layouts_that_teach_most_differ(runs):
     assert picked.height == 5
     assert picked.select("tp", "pp", "micro_batch", "accelerator_count").is_unique().all()
     assert picked["tp"].n_unique() >= 3
+
+
+def test_memories_teach_what_software_keeps_and_an_odd_one_little():
+    """Peaks as of software that keeps half more activations than is counted; then one of them is three times that."""
+    some = fk.table("training_runs").filter(group="nanotron-ultrascale-8b", tp=2, micro_batch=2).head(5).collect()
+    counted = fk.validate(some, calibration={"activation_factor": 1.5})["memory_error"] + 1.0
+    told = some.with_columns(pl.col("mem_gib_per_gpu") * counted)
+    said = fk.calibrate(told)
+    assert said["activation_factor"] > 1.2
+    assert any("activation_factor" in sentence for sentence in said.learned)
+    odd = told.with_columns(pl.col("mem_gib_per_gpu") * pl.Series([1.0, 1.0, 1.0, 1.0, 2.5]))
+    assert fk.calibrate(odd)["activation_factor"] == pytest.approx(said["activation_factor"], rel=0.2)
+
+
+def test_memories_alone_calibrate_memory_alone(runs):
+    """Rows that print no time teach what memory is, and every scenario takes it: search keeps to it, too."""
+    silent = dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "mfu", "tflops_per_gpu"))
+    told = runs.head(4).with_columns(pl.lit(value, dtype=pl.Float64).alias(name) for name, value in silent.items())
+    found = fk.calibrate(told.with_columns(pl.col("mem_gib_per_gpu") * 1.3))
+    assert set(found) == {"state_factor", "activation_factor", "context_bytes"}
+    assert (found.rows, found.refused) == (4, {})
+    given = {"accelerators": 64, "accelerator": "h100_sxm"}
+    few = {"choices": {"micro_batch_size": [1], "recompute": ["full"], "schedule": ["1f1b"]}, "global_batch_size": 64}
+    usual, own = (fk.search("llama3_8b", given | dict(more), **few).collect() for more in ({}, found))
+    layout = usual.columns[: usual.columns.index("data_parallel")]
+    both = usual.join(own, on=layout, suffix="_own")
+    assert both.height > 20
+    assert (both["memory_peak_bytes_own"] > both["memory_peak_bytes"]).all()
+    assert both["step_s"].to_list() == both["step_s_own"].to_list()
