@@ -20,10 +20,10 @@ def main() -> int:
     """Run the command line and return its exit status."""
     from factorykit.cli import main as run
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    if sys.argv[1:2] != ["lab"]:  # JupyterLab asks whether it should end
-        _insist()
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if sys.argv[1:2] != ["lab"]:  # JupyterLab asks whether it should end
+            _insist()
         status = run()
     except KeyboardInterrupt:
         status = INTERRUPTED

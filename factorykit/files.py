@@ -10,6 +10,7 @@ import math
 import tempfile
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -251,7 +252,7 @@ def _parquet(found: bytes) -> pl.DataFrame:
     """
     import duckdb
 
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect(config=SETTINGS) as database:
+    with tempfile.TemporaryDirectory() as folder, _database().cursor() as database:
         file = Path(folder, "rows.parquet")
         file.write_bytes(found)
         try:
@@ -260,8 +261,15 @@ def _parquet(found: bytes) -> pl.DataFrame:
             if cells > MOST_CELLS:
                 raise ValueError(f"has {cells:,} cells; at most {MOST_CELLS:,} are read")
             return frame_of(rows)
-        except duckdb.Error as reason:
+        except (duckdb.Error, RuntimeError) as reason:  # the latter where names of columns are no texts
             raise ValueError(f"cannot be read: {reason}") from None
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config=SETTINGS)
 
 
 def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from factorykit.borders import file_path
 from factorykit.datasets import catalogue, public_data
 from factorykit.datasets.identity import identify
 from factorykit.datasets.publishers import RECIPES, Recipe, Row
-from factorykit.errors import DatasetError, UnknownName, unknown
+from factorykit.errors import DatasetError, UnknownName, shown, unknown
 from factorykit.places import finish, held, swap_in
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def refresh(
     files = dict(_files(origins))
     if not files:
         names = ", ".join(sorted({recipe.dataset for recipe in RECIPES}))
-        raise DatasetError(f"no file of a publisher in {', '.join(map(str, origins)) or 'nothing'}; known are {names}")
+        raise DatasetError(f"no file of a publisher in {shown(origins)}; known are {names}")
     tables = _read_all(sources)
     before = {name: table.text() for name, table in tables.items()}
     found: list[dict[str, str | None]] = []

@@ -129,7 +129,10 @@ def recognised(head: Sequence[str]) -> list[Format]:
 
 def header(head: Sequence[str], separator: str) -> list[str]:
     """Return the names in the first line of a table, without the units that nvidia-smi writes behind them."""
-    names = next(csv.reader(head[:1], delimiter=separator), [])
+    try:
+        names = next(csv.reader(head[:1], delimiter=separator), [])
+    except csv.Error:  # it is none
+        return []
     return [re.sub(r" \[[^\]]*\]$", "", name.strip()) for name in names]
 
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -157,8 +158,12 @@ def notebook() -> str:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def render(folder: Path, *, whole: bool) -> dict[str, int]:
-    """Render the hostile project into ``folder/site`` by the steps of a build; return what was tried."""
+def render(folder: Path, asked: str = "") -> dict[str, int]:
+    """Render the hostile project into ``folder/site`` by the steps of a build; return what was tried.
+
+    Asked for are ``whole``, a ``few`` pages of each template, or some of each kind with every table.
+    """
+    whole, few = asked == "whole", asked == "few"
     os.environ["FACTORYKIT_DATA"] = str(folder / "stage/data")
     stage, out = folder / "stage", folder / "site"
     tried = {"cells": soiled(stage / "data")}
@@ -173,15 +178,27 @@ def render(folder: Path, *, whole: bool) -> dict[str, int]:
 
     if not whole:
         all_things = things._things
-        things._things = lambda shelf, kind: itertools.islice(all_things(shelf, kind), THINGS)
+        things._things = lambda shelf, kind: itertools.islice(all_things(shelf, kind), 1 if few else THINGS)
         things._measured = lambda _: {}  # needs every measured layout predicted
 
+    if few:
+        pages.recipe_pages = dict
+        browsers = things.browsers
+        things.browsers = lambda shelf, out, words: browsers(replace(shelf, tables=dict([*shelf.tables.items()][:2])),
+                                                             out, words)  # fmt: skip
     (stage / "notebooks").mkdir()
     (stage / MADE).write_text(notebook(), "utf-8")
     pages.write(stage)
     config = yaml.safe_load((stage / "_quarto.yml").read_text("utf-8"))
     if not whole:
-        kept = ("index", "plan", "404", MADE.removesuffix(".ipynb"), *(f"report/{name}" for name in SOME))
+        printed = FEW if few else SOME
+        kept = (
+            "index",
+            "plan",
+            *(() if few else ("404",)),
+            MADE.removesuffix(".ipynb"),
+            *(f"report/{name}" for name in printed),
+        )
         config["project"]["render"] = [f"{name}.{'ipynb' if name in MADE else 'qmd'}" for name in kept]
     (stage / "_quarto.yml").write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
     project = load_project(stage)
@@ -196,7 +213,8 @@ def render(folder: Path, *, whole: bool) -> dict[str, int]:
 SOME: Final = (
     "methods", "methods/checkpoint", "vocabulary", "data", "data/equipment", "audit/seed-001", "python/recipes",
 )  # fmt: skip
-"""Printed pages of each kind."""
+FEW: Final = ("methods-checkpoint", "audit-seed-001")
+"""Printed pages of each kind, and those that most is printed in."""
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(render(Path(sys.argv[1]), whole="whole" in sys.argv)))
+    sys.stdout.write(json.dumps(render(*map(Path, sys.argv[1:2]), *sys.argv[2:])))

@@ -62,6 +62,11 @@ def used(page: Any) -> None:
         page.wait_for_selector("#found li")
 
 
+def test_no_page_of_any_template_runs_what_hostile_tables_say(chromium: Any, tmp_path: Path):
+    tried = rendered(tmp_path, "few")
+    assert looked_at(chromium, tmp_path / "site") == tried["pages"] > 15
+
+
 @pytest.mark.long
 def test_no_page_of_hostile_tables_runs_a_script(chromium: Any, tmp_path: Path):
     tried = rendered(tmp_path)

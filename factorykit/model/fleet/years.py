@@ -8,7 +8,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import file_path, need, number, whole
+from factorykit.borders import MOST, file_path, need, number, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import ScenarioError
 from factorykit.model.fleet.imitation import (
@@ -171,6 +171,8 @@ def _positive(**told: float) -> tuple[float, ...]:
     if min(values.values()) <= 0.0:
         shown = ", ".join(f"{name} = {value:g}" for name, value in values.items())
         raise ScenarioError(f"{shown}: one is not above 0")
+    if not values["nodes"] * values["days"] * SECONDS_PER_DAY / values.get("node_mtbf_s", 1.0) < MOST:
+        raise ScenarioError("nodes and days are more than can be counted; give fewer")
     return tuple(values.values())
 
 

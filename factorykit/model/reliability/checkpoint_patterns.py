@@ -252,7 +252,8 @@ def _rounded(ratio: float | None) -> int:
 
 
 def _check(levels: Sequence[Level]) -> None:
-    if strangers := [level for level in several("levels", levels) if not isinstance(level, Level)]:
+    levels = several("levels", levels)
+    if strangers := [level for level in levels if not isinstance(level, Level)]:
         raise ScenarioError(f"levels hold {shown(strangers[0])}; give Level(share, write_s, restart_s) for each")
     if not levels:
         raise ScenarioError("levels are empty; give at least one place for checkpoints")

@@ -61,7 +61,7 @@ class Scenario(Mapping[str, "float | str"]):
     @classmethod
     def sourced(cls, label: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> Scenario:
         """Return a scenario that knows its label and who says each value."""
-        scenario = cls(**mapping("values", values))
+        scenario = cls(**{str.__str__(name): value for name, value in mapping("values", values).items()})
         scenario._set(scenario, text("label", label), mapping("sources", sources))
         return scenario
 
