@@ -258,7 +258,7 @@ class Live:
         UnknownName
             With the nearest label.
         """
-        one_of("preset", label, self.presets)
+        label = one_of("preset", label, self.presets)
         found = {name: self.found(name, self.presets[label]) for name in self.parameters}
         return self.values({name: value for name, value in found.items() if value is not None})
 

@@ -133,7 +133,16 @@ def header(head: Sequence[str], separator: str) -> list[str]:
         names = next(csv.reader(head[:1], delimiter=separator), [])
     except csv.Error:  # it is none
         return []
-    return [re.sub(r" \[[^\]]*\]$", "", name.strip()) for name in names]
+    return [bare(name) for name in names]
+
+
+def bare(name: str) -> str:
+    """Return the name of a column without the unit that nvidia-smi writes behind it.
+
+    >>> bare("power.draw [W]")
+    'power.draw'
+    """
+    return re.sub(r" \[[^\]]*\]$", "", name.strip())
 
 
 def records(lines: Iterable[str]) -> list[Any]:

@@ -24,9 +24,9 @@ from factorykit.logs.formats import (
     TABLES,
     Column,
     Format,
+    bare,
     cell,
     formats,
-    header,
     recognised,
     scan,
     series,
@@ -281,7 +281,7 @@ def _frame(known: Format, source: Path | bytes) -> tuple[pl.LazyFrame, list[str]
         case "table":
             frame = scan(source, known.separator)
             theirs = frame.collect_schema().names()
-            names = header([known.separator.join(f'"{name}"' for name in theirs)], known.separator)
+            names = [bare(name) for name in theirs]
             return frame.rename(dict(zip(theirs, names, strict=True))), names[1:]
         case "series":
             frame = series(_lines(source))

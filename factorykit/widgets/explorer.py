@@ -149,7 +149,7 @@ class Explorer(ipywidgets.VBox):
         ------
         UnknownName
         """
-        one_of("pin", label, self.pins)
+        label = one_of("pin", label, self.pins)
         del self.pins[label], self._pinned[label]
         self._show_pins()
         return self

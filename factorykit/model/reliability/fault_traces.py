@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from factorykit import files
+from factorykit.borders import file_path
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from factorykit.errors import DatasetError, shown
 
@@ -175,7 +176,7 @@ def _rows(
     """Return the columns of a record; a cell that is not of its column's kind is refused by line."""
     import polars as pl
 
-    content = files.content(path)
+    content, path = files.content(path), str(file_path("path", path))
     try:
         cells = files.columns(content)
     except ValueError as error:

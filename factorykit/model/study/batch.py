@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.borders import file_path, mapping, one_of, several
-from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.errors import FactorykitError, ScenarioError, shown
 from factorykit.model.study.design import Design
 from factorykit.model.study.study import answered
 
@@ -122,4 +122,10 @@ def _told(value: Any) -> Any:
     written = repr(value)
     if len(written) < 1_000 and "\n" not in written:
         return written
-    return f"{type(value).__name__} {hashlib.blake2b(pickle.dumps(value), digest_size=16).hexdigest()}"
+    try:
+        told = pickle.dumps(value)
+    except Exception as error:  # whatever a stranger's object raises
+        raise ScenarioError(
+            f"{shown(value)} cannot be kept in a study ({type(error).__name__}); leave it out"
+        ) from error
+    return f"{type(value).__name__} {hashlib.blake2b(told, digest_size=16).hexdigest()}"

@@ -211,7 +211,10 @@ class Listed(Numbered):
     def _rows(self) -> int:
         import polars as pl
 
-        return self.listed.select(pl.len()).collect(engine="streaming").item()
+        try:
+            return self.listed.select(pl.len()).collect(engine="streaming").item()
+        except Exception as error:  # whatever a file, or a stranger's function in the query, raises
+            raise ScenarioError(f"grid cannot be collected: {str(error).partition(chr(10))[0]}") from error
 
     @property
     def rows_a_part(self) -> int:
