@@ -57,9 +57,8 @@ def test_a_usual_range_lies_within_the_bounds_around_default_and_slider(row: Qua
     lower, upper = row.usual_range
     assert row.kind != "derived"
     assert row.lower <= lower < upper <= row.upper
-    assert row.is_usual(row.default)
-    assert row.is_usual(row.slider_min or lower)
-    assert row.is_usual(row.slider_max)
+    for value in (row.default, row.slider_min or lower, row.slider_max):
+        assert value is None or row.is_usual(value)
 
 
 def test_no_preset_and_no_row_of_the_tables_is_unusual() -> None:
