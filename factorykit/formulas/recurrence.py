@@ -279,7 +279,7 @@ def layer_state_s(
     --------
     >>> shape, chip = (8192.0, 48.0, 36.0, 32.0, 128.0, 128.0, 0.0, 8.0), (128.0, 1.0, 9.89e14, 3.9e12)
     >>> round(layer_state_s(*shape, *chip, 0.25), 5)
-    0.00017
+    0.00016
     """
     scanned = step_rank > 0.0
     chunk = where(linear_key_size > 0.0, state_chunk_tokens, 0.0)

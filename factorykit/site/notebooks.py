@@ -23,6 +23,8 @@ from factorykit.site.sources import joined, read_cells, text_of
 
 PACKAGE = Path(__file__).parent.parent
 WATCHED = ("python", "factorykit", "altair", "duckdb", "great-tables", "ipykernel", "polars", "vl-convert-python")
+AT_ONCE = 3
+"""Notebooks that run side by side: on two processors one of three waits for its kernel."""
 KERNELS = "factorykit-kernel-"
 """Beginning of the names of temporary folders in which a kernel keeps its profile."""
 UNWATCHED = ("site", "cli.py", "__pycache__")
@@ -40,7 +42,7 @@ def execute(
 ) -> list[Path]:
     """Run the notebooks that changed, or whose code or tables changed, and store their outputs; return those that ran.
 
-    A notebook keeps its bytes where its stored outputs still fit. Two notebooks run at a time, each in its own folder.
+    A notebook keeps its bytes where its stored outputs still fit. A few run at a time, each in its own folder.
 
     Parameters
     ----------
@@ -139,7 +141,7 @@ def _wait_for(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 
 async def _run_all(files: list[Path], timeout: int) -> dict[Path, str]:
-    gate = asyncio.Semaphore(2)
+    gate = asyncio.Semaphore(AT_ONCE)
 
     async def guarded(file: Path) -> str | None:
         async with gate:
