@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from factorykit.charts.asked import checked
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, first_of
 
 RIVALS = {
     "Young": "checkpoint_interval_young_s",
@@ -24,7 +24,7 @@ def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) 
     """
     return Live(
         title="Time that ends up as training, by checkpoint interval",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("checkpoint_goodput",),
         sliders=("accelerators", "accelerator_mtbf_s", "checkpoint_write_s", "restart_s", "checkpoint_interval_s"),
@@ -46,7 +46,7 @@ def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = N
     """Show how the best interval shrinks as a job grows, and where the rival formulas part."""
     return Live(
         title="Checkpoint interval that three formulas advise",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="accelerators",
         outputs=("checkpoint_interval_s",),
         sliders=("accelerators", "accelerator_mtbf_s", "checkpoint_write_s"),
@@ -67,7 +67,7 @@ def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     """Show what a checkpoint interval costs a day over the best one, and what a failure costs."""
     return Live(
         title="Rent wasted a day, over the best checkpoint interval",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("interval_usd_per_day",),
         sliders=(
@@ -94,7 +94,7 @@ def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what saving near by most of the time and far away now and then leaves for training."""
     return Live(
         title="Time that ends up as training, with near and far checkpoints",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("two_level_goodput",),
         sliders=(
@@ -125,7 +125,7 @@ def background_saves(presets: Mapping[str, Mapping[str, Any]] | None = None) -> 
     """
     return Live(
         title="Time that ends up as training, with saves in the background",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="checkpoint_interval_s",
         outputs=("checkpoint_goodput",),
         sliders=(

@@ -11,7 +11,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Live
+from factorykit.charts.live import Live, first_of
 from factorykit.charts.theme import PALETTE
 
 
@@ -102,7 +102,7 @@ def rate_and_power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Li
     """
     return Live(
         title="Peak rate and facility power, by accelerators",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="accelerators",
         outputs=("cluster_peak_flop_per_s", "facility_power_w"),
         sliders=("accelerators", "peak_flop_per_s", "accelerator_power_w", "node_overhead_power_w", "pue"),

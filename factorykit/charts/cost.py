@@ -11,7 +11,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, first_of
 from factorykit.charts.theme import PALETTE
 
 
@@ -21,10 +21,9 @@ def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
 
     ``presets`` are scenarios by label; the first is the one to start from. Goodput is computed, whatever they say.
     """
-    first = next(iter((presets or {"": {}}).values()))
     return Live(
         title="Days and dollars of a training run, by accelerators",
-        base={name: value for name, value in first.items() if name != "goodput"},
+        base={name: value for name, value in first_of(presets).items() if name != "goodput"},
         x="accelerators",
         outputs=("wall_days", "rental_cost_usd"),
         sliders=(
@@ -80,7 +79,7 @@ def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     """Show from which utilization on building is cheaper than renting by the hour."""
     return Live(
         title="Saving by building instead of renting, by utilization",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="utilization",
         outputs=("build_saving_usd",),
         sliders=(

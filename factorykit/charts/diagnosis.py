@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from factorykit.charts.asked import checked
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, first_of
 
 
 @checked
@@ -15,7 +15,7 @@ def corruption_by_tests(presets: Mapping[str, Mapping[str, Any]] | None = None) 
     start = {"sdc_detection_s": "sdc_test_lag_s", "checkpoint_interval_s": 1740.0, "checkpoint_write_s": 60.0}
     return Live(
         title="Time kept under silent corruption, by the interval of tests",
-        base=start | {"restart_s": 600.0} | dict(next(iter((presets or {"": {}}).values()))),
+        base=start | {"restart_s": 600.0} | dict(first_of(presets)),
         x="sdc_test_interval_s",
         outputs=("sdc_test_goodput",),
         sliders=("sdc_test_interval_s", "sdc_mtbf_s", "sdc_test_s", "sdc_test_catch_share"),

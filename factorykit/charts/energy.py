@@ -11,7 +11,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, first_of
 from factorykit.charts.theme import PALETTE
 
 SEED_NODE = {"accelerator_power_w": 650.0, "node_overhead_power_w": 600.0}
@@ -23,7 +23,7 @@ def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the power at the meter by accelerators, beside two published nodes of eight H100."""
     return Live(
         title="Facility power, by accelerators",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="accelerators",
         outputs=("facility_power_w",),
         sliders=("accelerators", "accelerator_power_w", "node_overhead_power_w", "pue", "electricity_usd_per_kwh"),
@@ -48,7 +48,7 @@ def emissions(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what a run emits by the carbon intensity of its grid, with and without the making of the machines."""
     return Live(
         title="Emissions of a run, by carbon intensity of the grid",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="carbon_kg_per_kwh",
         outputs=("training_carbon_total_kg",),
         sliders=("carbon_kg_per_kwh", "accelerator_power_w", "pue", "mfu", "embodied_carbon_kg_per_accelerator"),

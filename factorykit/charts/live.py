@@ -595,6 +595,15 @@ class Live:
         return layers
 
 
+def first_of(presets: Mapping[str, Mapping[str, Any]] | None) -> Mapping[str, Any]:
+    """Return what a chart starts from: its first preset, or nothing without one.
+
+    >>> first_of({"a": {"mfu": 0.4}, "b": {}}), first_of(None)
+    ({'mfu': 0.4}, {})
+    """
+    return next(iter((presets or {"": {}}).values()))
+
+
 def _calculated(mark: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"calculate": mark[name], "as": name} for name in ("x", "y")]
 

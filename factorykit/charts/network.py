@@ -11,7 +11,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, first_of
 
 WIRINGS = {
     "Fat tree": "fat_tree",
@@ -29,7 +29,7 @@ def fabrics(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what power a fabric takes and what it costs, by the way it is wired, at equal endpoints."""
     return Live(
         title="Power and price of a fabric, by how it is wired",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="accelerators",
         outputs=("network_power_w", "network_capital_usd"),
         sliders=(
@@ -67,7 +67,7 @@ def bus_bandwidth(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     """Show what bus bandwidth an all-reduce reaches by its size, with rings, trees and sums in the network."""
     return Live(
         title="Bus bandwidth of an all-reduce, by size",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="collective_bytes",
         outputs=("bus_bytes_per_s",),
         sliders=(

@@ -11,7 +11,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Live
+from factorykit.charts.live import Live, first_of
 from factorykit.charts.theme import PALETTE
 
 
@@ -20,7 +20,7 @@ def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) ->
     """Show what a cluster's utilization is worth in a year."""
     return Live(
         title="Worth of utilization in a year",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="utilization",
         outputs=("idle_usd_per_year",),
         sliders=("accelerators", "rental_usd_per_accelerator_h", "utilization", "utilization_before"),
@@ -38,7 +38,7 @@ def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> 
     """Show how often something fails, and what an hour costs, from eight accelerators to a million."""
     return Live(
         title="Failures a day and dollars an hour, by accelerators",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="accelerators",
         outputs=("failures_per_day", "cluster_usd_per_h"),
         sliders=("accelerators", "accelerator_mtbf_s", "rental_usd_per_accelerator_h", "pue"),

@@ -11,7 +11,7 @@ import polars as pl
 from factorykit.charts import encoding
 from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, first_of
 from factorykit.charts.theme import INK, PALETTE
 
 LAWS = (
@@ -38,7 +38,7 @@ def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> 
     """
     return Live(
         title="Failures a day, by size of the job",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="accelerators",
         outputs=("failures_per_day",),
         sliders=("accelerators", "accelerator_mtbf_s", "span_s"),
@@ -113,7 +113,7 @@ def run_time(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how long a run takes on average and how far single runs spread, by the time a restart takes."""
     return Live(
         title="Expected wall-clock time and its spread, by restart time",
-        base=next(iter((presets or {"": {}}).values())),
+        base=first_of(presets),
         x="restart_s",
         outputs=("checkpoint_wall_s", "checkpoint_wall_sd_s"),
         sliders=("cluster_mtbf_s", "checkpoint_interval_s", "checkpoint_write_s", "restart_s"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from factorykit.charts.asked import checked
-from factorykit.charts.live import Case, Live
+from factorykit.charts.live import Case, Live, first_of
 
 LATE: Final = 5.0 / 3.0
 """Steps behind which an exchange hides beside the backward pass, where its update comes a step late."""
@@ -32,11 +32,10 @@ def utilization_by_distance(presets: Mapping[str, Mapping[str, Any]] | None = No
 
 
 def _utilization(x: str, domain: tuple[float, float], by: str, presets: Mapping[str, Mapping[str, Any]] | None) -> Live:
-    first = next(iter((presets or {"": {}}).values()))
     start = {"inner_steps": 100.0, "outer_fragments": 16.0, "training_sites": 2.0, "wan_bytes_per_s": 1.25e10}
     return Live(
         title=f"Utilization of sites by {by}",
-        base={"parameters": 4.05e11, "inner_step_s": 10.0, "site_distance_m": 1e6} | start | dict(first),
+        base={"parameters": 4.05e11, "inner_step_s": 10.0, "site_distance_m": 1e6} | start | dict(first_of(presets)),
         x=x,
         outputs=("site_utilization",),
         sliders=(

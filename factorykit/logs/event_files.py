@@ -19,14 +19,15 @@ FIRST: Final = b"brain.Event:"
 POLYNOMIAL: Final = 0x82F63B78
 """Of CRC-32C, bits reversed."""
 MASK: Final = 0xA282EAD8
-HALF: Final = "<f"
 WALL_TIME, STEP, SUMMARY = 1, 2, 5
 """Fields of an event."""
 TAG, SIMPLE_VALUE, TENSOR = 1, 2, 8
 """Fields of a value in a summary."""
 DTYPE, CONTENT, FLOATS, DOUBLES = 1, 4, 5, 6
 """Fields of a tensor."""
-FORMATS: Final = {1: "<f", 2: "<d", 3: "<i", 9: "<q"}
+FLOAT: Final = 1
+"""Type of a tensor of single precision."""
+FORMATS: Final = {FLOAT: "<f", 2: "<d", 3: "<i", 9: "<q"}
 """How the numbers of a tensor are packed, by its type: float, double, and whole numbers of 32 and 64 bits."""
 
 
@@ -85,7 +86,7 @@ def _value(message: bytes) -> tuple[str, float]:
         if field == TAG:
             tag = told.decode("utf-8", "replace")
         elif field == SIMPLE_VALUE:
-            number = struct.unpack(HALF, told)[0]
+            number = struct.unpack(FORMATS[FLOAT], told)[0]
         elif field == TENSOR:
             number = _first(told)
     return tag, float(number)

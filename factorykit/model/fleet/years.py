@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = 4
 """Of each table."""
+COUNTS: Final = ("nodes", "accelerators_per_node")
 
 
 def imitate_failures(
@@ -62,8 +63,7 @@ def imitate_failures(
         One row per failure, node by node: ``at``, ``node``, ``cause``, ``repair_s`` [s].
     """
     told = _positive(nodes=nodes, days=days, node_mtbf_s=node_mtbf_s, lifetime_shape=lifetime_shape)
-    span, mtbf_s, shape = told[1:4]
-    failures = _Failures(whole("nodes", nodes), span, mtbf_s, shape, whole("seed", seed))
+    failures = _Failures(**told, seed=whole("seed", seed))
     return answered(failures, file_path("out", out), "imitate", engine)
 
 
@@ -106,14 +106,11 @@ def imitate_jobs(
     LazyFrame
         One row per job, in the order of starts: ``state``, ``started``, ``ended``, ``accelerators`` [1].
     """
-    told = {"nodes": nodes, "days": days, "node_mtbf_s": node_mtbf_s} | {
-        "accelerators_per_node": accelerators_per_node,
-        "load": load,
-    }
-    span, mtbf_s, full = (_positive(**told)[place] for place in (1, 2, 4))
-    sizes = whole("nodes", nodes), whole("accelerators_per_node", accelerators_per_node)
+    told = _positive(
+        nodes=nodes, days=days, node_mtbf_s=node_mtbf_s, accelerators_per_node=accelerators_per_node, load=load
+    )
     law(workload)
-    jobs = _Jobs(workload, *sizes, span, mtbf_s, full, whole("seed", seed))
+    jobs = _Jobs(workload, **told, seed=whole("seed", seed))
     return answered(jobs, file_path("out", out), "imitate", engine)
 
 
@@ -153,27 +150,29 @@ def imitate_power(
     LazyFrame
         One row per sample, in the order of time: ``at``, ``node``, ``accelerator``, ``accelerator_power_w`` [W].
     """
-    told = {"nodes": nodes, "days": days, "accelerator_power_w": accelerator_power_w} | {
-        "accelerators_per_node": accelerators_per_node,
-        "every_s": every_s,
-    }
-    span, power_w, step_s = (_positive(**told)[place] for place in (1, 2, 4))
+    told = _positive(
+        nodes=nodes,
+        days=days,
+        accelerator_power_w=accelerator_power_w,
+        accelerators_per_node=accelerators_per_node,
+        every_s=every_s,
+    )
     busy = number("busy_share", busy_share)
     if not 0.0 <= busy <= 1.0:
         raise ScenarioError(f"busy_share = {busy:g} is outside [0, 1]; give a share of hours")
-    sizes = whole("nodes", nodes), whole("accelerators_per_node", accelerators_per_node)
-    samples = _Power(*sizes, span, power_w, step_s, busy, whole("seed", seed))
+    samples = _Power(**told, busy_share=busy, seed=whole("seed", seed))
     return answered(samples, file_path("out", out), "imitate", engine)
 
 
-def _positive(**told: float) -> tuple[float, ...]:
+def _positive(**told: float) -> dict[str, Any]:
+    """Return what is said of a fleet by its name, all of it above 0, counts whole."""
     values = {name: number(name, value) for name, value in told.items()}
     if min(values.values()) <= 0.0:
         shown = ", ".join(f"{name} = {value:g}" for name, value in values.items())
         raise ScenarioError(f"{shown}: one is not above 0")
     if not values["nodes"] * values["days"] * SECONDS_PER_DAY / values.get("node_mtbf_s", 1.0) < MOST:
         raise ScenarioError("nodes and days are more than can be counted; give fewer")
-    return tuple(values.values())
+    return values | {name: whole(name, told[name]) for name in COUNTS if name in told}
 
 
 def _moment(at_s: str) -> pl.Expr:
@@ -237,13 +236,6 @@ class _Failures(Design):
             repair_s="repair_s",
         )
 
-    def said(self) -> dict[str, Any]:
-        """Return the law and its seed."""
-        return {"nodes": self.nodes, "days": self.days, "node_mtbf_s": self.node_mtbf_s} | {
-            "lifetime_shape": self.lifetime_shape,
-            "seed": self.seed,
-        }
-
 
 @dataclass(frozen=True)
 class _Jobs(Design):
@@ -299,14 +291,6 @@ class _Jobs(Design):
             ended=_moment("ended"),
             accelerators="accelerators",
         )
-
-    def said(self) -> dict[str, Any]:
-        """Return the law, the cluster and the seed."""
-        return {"workload": self.workload, "nodes": self.nodes, "days": self.days, "node_mtbf_s": self.node_mtbf_s} | {
-            "accelerators_per_node": self.accelerators_per_node,
-            "load": self.load,
-            "seed": self.seed,
-        }
 
 
 @dataclass(frozen=True)
@@ -369,12 +353,3 @@ class _Power(Design):
         """Return which nodes are busy in an hour, whatever part asks."""
         random = need("numpy").random.default_rng([self.seed, hour, self.nodes])
         return random.random(self.nodes) < self.busy_share
-
-    def said(self) -> dict[str, Any]:
-        """Return the fleet, the law and the seed."""
-        return {"nodes": self.nodes, "days": self.days, "accelerator_power_w": self.accelerator_power_w} | {
-            "accelerators_per_node": self.accelerators_per_node,
-            "every_s": self.every_s,
-            "busy_share": self.busy_share,
-            "seed": self.seed,
-        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -165,10 +165,6 @@ class Layouts(Design):
         shared = {name: pl.lit(value) for name, value in self._blocks.slow(number).items()}
         block = self._blocks.fast(self._blocks.stretch(number)).with_columns(**shared)
         return self.judged(block.lazy().select(list(self.tried))).collect()
-
-    def said(self) -> dict[str, Any]:
-        """Return the question and what is tried."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def _told(self) -> dict[str, None]:
