@@ -159,6 +159,12 @@ def _notebook(page: Page) -> list[Problem]:
             Problem(str(page.source), place, f"the cell option {name} is not in the shared dialect")
             for name in sorted(unknown)
         ]
+        label = str(cell.options.get("label", ""))
+        found += [
+            Problem(str(page.source), place, f"{label} has the caption of a {what}; call the cell {kind}-…")
+            for kind, what in {"fig": "figure", "tbl": "table"}.items()
+            if f"{kind}-cap" in cell.options and not label.startswith(f"{kind}-")
+        ]
     return found
 
 
