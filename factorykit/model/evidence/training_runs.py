@@ -553,6 +553,14 @@ def shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
+def models_measured(parts: tuple[str, ...]) -> int:
+    """Return how many known models with any of these parts of a shape have a measured run."""
+    rows = datasets.table("training_runs").select("model", "kind").unique().collect().iter_rows(named=True)
+    named = {row["model"]: shape_by_name(row) for row in rows if row["kind"] in ("throughput", "mlperf")}
+    return len({datasets.identify("architecture", name) for name, row in named.items() if any(map(row.get, parts))})
+
+
+@cache
 def _by_name() -> Mapping[str, Mapping[str, Any]]:
     return {row["architecture"]: row for row in datasets.table("architectures").collect().iter_rows(named=True)}
 

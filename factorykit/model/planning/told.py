@@ -45,6 +45,7 @@ NEUTRAL: Final = (
 MOST_TIES: Final = 3
 LITTLE_MEASURED: Final = ("linear_attention_layers", "index_heads")
 """What a model has of which few measured runs tell how long it takes."""
+FEW: Final = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
@@ -90,7 +91,11 @@ def evidence(plan: Plan) -> str:
     model = plan.question.model
     if not any(model.get(name) for name in LITTLE_MEASURED):
         return ""
-    return "Of models that keep a state, or pick what they attend to, one is measured: the intervals are wider."
+    from factorykit.model.evidence.training_runs import models_measured
+
+    known = models_measured(LITTLE_MEASURED)
+    counted = f"{FEW[known] if known < len(FEW) else known} {'is' if known < 2 else 'are'}"
+    return f"Of models that keep a state, or pick what they attend to, {counted} measured: the intervals are wider."
 
 
 def _way(row: dict[str, Any], best: dict[str, Any], varied: Iterable[str]) -> str:

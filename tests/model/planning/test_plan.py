@@ -12,6 +12,8 @@ import pytest
 import factorykit as fk
 from factorykit.errors import ScenarioError, UnknownName
 from factorykit.model.engine import progress
+from factorykit.model.evidence import training_runs
+from factorykit.model.planning.told import LITTLE_MEASURED
 
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
 
@@ -294,10 +296,15 @@ def test_how_a_network_is_wired_is_chosen_and_bought() -> None:
 
 
 @pytest.mark.parametrize("model", ["qwen3_next_80b", "nemotron_3_nano_30b", "deepseek_v3_2", "mamba2_2_7b"])
-def test_a_hybrid_is_planned_and_its_plan_says_how_little_is_measured(model: str) -> None:
+def test_a_hybrid_is_planned_and_its_plan_says_how_little_is_measured(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planned = fk.plan(model, tokens="1T", chips="h100_sxm", counts=[512])
     best = planned.best.row(0, named=True)
     for result in ("wall_days", "run_cost_usd"):
         assert best[f"{result}_low"] < best[result] < best[f"{result}_high"]
     assert best["wall_days_high"] / best["wall_days_low"] > 2.0
+    assert training_runs.models_measured(LITTLE_MEASURED) == 1
     assert "one is measured" in str(planned)
+    monkeypatch.setattr(training_runs, "models_measured", lambda parts: len(parts))
+    assert "two are measured" in str(planned)
