@@ -536,6 +536,7 @@ QuantityName: TypeAlias = Literal[
     "collective_out_share",
     "domain_reduction_share",
     "torus_axes",
+    "torus_side",
     "bus_factor",
     "ring_collective_s",
     "tree_collective_s",
@@ -554,6 +555,10 @@ QuantityName: TypeAlias = Literal[
     "routing_share_ecmp",
     "pod_accelerators",
     "in_network_reduction",
+    "tensor_up_share",
+    "context_up_share",
+    "ring_up_share",
+    "exchange_up_share",
     "sustained_out_share",
     "ring_out_share",
     "exchange_out_share",
@@ -1537,6 +1542,7 @@ class Quantities(TypedDict, total=False):
     collective_out_share: Any
     domain_reduction_share: Any
     torus_axes: Any
+    torus_side: Any
     bus_factor: Any
     ring_collective_s: Any
     tree_collective_s: Any
@@ -1555,6 +1561,10 @@ class Quantities(TypedDict, total=False):
     routing_share_ecmp: Any
     pod_accelerators: Any
     in_network_reduction: Any
+    tensor_up_share: Any
+    context_up_share: Any
+    ring_up_share: Any
+    exchange_up_share: Any
     sustained_out_share: Any
     ring_out_share: Any
     exchange_out_share: Any

@@ -258,7 +258,8 @@ def torus_collective_s(
     0.012
     """
     rounds = where(equal(collective, "all_reduce"), 2.0, 1.0)
-    waiting = torus_axes * collective_ranks ** (1.0 / torus_axes) / 2.0 * collective_up_s
+    axes = maximum(torus_axes, 1.0)
+    waiting = axes * collective_ranks ** (1.0 / axes) / 2.0 * collective_up_s
     sending = bus_factor * collective_bytes / (scale_up_bytes_per_s * collective_up_share)
     return where(collective_ranks > 1.0, collective_start_s + rounds * waiting + sending, 0.0)
 

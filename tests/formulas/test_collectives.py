@@ -109,3 +109,40 @@ def test_sums_in_the_network_reach_what_nccls_author_expects_of_dgx_a100(rate, a
     links = {"scale_up_bytes_per_s": 3e11, "scale_out_bytes_per_s": rate}
     taken = fk.evaluate(run | links, "in_network_collective_s")["in_network_collective_s"]
     assert 2.0**34 / taken == pytest.approx(algorithm_bytes_per_s, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("chip", "chips", "wiring", "reduced", "cut"),
+    [
+        ("tpu_v4", 4096.0, "torus_3d", 1.1e15, 24e12),
+        ("tpu_v5e", 256.0, "torus_2d", 51.2e12, 1.6e12),
+        ("tpu_v6e", 256.0, "torus_2d", 102.4e12, 3.2e12),
+    ],
+)
+def test_pods_reduce_and_are_cut_as_their_maker_states(chip, chips, wiring, reduced, cut):
+    """All-reduce and bisection bandwidth per pod of Google's documentation, in rings over all axes."""
+    pod = {"accelerator": chip, "accelerators": chips, "scale_up_share": 1.0, "context_parallel": 1.0}
+    found = fk.evaluate(pod | {"data_parallel": chips}, ["ring_up_share", "scale_up_bytes_per_s"])
+    assert chips * found["ring_up_share"] * found["scale_up_bytes_per_s"] == pytest.approx(reduced, rel=0.01)
+    links = {"scale_out_bytes_per_s": found["scale_up_bytes_per_s"], "network_topology": wiring, "network_tiers": 0.0}
+    through = fk.evaluate(pod | links, "bisection_bytes_per_s")["bisection_bytes_per_s"]
+    assert through == pytest.approx(cut, rel=0.05)
+
+
+@pytest.mark.parametrize(("chips", "closed"), [(16, True), (8, False), (2, False)])
+def test_routed_tokens_pass_the_chips_between_as_counting_finds(chips, closed):
+    """Every chip sends a part to every other the short way round, half of it each way where both are alike."""
+    load = dict.fromkeys([(link, way) for link in range(chips) for way in (1, -1)], 0.0)
+    for start in range(chips):
+        for hops in range(1, chips):
+            there = hops / chips if not closed else (1.0 if 2 * hops < chips else 0.5 * (2 * hops == chips))
+            ends = start + hops < chips
+            for way, far, part in ((1, hops, there), (-1, chips - hops, 1.0 - there)):
+                amount = part if closed else float(ends if way == 1 else not ends)
+                for step in range(far):
+                    load[(start + way * step - (way < 0)) % chips, way] += amount / chips
+    axes, pod = 2.0, 256.0
+    counted = (1.0 - 1.0 / chips) / (max(load.values()) * 2.0 * axes)
+    share = {"expert_parallel": float(chips), "accelerators": pod, "scale_up_domain": pod, "scale_up_share": 1.0}
+    found = fk.evaluate(share | {"torus_axes": axes, "torus_side": 16.0}, "exchange_up_share")
+    assert found["exchange_up_share"] == pytest.approx(counted, rel=1e-12)

@@ -46,6 +46,8 @@ class Accelerators(Sourced):
     scale_up_both_directions_bytes_per_s = number("byte/s", "fast fabric per chip, both directions added")
     scale_up_bytes_per_s = measured("scale_up_bytes_per_s", "half of both directions; empty if direction is not said")
     scale_up_domain = measured("scale_up_domain")
+    torus_axes = measured("torus_axes", "empty where switches join the chips, or nobody says")
+    torus_side = measured("torus_side")
     confidence = text("how well the sources agree", required=True, one_of=("high", "medium", "low"))
     confirmed_by = dy.String(
         nullable=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.formulas.functions import equal, log, maximum, minimum, sqrt, where
+from factorykit.formulas.functions import equal, floor, log, maximum, minimum, sqrt, where
 from factorykit.formulas.network import LN2, two_tier_ring_s
 from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
@@ -11,6 +11,9 @@ BUCKET = 4e7
 """Least gradients of one bucket (Megatron's)."""
 BUCKET_PER_RANK = 1e6
 """Gradients of one bucket for each rank, so that rings of many ranks wait less often (Megatron's)."""
+
+ROUNDED = 1e-9
+"""What a root of a whole number may lack of being whole."""
 
 
 @holds_while(
@@ -118,6 +121,159 @@ def exchange_out_share(
     return sustained_out_share / maximum(network_oversubscription * leaving, 1.0)
 
 
+def _slice(
+    group: Numeric, accelerators: Numeric, scale_up_domain: Numeric, torus_axes: Numeric, torus_side: Numeric
+) -> tuple[Numeric, Numeric, Numeric]:
+    """Return the part of a torus' axes that a group spans, the side of its rings, and 1/2 where they have ends."""
+    chips = minimum(accelerators, scale_up_domain)
+    axes = maximum(torus_axes, 1.0)
+    side = minimum(group, chips ** (1.0 / axes))
+    spanned = floor(axes * log(maximum(group, 1.0)) / log(maximum(chips, 2.0)) + 0.5)
+    joined = where(side >= torus_side * (1.0 - ROUNDED), 1.0, 0.5)
+    return minimum(maximum(spanned, 1.0) / axes, 1.0), side, joined
+
+
+def _ring_share(
+    group: Numeric, accelerators: Numeric, scale_up_domain: Numeric, torus_axes: Numeric, torus_side: Numeric
+) -> Numeric:
+    spanned, _, joined = _slice(group, accelerators, scale_up_domain, torus_axes, torus_side)
+    return where(torus_axes > 0.0, spanned * joined, 1.0)
+
+
+def tensor_up_share(
+    scale_up_share: Numeric,
+    tensor_parallel: Numeric,
+    accelerators: Numeric,
+    scale_up_domain: Numeric,
+    torus_axes: Numeric,
+    torus_side: Numeric,
+) -> Numeric:
+    r"""Share of the scale-up link rate that tensor-parallel groups reach.
+
+    .. math::
+        \eta_{up} \frac{a}{d}\, \tfrac12^{[r < k_t]} \text{ on a torus}, \qquad
+        a = \max\left(\left\lfloor d \frac{\ln t}{\ln n_s} + \tfrac12 \right\rfloor, 1\right), \quad
+        r = \min(t, \sqrt[d]{n_s}), \quad n_s = \min(n, g)
+
+    Notes
+    -----
+    Behind switches :math:`\eta_{up}`. A group on a torus has the links along the axes that it spans, at least one:
+    slices are cut so that groups span whole axes. Rings of fewer than :math:`k_t` chips have ends, and half the rate.
+
+    References
+    ----------
+    .. [austin2025] sharding: an all-gather over several axes has the bandwidth of all; TPUs: which axes wrap around
+
+    Examples
+    --------
+    Sixteen and four of 256 TPU v5e, whose axes of sixteen are closed, and eight GPUs behind switches:
+
+    >>> [tensor_up_share(1.0, ranks, 256.0, 256.0, 2.0, 16.0) for ranks in (16.0, 4.0)]
+    [0.5, 0.25]
+    >>> tensor_up_share(0.75, 8.0, 64.0, 8.0, 0.0, 4.0)
+    0.75
+    """
+    return scale_up_share * _ring_share(tensor_parallel, accelerators, scale_up_domain, torus_axes, torus_side)
+
+
+def context_up_share(
+    scale_up_share: Numeric,
+    context_parallel: Numeric,
+    accelerators: Numeric,
+    scale_up_domain: Numeric,
+    torus_axes: Numeric,
+    torus_side: Numeric,
+) -> Numeric:
+    r"""Share of the scale-up link rate that context-parallel rings reach.
+
+    .. math:: \eta_{up} \frac{a}{d}\, \tfrac12^{[r < k_t]} \text{ on a torus}
+
+    Notes
+    -----
+    As ``tensor_up_share``, of :math:`c` ranks.
+
+    References
+    ----------
+    .. [austin2025] sharding
+
+    Examples
+    --------
+    >>> context_up_share(1.0, 16.0, 256.0, 256.0, 2.0, 16.0)
+    0.5
+    """
+    return scale_up_share * _ring_share(context_parallel, accelerators, scale_up_domain, torus_axes, torus_side)
+
+
+def ring_up_share(
+    scale_up_share: Numeric,
+    data_parallel: Numeric,
+    context_parallel: Numeric,
+    accelerators: Numeric,
+    scale_up_domain: Numeric,
+    torus_axes: Numeric,
+    torus_side: Numeric,
+) -> Numeric:
+    r"""Share of the scale-up link rate that data-parallel rings reach.
+
+    .. math:: \eta_{up} \frac{a}{d}\, \tfrac12^{[r < k_t]} \text{ on a torus}
+
+    Notes
+    -----
+    As ``tensor_up_share``, of the :math:`d c\, n_s / n` ranks that share a slice: the axes that tensor parallelism and
+    stages leave, each with its part of the bytes.
+
+    References
+    ----------
+    .. [austin2025] sharding
+
+    Examples
+    --------
+    Sharded over all of 256 TPU v5e, over 64 whose slice has ends, and over 64 beside tensor parallelism in 512 TPU v5p:
+
+    >>> [ring_up_share(1.0, ranks, 1.0, ranks, 256.0, 2.0, 16.0) for ranks in (256.0, 64.0)]
+    [1.0, 0.5]
+    >>> round(ring_up_share(1.0, 64.0, 1.0, 512.0, 8960.0, 3.0, 4.0), 3)
+    0.667
+    """
+    within = data_parallel * context_parallel * minimum(scale_up_domain / accelerators, 1.0)
+    return scale_up_share * _ring_share(within, accelerators, scale_up_domain, torus_axes, torus_side)
+
+
+def exchange_up_share(
+    scale_up_share: Numeric,
+    expert_parallel: Numeric,
+    accelerators: Numeric,
+    scale_up_domain: Numeric,
+    torus_axes: Numeric,
+    torus_side: Numeric,
+) -> Numeric:
+    r"""Share of the scale-up link rate that routed tokens reach.
+
+    .. math::
+        \eta_{up} \frac{4 (1 - 1/e)}{d\, r}\, \tfrac12^{[r < k_t]} \text{ on a torus}, \qquad r = \min(e, \sqrt[d]{n_s})
+
+    Notes
+    -----
+    Behind switches :math:`\eta_{up}`. Bytes for a far chip pass all between: on a ring of :math:`r` chips a byte takes
+    :math:`r / 4` hops in the mean, both ways at once, over one of :math:`d` pairs of links. Rings with ends take twice
+    as long.
+
+    References
+    ----------
+    .. [austin2025] sharding: an all-to-all takes a quarter of an all-gather of the whole array
+
+    Examples
+    --------
+    Sixteen TPU v5e: the whole array, 16 times what one chip has, goes a quarter of the way over one of two axes:
+
+    >>> exchange_up_share(1.0, 16.0, 256.0, 256.0, 2.0, 16.0) == (1 - 1 / 16) / (16 / 4 * 2)
+    True
+    """
+    _, side, joined = _slice(expert_parallel, accelerators, scale_up_domain, torus_axes, torus_side)
+    ways = 4.0 * (1.0 - 1.0 / maximum(expert_parallel, 2.0)) / (maximum(torus_axes, 1.0) * maximum(side, 1.0)) * joined
+    return scale_up_share * where(torus_axes > 0.0, minimum(ways, 1.0), 1.0)
+
+
 def tensor_parallel_s(
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
@@ -127,10 +283,11 @@ def tensor_parallel_s(
     tensor_overlap: Numeric,
     tensor_exposed_plain: Numeric,
     tensor_exposed_overlapped: Numeric,
+    torus_axes: Numeric,
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
-    scale_up_share: Numeric,
+    tensor_up_share: Numeric,
     sustained_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
@@ -143,26 +300,29 @@ def tensor_parallel_s(
     -----
     Each block has an all-reduce forward, one backward and one more where the forward runs again, each a reduce-scatter
     and an all-gather. A group wider than the scale-up domain is held to the network links of its ranks, and its latency
-    never hides.
+    never hides. Overlapped, the exposed share :math:`x` is measured behind switches, where copies take cores from
+    products; on a torus the exchange is cut into as many parts as ranks, and only the first has nothing beside it.
 
     References
     ----------
     .. [shoeybi2019] section 3
+    .. [wang2023overlap] collectives decomposed into parts that run beside the products they feed
 
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> round(tensor_parallel_s(8192.0, 8192.0, 2.0, 8.0, 0.0, 1.0, 0.9, 0.5, 8.0, *links), 4)
+    >>> round(tensor_parallel_s(8192.0, 8192.0, 2.0, 8.0, 0.0, 1.0, 0.9, 0.5, 0.0, 8.0, *links), 4)
     0.0015
     """
-    exposed = tensor_exposed_plain - tensor_overlap * (tensor_exposed_plain - tensor_exposed_overlapped)
+    overlapped = where(torus_axes > 0.0, 1.0 / tensor_parallel, tensor_exposed_overlapped)
+    exposed = tensor_exposed_plain - tensor_overlap * (tensor_exposed_plain - overlapped)
     one_way = two_tier_ring_s(
         2.0 * micro_batch_tokens * hidden_size,
         tensor_parallel,
         minimum(tensor_parallel, scale_up_domain),
         scale_up_bytes_per_s,
         scale_out_bytes_per_s,
-        scale_up_share,
+        tensor_up_share,
         sustained_out_share,
         scale_up_latency_s,
         scale_out_latency_s,
@@ -182,7 +342,7 @@ def context_parallel_s(
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
-    scale_up_share: Numeric,
+    context_up_share: Numeric,
     sustained_out_share: Numeric,
 ) -> Numeric:
     r"""Exposed context-parallel communication of a mean layer and one micro-batch.
@@ -204,7 +364,7 @@ def context_parallel_s(
     """
     one_block = 4.0 * micro_batch_tokens * kv_heads * head_size / tensor_parallel
     crosses = tensor_parallel * context_parallel > scale_up_domain
-    rate = where(crosses, scale_out_bytes_per_s * sustained_out_share, scale_up_bytes_per_s * scale_up_share)
+    rate = where(crosses, scale_out_bytes_per_s * sustained_out_share, scale_up_bytes_per_s * context_up_share)
     attending = attention_layers / layers
     return 3.0 * context_exposed_share * (context_parallel - 1.0) * attending * one_block / rate
 
@@ -231,7 +391,8 @@ def expert_parallel_s(
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
-    scale_up_share: Numeric,
+    tensor_up_share: Numeric,
+    exchange_up_share: Numeric,
     exchange_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
@@ -261,7 +422,7 @@ def expert_parallel_s(
 
     Examples
     --------
-    >>> links, shape = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5), (4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0)
+    >>> links, shape = (4.5e11, 5e10, 0.75, 0.75, 0.8, 1e-5, 1.5e-5), (4096.0, 7168.0, 8.0, 8.0, 1.0, 1.0)
     >>> layers = (1.0, 61.0, 61.0, 1.0, 1.0, 0.4)
     >>> round(expert_parallel_s(*shape, 0.0, 0.0, 0.0, 1.0, "1f1b", *layers, 0.0, 8.0, *links), 5)
     0.00487
@@ -272,7 +433,7 @@ def expert_parallel_s(
     each_domain = domains * (1.0 - (1.0 - 1.0 / domains) ** experts_per_token)
     visited = experts_per_token - dispatched_once * (experts_per_token - each_domain)
     token_bytes = 2.0 * micro_batch_tokens * hidden_size / tensor_parallel
-    inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * scale_up_share)
+    inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * exchange_up_share)
     sent = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * exchange_out_share)
     messages = dispatched_once * micro_batch_tokens / tensor_parallel * visited * (1.0 - 1.0 / domains)
     across = sent + (domains - 1.0) * scale_out_latency_s + messages * message_s
@@ -282,7 +443,7 @@ def expert_parallel_s(
         minimum(split, scale_up_domain),
         scale_up_bytes_per_s,
         scale_out_bytes_per_s,
-        scale_up_share,
+        tensor_up_share,
         exchange_out_share,
         scale_up_latency_s,
         scale_out_latency_s,
@@ -314,7 +475,7 @@ def gather_s(
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
-    scale_up_share: Numeric,
+    ring_up_share: Numeric,
     ring_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
@@ -356,7 +517,7 @@ def gather_s(
             maximum(minimum(copies, scale_up_domain / minimum(beside, scale_up_domain)), 1.0),
             scale_up_bytes_per_s,
             scale_out_bytes_per_s,
-            scale_up_share,
+            ring_up_share,
             ring_out_share,
             scale_up_latency_s,
             scale_out_latency_s,
@@ -425,7 +586,7 @@ def gradient_s(
     scale_up_domain: Numeric,
     scale_up_bytes_per_s: Numeric,
     scale_out_bytes_per_s: Numeric,
-    scale_up_share: Numeric,
+    ring_up_share: Numeric,
     ring_out_share: Numeric,
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
@@ -473,7 +634,7 @@ def gradient_s(
             local,
             scale_up_bytes_per_s,
             scale_out_bytes_per_s,
-            scale_up_share,
+            ring_up_share,
             ring_out_share * (1.0 + summed),
             scale_up_latency_s,
             scale_out_latency_s,

@@ -148,6 +148,8 @@ BROUGHT: Final[Mapping[str, Callable[[Mapping[str, Any], str], float | None]]] =
         "memory_bytes_per_s": lambda chip, _: chip["memory_bytes_per_s"],
         "scale_up_bytes_per_s": lambda chip, _: chip["scale_up_bytes_per_s"] or chip.get("fallback"),
         "scale_up_domain": lambda chip, _: chip["scale_up_domain"] or 8.0,
+        "torus_axes": lambda chip, _: chip["torus_axes"] or 0.0,
+        "torus_side": lambda chip, _: chip["torus_side"] or float(neutral()["torus_side"]),
         "scale_out_bytes_per_s": lambda chip, _: chip.get("scale_out_bytes_per_s"),
         "chip_year": lambda chip, _: _first_launch(chip),
         "design_j_per_flop": _design_j_per_flop,
