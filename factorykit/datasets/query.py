@@ -36,6 +36,8 @@ LOOKS_EVERY_S: Final = 0.1
 """Seconds between looks at whether a query was interrupted or has run out of time."""
 ENDS_WITHIN_S: Final = 0.5
 """Seconds that an interrupted query is waited for."""
+MOST_VALUES: Final = 1_000_000
+"""Of a parameter; a thousand million take more memory than a machine has."""
 LOCKS: Final = ("SET enable_external_access = false", "SET lock_configuration = true")
 TABLE_FUNCTIONS: Final = frozenset({"unnest", "range", "generate_series", "repeat_row", "json_each", "json_tree"})
 """The only functions that may stand where a table stands; the others read files, settings or the engine itself."""
@@ -293,7 +295,7 @@ def _asked(
 
 
 def _check_params(expected: Iterable[str], given: Mapping[str, object]) -> None:
-    """Raise if the query's parameters are not the ones given."""
+    """Raise if the query's parameters are not the ones given, or hold more than is worth copying."""
     expected = set(expected)
     if positional := sorted(name for name in expected if name.isdigit()):
         raise QueryError(f"write parameters as $name, not ${positional[0]} or ?")
@@ -301,6 +303,17 @@ def _check_params(expected: Iterable[str], given: Mapping[str, object]) -> None:
         raise QueryError(f"the query needs {', '.join(f'${name}' for name in lacking)}; give {lacking[0]}=…")
     if spare := sorted(given.keys() - expected):
         raise QueryError(f"the query has no parameter ${spare[0]}; write it in the query or leave {spare[0]}=… out")
+    for name, value in given.items():
+        if _values(value) > MOST_VALUES:
+            raise QueryError(f"{name} = {shown(value)} holds more than {MOST_VALUES:,} values; give fewer")
+
+
+def _values(value: Any) -> int:
+    """Return how many values a parameter holds, those of series within series too."""
+    if isinstance(value, (list, tuple, dict)):
+        return sum(map(_values, value.values() if isinstance(value, dict) else value))
+    size = getattr(value, "size", 1)
+    return size if isinstance(size, int) else 1
 
 
 def _tables_of(query: str, cursor: duckdb.DuckDBPyConnection) -> set[str]:

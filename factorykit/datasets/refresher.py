@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from factorykit import files
-from factorykit.borders import file_path, is_text
+from factorykit.borders import file_path, is_text, text
 from factorykit.datasets import catalogue, public_data
 from factorykit.datasets.identity import identify
 from factorykit.datasets.publishers import RECIPES, Recipe, Row
@@ -159,7 +159,7 @@ def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str
     known = list(dict.fromkeys(recipe.dataset for recipe in RECIPES))
     for each in origins:
         path = file_path("origin", each)
-        origin = each if is_text(each) else str(path)  # a path would make one slash of an address's two
+        origin = text("origin", each) if is_text(each) else str(path)  # a path would make one slash of an address's two
         name, given, place = origin.partition("=")
         if given and name.isidentifier():
             if name not in known:

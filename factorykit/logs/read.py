@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 from zoneinfo import available_timezones
 
 import polars as pl
@@ -59,6 +59,12 @@ class _Reading:
         if count:
             told = {"file": file.name, "format": known, "what": what, "count": count, "line": line, "shape": shape}
             self.notes.append(told)
+
+    def add(self, other: _Reading) -> None:
+        """Take what another one read."""
+        for name, frames in other.rows.items():
+            self.rows[name] += frames
+        self.notes += other.notes
 
 
 def read_log(
@@ -129,10 +135,14 @@ def read_log(
         for file in files:
             try:
                 _read(file, chosen, reading)
-            except DatasetError:
-                if len(files) == 1:
+            except (DatasetError, pl.exceptions.PolarsError) as error:
+                if len(files) > 1:
+                    reading.note(file, "", BROKEN, 1)
+                elif isinstance(error, DatasetError):
                     raise
-                reading.note(file, "", BROKEN, 1)
+                else:
+                    said = str(error).partition("\n")[0]
+                    raise DatasetError(f"{file} cannot be read as text ({said}); give files of logs") from error
     except OSError as error:
         raise DatasetError(f"{shown(path)} cannot be read ({error.strerror or error}); give files of logs") from None
     if not any(reading.rows.values()):
@@ -167,39 +177,48 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _read(file: Path, chosen: Format | None, reading: _Reading) -> None:
-    """Read one file by every format that it shows, or by the one that was chosen."""
-    source = _opened(file, reading)
+    """Read one file; one that ends in the middle of its packing is read again, as far as it goes."""
+    with file.open("rb") as stream:
+        start = stream.read(START)
+        source = _scalars(file, stream, reading) if event_files.is_one(start) else file
+    is_packed = start.startswith((packed.GZIP, packed.ZSTD))
+    try:
+        told = _told(source, file, chosen, reading.zone)
+        if is_packed and not any(told.rows.values()):  # then nobody came to where its packing ends
+            scan(file).select(pl.len()).collect(engine="streaming")
+    except (OSError, pl.exceptions.PolarsError):
+        if not is_packed:
+            raise
+        reading.note(file, "", CUT, 1)
+        told = _told(packed.cut(file), file, chosen, reading.zone)
+    reading.add(told)
+
+
+def _scalars(file: Path, stream: BinaryIO, reading: _Reading) -> bytes:
+    """Return the scalars of an event file as lines of JSON."""
+    stream.seek(0)
+    lines, wrong, is_cut = event_files.scalars(stream)
+    reading.note(file, "tensorboard_events", BAD, wrong)
+    reading.note(file, "tensorboard_events", CUT, int(is_cut))
+    return lines
+
+
+def _told(source: Path | bytes, file: Path, chosen: Format | None, zone: str) -> _Reading:
+    """Return what a file tells by every format that it shows, or by the one that was chosen."""
+    told = _Reading(zone)
     head = _head(source)
     found = [chosen] if chosen else recognised(head)
     if not found and any(line[:1] in "[{ " for line in head if line):
         source, untold = unfolded(_lines(source))
         found = recognised(_head(source))
-        reading.note(file, found[0].name if found else "", UNTOLD, untold)
+        told.note(file, found[0].name if found else "", UNTOLD, untold)
     if not found:
-        reading.note(file, "", NOT_KNOWN, 1)
+        told.note(file, "", NOT_KNOWN, 1)
     for known in found:
-        rows = _rows(known, source, file, reading)
+        rows = _rows(known, source, file, told)
         if rows.height:
-            reading.rows[known.table].append(rows)
-
-
-def _opened(file: Path, reading: _Reading) -> Path | bytes:
-    """Return the file, or what can be read of it: scalars of an event file, a packed file as far as it goes."""
-    with file.open("rb") as stream:
-        start = stream.read(START)
-        if event_files.is_one(start):
-            stream.seek(0)
-            lines, wrong, is_cut = event_files.scalars(stream)
-            reading.note(file, "tensorboard_events", BAD, wrong)
-            reading.note(file, "tensorboard_events", CUT, int(is_cut))
-            return lines
-    if start.startswith((packed.GZIP, packed.ZSTD)):
-        try:
-            scan(file).select(pl.len()).collect(engine="streaming")
-        except (OSError, pl.exceptions.PolarsError):
-            reading.note(file, "", CUT, 1)
-            return packed.cut(file)
-    return file
+            told.rows[known.table].append(rows)
+    return told
 
 
 def _head(source: Path | bytes) -> list[str]:

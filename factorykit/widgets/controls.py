@@ -65,7 +65,7 @@ class Slider(Scripted, ipywidgets.ValueWidget):  # type: ignore[misc]
     """
 
     control = traitlets.Dict().tag(sync=True)
-    value = traitlets.Any(0.0).tag(sync=True)
+    value: traitlets.TraitType[Any, Any] = traitlets.TraitType(0.0).tag(sync=True)
     text = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, made: Control) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import gzip
 import inspect
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,12 @@ RUN = {
 }
 LAWS = {"mfu": fk.Uniform(0.3, 0.5), "accelerator_mtbf_s": fk.LogNormal(2e8, 6e8)}
 USING = {"checkpoint_interval_s": "checkpoint_interval_young_s"}
+OFFER = {
+    "provider": "one",
+    "accelerator": "h100_sxm",
+    "rental_usd_per_accelerator_h": 2.0,
+    "offered_accelerators": 1024,
+}
 CLUSTER = {"accelerator": "h100_sxm", "accelerators": 8.0, "precision": "bf16"}
 
 
@@ -87,6 +94,23 @@ def _logs() -> str:
     atexit.register(folder.cleanup)
     fk.fleet.imitate(folder.name, _imitated())
     return folder.name
+
+
+@cache
+def _archive() -> Any:
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    fk.fleet.imitate_failures(Path(folder.name, "failures"), 16, 90.0, 1e6)
+    return fk.fleet.archive(folder.name, 16)
+
+
+@cache
+def _packed() -> str:
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    file = Path(folder.name, "events.csv.gz")
+    file.write_bytes(gzip.compress(b"when,node,kind\n2026-03-01,n1,failure\n2026-03-02,n2,failure\n"))
+    return str(file)
 
 
 @cache
@@ -429,6 +453,40 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             {"out": lambda: "failures", "nodes": lambda: 4, "days": lambda: 3, "node_mtbf_s": lambda: 1e5}
             | {"lifetime_shape": lambda: 1.0, "seed": lambda: 0, "engine": lambda: "local"},
         ),
+        "imitate_jobs": (
+            fk.fleet.imitate_jobs,
+            {"out": lambda: "jobs", "workload": lambda: "seren", "nodes": lambda: 4, "days": lambda: 3}
+            | {"node_mtbf_s": lambda: 1e6, "accelerators_per_node": lambda: 8, "load": lambda: 0.8, "seed": lambda: 0}
+            | {"engine": lambda: "local"},
+        ),
+        "imitate_power": (
+            fk.fleet.imitate_power,
+            {"out": lambda: "power", "nodes": lambda: 2, "days": lambda: 1, "accelerator_power_w": lambda: 600.0}
+            | {"accelerators_per_node": lambda: 8, "every_s": lambda: 3600.0, "busy_share": lambda: 0.9}
+            | {"seed": lambda: 0, "engine": lambda: "local"},
+        ),
+        "Archive.mtbf": (
+            lambda **given: _archive().mtbf(**given),
+            {"by": lambda: "cause", "confidence": lambda: 0.9},
+        ),
+        "Archive.rolling_mtbf": (lambda days: _archive().rolling_mtbf(days), {"days": lambda: 7}),
+        "Archive.survival": (lambda points: _archive().survival(points), {"points": lambda: 4}),
+        "Archive.sql": (
+            lambda **given: _archive().sql(**given),
+            {"query": lambda: "select * from failures where repair_s > $least", "least": lambda: 60.0},
+        ),
+        "plan of lists": (
+            fk.plan,
+            {"model": lambda: "70B", "tokens": lambda: 1e12, "chips": lambda: ["h100_sxm", "h200_sxm"]}
+            | {"counts": lambda: [256, 512], "acquire": lambda: ["rent"], "sites": lambda: ["usa", "swe"]}
+            | {"tiers": lambda: ["one"], "precision": lambda: ["bf16", "fp8"], "pue": lambda: fk.Uniform(1.1, 1.3)}
+            | {"offers": lambda: [dict(OFFER)], "draws": lambda: 8},
+        ),
+        "read_log packed": (
+            fk.read_log,
+            {"path": lambda: _packed(), "kind": lambda: "events", "columns": lambda: {"at": "when"}}
+            | {"zone": lambda: "Europe/Berlin"},
+        ),
         "law.ppf": (fk.lifetimes.Weibull(5.0, 0.8).ppf, {"q": lambda: 0.5}),
         "law.survival": (fk.lifetimes.Lognormal(5.0, 0.8).survival, {"t": lambda: 0.5}),
         "ppf": (fk.LogNormal(1.0, 2.0).ppf, {"q": lambda: 0.5}),
@@ -448,7 +506,7 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             | {"seed": lambda: 0, "estimate_factor": lambda: 2.0},
         ),
     }
-    return made | _charts()
+    return made | _charts() | _formulas()
 
 
 CHART = {
@@ -478,6 +536,25 @@ def _charts() -> dict[str, tuple[Callable[..., Any], Mapping[str, Callable[[], A
     }
 
 
+def _formulas() -> dict[str, tuple[Callable[..., Any], Mapping[str, Callable[[], Any]]]]:
+    """Return the questions for every quantity of the newest topics, asked of the usual values of what it needs."""
+    return {
+        f"evaluate {name}": (
+            partial(fk.evaluate, outputs=name),
+            {"inputs": lambda formula=formula: {each: _usual(each) for each in fk.formulas.arguments(formula)}},
+        )
+        for name, formula in fk.formulas.catalogue().items()
+        if formula.__module__.rpartition(".")[2] in ("sites", "loader", "diagnosis")
+    }
+
+
+def _usual(name: str) -> float:
+    row = fk.quantity(name)
+    if row.slider_min is None or row.slider_max is None:
+        return next(value for value in (row.default, 1e6, 0.5) if value is not None and row.holds(value))
+    return (row.slider_min + row.slider_max) / 2.0
+
+
 def _collected(found: Any) -> Any:
     return found.collect() if isinstance(found, pl.LazyFrame) else found
 
@@ -498,6 +575,8 @@ def _found() -> pl.DataFrame:
 
 SLOW = dict.fromkeys(("calibrate", "validate", "validate_runs", "validate_energy", "Live", "decide", "plan"), 0.15)
 SLOW |= {"datasets.build": 0.02, "Plan.compare": 0.3, "Explorer.set": 0.5, "batch": 0.3, "read_log of a folder": 0.3}
+SLOW |= {"plan of lists": 0.1, "imitate_jobs": 0.3, "imitate_failures": 0.3, "imitate_power": 0.3}
+SLOW |= {"Archive.mtbf": 0.3, "Archive.survival": 0.3, "Archive.sql": 0.3}
 SLOW |= {"fit": 0.3, "Study.sql": 0.3, "Calibration.design": 0.3}
 """Calls that take a hundred times as long as others, and how often they are made beside those."""
 

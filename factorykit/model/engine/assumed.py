@@ -64,7 +64,7 @@ def assumed(inputs: Any, outputs: Outputs = None, *, using: Mapping[str, str] | 
     else:
         from factorykit.model.engine.frames import resolved
 
-        if not hasattr(inputs, "collect_schema"):
+        if not hasattr(type(inputs), "collect_schema"):
             raise ScenarioError(
                 f"inputs are {type(inputs).__name__}; give a mapping, a polars DataFrame or a LazyFrame"
             )

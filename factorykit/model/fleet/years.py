@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import MOST, file_path, need, number, whole
+from factorykit.borders import file_path, need, number, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.errors import ScenarioError
+from factorykit.errors import ScenarioError, shown
 from factorykit.model.fleet.imitation import (
     BEGIN,
     IDLE_SHARE,
@@ -30,6 +31,22 @@ if TYPE_CHECKING:
 COLUMNS: Final = 4
 """Of each table."""
 COUNTS: Final = ("nodes", "accelerators_per_node")
+MOST_ACCELERATORS: Final = design.CELLS_A_PART // COLUMNS
+"""Of a fleet, as failures of one node: so many rows fill a part."""
+MOST_ROWS: Final = 100_000_000_000
+"""Of a study: about a terabyte."""
+LIMITS: Final[Mapping[str, tuple[float, float]]] = {
+    "nodes": (1.0, MOST_ACCELERATORS),
+    "days": (1e-3, 1e6),
+    "node_mtbf_s": (1.0, 1e12),
+    "lifetime_shape": (0.01, 100.0),
+    "accelerators_per_node": (1.0, 1000.0),
+    "load": (1e-3, 10.0),
+    "accelerator_power_w": (1e-3, 1e6),
+    "every_s": (1e-3, 1e6),
+    "busy_share": (0.0, 1.0),
+}
+"""Of what is said of a fleet: what moments of the calendar, and a part of a study, can hold."""
 
 
 def imitate_failures(
@@ -62,9 +79,11 @@ def imitate_failures(
     LazyFrame
         One row per failure, node by node: ``at``, ``node``, ``cause``, ``repair_s`` [s].
     """
-    told = _positive(nodes=nodes, days=days, node_mtbf_s=node_mtbf_s, lifetime_shape=lifetime_shape)
+    told = _told(nodes=nodes, days=days, node_mtbf_s=node_mtbf_s, lifetime_shape=lifetime_shape)
     failures = _Failures(**told, seed=whole("seed", seed))
-    return answered(failures, file_path("out", out), "imitate", engine)
+    if failures.most > MOST_ACCELERATORS:
+        raise ScenarioError(f"a node fails {failures.most:,} times; give fewer days, or a longer node_mtbf_s")
+    return _drawn(failures, out, engine)
 
 
 def imitate_jobs(
@@ -106,12 +125,11 @@ def imitate_jobs(
     LazyFrame
         One row per job, in the order of starts: ``state``, ``started``, ``ended``, ``accelerators`` [1].
     """
-    told = _positive(
+    told = _told(
         nodes=nodes, days=days, node_mtbf_s=node_mtbf_s, accelerators_per_node=accelerators_per_node, load=load
     )
     law(workload)
-    jobs = _Jobs(workload, **told, seed=whole("seed", seed))
-    return answered(jobs, file_path("out", out), "imitate", engine)
+    return _drawn(_Jobs(workload, **told, seed=whole("seed", seed)), out, engine)
 
 
 def imitate_power(
@@ -150,29 +168,33 @@ def imitate_power(
     LazyFrame
         One row per sample, in the order of time: ``at``, ``node``, ``accelerator``, ``accelerator_power_w`` [W].
     """
-    told = _positive(
+    told = _told(
         nodes=nodes,
         days=days,
         accelerator_power_w=accelerator_power_w,
         accelerators_per_node=accelerators_per_node,
         every_s=every_s,
+        busy_share=busy_share,
     )
-    busy = number("busy_share", busy_share)
-    if not 0.0 <= busy <= 1.0:
-        raise ScenarioError(f"busy_share = {busy:g} is outside [0, 1]; give a share of hours")
-    samples = _Power(**told, busy_share=busy, seed=whole("seed", seed))
-    return answered(samples, file_path("out", out), "imitate", engine)
+    return _drawn(_Power(**told, seed=whole("seed", seed)), out, engine)
 
 
-def _positive(**told: float) -> dict[str, Any]:
-    """Return what is said of a fleet by its name, all of it above 0, counts whole."""
-    values = {name: number(name, value) for name, value in told.items()}
-    if min(values.values()) <= 0.0:
-        shown = ", ".join(f"{name} = {value:g}" for name, value in values.items())
-        raise ScenarioError(f"{shown}: one is not above 0")
-    if not values["nodes"] * values["days"] * SECONDS_PER_DAY / values.get("node_mtbf_s", 1.0) < MOST:
-        raise ScenarioError("nodes and days are more than can be counted; give fewer")
-    return values | {name: whole(name, told[name]) for name in COUNTS if name in told}
+def _told(**told: float) -> dict[str, Any]:
+    """Return what is said of a fleet by its name, each within its limits, counts whole."""
+    for name, value in told.items():
+        least, most = LIMITS[name]
+        if not least <= number(name, value) <= most:
+            raise ScenarioError(f"{name} = {shown(value)} is outside [{least:g}, {most:g}]")
+    if told["nodes"] * told.get("accelerators_per_node", 1.0) > MOST_ACCELERATORS:
+        raise ScenarioError(f"nodes and accelerators_per_node make more than {MOST_ACCELERATORS:,}; give fewer")
+    return {name: whole(name, value) if name in COUNTS else float(value) for name, value in told.items()}
+
+
+def _drawn(made: Design, out: str | Path, engine: str) -> pl.LazyFrame:
+    """Return the rows of a study, unless there are more than a disk holds."""
+    if made.rows > MOST_ROWS:
+        raise ScenarioError(f"these are {made.rows:,} rows; give fewer nodes or days, at most {MOST_ROWS:,} rows")
+    return answered(made, file_path("out", out), "imitate", engine)
 
 
 def _moment(at_s: str) -> pl.Expr:
@@ -194,14 +216,14 @@ class _Failures(Design):
     seed: int
 
     @property
-    def _most(self) -> int:
+    def most(self) -> int:
         """Failures of a node that are drawn: as many as come but once in a billion."""
         mean = self.days * SECONDS_PER_DAY / self.node_mtbf_s
         return math.ceil(mean + 7.0 * math.sqrt(mean) / min(self.lifetime_shape, 1.0) + 20.0)
 
     @property
     def _nodes_a_part(self) -> int:
-        return max(design.CELLS_A_PART // COLUMNS // self._most, 1)
+        return max(design.CELLS_A_PART // COLUMNS // self.most, 1)
 
     @property
     def rows(self) -> int:
@@ -220,7 +242,7 @@ class _Failures(Design):
         np = need("numpy")
         random = np.random.default_rng([self.seed, number])
         first = number * self._nodes_a_part
-        shape = (min(self._nodes_a_part, self.nodes - first), self._most)
+        shape = (min(self._nodes_a_part, self.nodes - first), self.most)
         scale = self.node_mtbf_s / math.gamma(1.0 + 1.0 / self.lifetime_shape)
         repair_s = REPAIR_MEDIAN_S * np.exp(REPAIR_SIGMA * random.standard_normal(shape))
         at_s = np.cumsum(scale * random.weibull(self.lifetime_shape, shape), axis=1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from factorykit.model.operations.run_plan import MOST_FAILURES, Law, Plan
-from factorykit.model.uncertainty.distributions import Distribution
+from factorykit.model.uncertainty.distributions import is_distribution
 
 CHUNK = 1 << 20
 """Draws held at once."""
@@ -124,7 +124,7 @@ class _Stock:
             block = max(number, 1 << 16)
             if self.law is None:
                 self.draws = self.generator.exponential(self.mean, block)
-            elif isinstance(self.law, Distribution):
+            elif is_distribution(self.law):
                 self.draws = np.maximum(self.law.ppf(self.generator.random(block)), 0.0)
             else:
                 self.draws = np.full(block, float(self.law))

@@ -12,7 +12,7 @@ from factorykit.constants import SECONDS_PER_HOUR
 from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.uncertainty.distributions import Distribution, in_units_of, quantile
+from factorykit.model.uncertainty.distributions import Distribution, in_units_of, is_distribution, quantile
 from factorykit.quantities import as_float, is_number, quantity
 from factorykit.units import duration, read
 
@@ -37,7 +37,7 @@ def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> f
 
 
 def _law(owner: str, name: str, law: Any) -> Law:
-    if not isinstance(law, Distribution):
+    if not is_distribution(law):
         return _seconds(owner, name, law)
     law = in_units_of(duration(name), law)
     low, middle = quantile(name, law, 1e-6), quantile(name, law, 0.5)
@@ -237,7 +237,7 @@ def plan(
         raise ScenarioError(f"a cause destroys all {len(places)} tiers; one has to be left to restart from")
     if gap_s is not None:
         gap_s = cast("Distribution", _law("simulate", "gap_s", gap_s))
-        shortest = float(gap_s.ppf(0.5)) if isinstance(gap_s, Distribution) else float(gap_s)
+        shortest = float(gap_s.ppf(0.5) if is_distribution(gap_s) else gap_s)
         if shortest * MOST_FAILURES < values["training_s"]:
             raise ScenarioError(
                 f"gap_s = {shown(gap_s)}: half of the failures come within {shortest:g} s, so that a run of "

@@ -36,7 +36,7 @@ from factorykit.model.planning.wishes import tiers as tiers_of
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.supply.defaults import defaults
-from factorykit.model.uncertainty.distributions import Distribution, check
+from factorykit.model.uncertainty.distributions import Distribution, check, is_distribution
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def plan(
     }
     said = {name: value for name, value in asked.items() if value is not None}
     wishes = Wishes.read(deadline=deadline, budget=budget, power=power)
-    doubted = check(drawn) if (drawn := {n: v for n, v in given.items() if isinstance(v, Distribution)}) else {}
+    doubted = check(drawn) if (drawn := {n: v for n, v in given.items() if is_distribution(v)}) else {}
     once, choices = parted({name: value for name, value in given.items() if name not in doubted})
     once |= {name: float(distribution.ppf(0.5)) for name, distribution in doubted.items()}
     is_largest = isinstance(model, str) and model == LARGEST

@@ -221,17 +221,29 @@ def _is_whole(path: Path) -> bool:
 
 
 def _manifest(design: Design, verb: str) -> dict[str, Any]:
-    """Return what was asked of which version and which tables, so that the rows can be made again."""
+    """Return what was asked of which version and which tables, so that the rows can be made again.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be written down.
+    """
+    try:
+        asked = json.loads(json.dumps(design.said(), default=repr))
+    except FactorykitError:
+        raise
+    except Exception as error:  # a mapping within itself, names that are no texts, whatever a stranger raises
+        told = f"what is asked cannot be kept in a study ({type(error).__name__}); give plain values"
+        raise ScenarioError(told) from error
     tables = {name: resource["hash"] for name, resource in catalogue.available().items()}
-    said = {
+    return {
         "verb": verb,
         "factorykit": factorykit.__version__,
         "tables": hashlib.sha256(json.dumps(tables, sort_keys=True).encode()).hexdigest(),
-        "asked": design.said(),
+        "asked": asked,
         "rows": design.rows,
         "parts": design.parts,
     }
-    return json.loads(json.dumps(said, default=repr))
 
 
 def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:

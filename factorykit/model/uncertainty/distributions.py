@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from factorykit.borders import mapping, need, number, several, spread
 from factorykit.errors import ScenarioError, shown
 from factorykit.quantities import Quantity, as_float, is_number, quantity
 from factorykit.units import read
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 CENTRAL_MASS = 0.9
 """Share of the probability between the two values that give a lognormal, where nobody says otherwise: 5 to 95 %."""
@@ -27,6 +30,18 @@ class Distribution(Protocol):
     def ppf(self, q: Any) -> Any:
         """Return the values below which the shares ``q`` of the probability lie."""
         ...
+
+
+def is_distribution(value: object) -> TypeIs[Distribution]:
+    """Return whether a value has a quantile function.
+
+    >>> is_distribution(Uniform(0.0, 1.0)), is_distribution(0.5)
+    (True, False)
+    """
+    try:
+        return isinstance(value, Distribution)
+    except Exception:  # whatever a stranger's __getattr__ raises
+        return False
 
 
 class _InUnits:
@@ -312,7 +327,7 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
         row = quantity(name)
         if row.is_text:
             raise ScenarioError(f"{name} is a word, not a number; compare its alternatives instead")
-        if not isinstance(distribution, Distribution):
+        if not is_distribution(distribution):
             raise ScenarioError(
                 f"{name} = {shown(distribution)} is no distribution; give one such as Uniform(0.35, 0.45), "
                 f"or put a fixed value in the base"

@@ -101,7 +101,7 @@ def test_hours_and_power_are_summed_by_week(drawn: Path) -> None:
         (lambda folder: fk.fleet.archive(folder, 1).survival(1), "give 2 or more"),
         (lambda folder: fk.fleet.archive(folder, 1).sql("from read_csv('/etc/passwd')"), "there are failures"),
         (lambda folder: fk.fleet.archive(folder, 1).sql("drop view failures"), "DROP is not allowed"),
-        (lambda folder: fk.fleet.imitate_failures(folder / "x", 1, 1.0, 0.0), "one is not above 0"),
+        (lambda folder: fk.fleet.imitate_failures(folder / "x", 1, 1.0, 0.0), "node_mtbf_s = 0.0 is outside"),
     ],
 )
 def test_what_is_no_question_to_an_archive_is_refused(drawn: Path, ask, message: str) -> None:
