@@ -6,9 +6,14 @@ still picture is measured with the fonts of the machine, and its numbers stand i
 
 import json
 import math
+import os
 import re
+import tempfile
+from pathlib import Path
 
 import nbval.plugin as nbval
+
+from factorykit.site.notebooks import kernel_environment
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-12
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w])")
@@ -65,6 +70,8 @@ class Output:
         return self.value if isinstance(self.value, str) else json.dumps(self.value, indent=1)
 
 
+_home = tempfile.TemporaryDirectory()
+os.environ |= kernel_environment(Path(_home.name))
 _sanitize = nbval.IPyNbCell.sanitize
 _format = nbval.IPyNbCell.format_output_compare
 _run = nbval.IPyNbCell.runtest
