@@ -222,6 +222,7 @@ QuantityName: TypeAlias = Literal[
     "fan_power_w",
     "nics_per_accelerator",
     "network_planes",
+    "network_rails",
     "switch_ports",
     "network_topology",
     "network_oversubscription",
@@ -534,6 +535,7 @@ QuantityName: TypeAlias = Literal[
     "collective_out_s",
     "collective_up_share",
     "collective_out_share",
+    "collective_sum_share",
     "domain_reduction_share",
     "torus_axes",
     "torus_side",
@@ -553,6 +555,17 @@ QuantityName: TypeAlias = Literal[
     "routing_share",
     "link_flows",
     "routing_share_ecmp",
+    "incast_share",
+    "incast_share_paused",
+    "port_bytes_per_s",
+    "cable_m",
+    "frame_bytes",
+    "switch_buffer_bytes",
+    "lossless_classes",
+    "buffer_sharing",
+    "pause_headroom_bytes",
+    "pause_threshold_bytes",
+    "mark_threshold_bytes",
     "pod_accelerators",
     "in_network_reduction",
     "tensor_up_share",
@@ -1228,6 +1241,7 @@ class Quantities(TypedDict, total=False):
     fan_power_w: Any
     nics_per_accelerator: Any
     network_planes: Any
+    network_rails: Any
     switch_ports: Any
     network_topology: Any
     network_oversubscription: Any
@@ -1540,6 +1554,7 @@ class Quantities(TypedDict, total=False):
     collective_out_s: Any
     collective_up_share: Any
     collective_out_share: Any
+    collective_sum_share: Any
     domain_reduction_share: Any
     torus_axes: Any
     torus_side: Any
@@ -1559,6 +1574,17 @@ class Quantities(TypedDict, total=False):
     routing_share: Any
     link_flows: Any
     routing_share_ecmp: Any
+    incast_share: Any
+    incast_share_paused: Any
+    port_bytes_per_s: Any
+    cable_m: Any
+    frame_bytes: Any
+    switch_buffer_bytes: Any
+    lossless_classes: Any
+    buffer_sharing: Any
+    pause_headroom_bytes: Any
+    pause_threshold_bytes: Any
+    mark_threshold_bytes: Any
     pod_accelerators: Any
     in_network_reduction: Any
     tensor_up_share: Any

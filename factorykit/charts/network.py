@@ -15,12 +15,13 @@ from factorykit.charts.live import Case, Live, first_of
 
 WIRINGS = {
     "Fat tree": "fat_tree",
+    "Rails alone": "rail_only",
     "Circuit switches on top": "optical_spine",
     "Dragonfly+": "dragonfly_plus",
     "Dragonfly": "dragonfly",
     "3D torus": "torus_3d",
 }
-DRAWN = ("Fat tree", "Circuit switches on top", "Dragonfly+", "3D torus")
+DRAWN = ("Fat tree", "Rails alone", "Circuit switches on top", "Dragonfly+", "3D torus")
 """Ways that can be told apart in a picture: a dragonfly takes within one percent what a dragonfly+ takes."""
 
 

@@ -11,6 +11,9 @@ from factorykit.typing import Numeric
 FIBRE_S_PER_M = 1.468 / 299_792_458.0
 """Time of light through a metre of fibre: the group index of ITU-T G.652 at 1,550 nm over the speed of light."""
 
+FARTHEST_M = 2e7
+"""Half the way round the earth: no two places are farther apart."""
+
 
 def wan_latency_s(site_distance_m: Numeric) -> Numeric:
     r"""Latency between neighbouring sites, one way.
@@ -205,12 +208,12 @@ def site_reach_m(
 ) -> Numeric:
     r"""Length of fibre between neighbouring sites up to which they wait no more than wanted.
 
-    .. math:: d_{max} = \frac{c}{1.468} \frac{\max(T_{x,max} - S_o / (P B_W),\, 0)}{2 (n_W - 1)}
+    .. math:: d_{max} = \min\left(\frac{c}{1.468} \frac{\max(T_{x,max} - S_o / (P B_W),\, 0)}{2 (n_W - 1)},\, d_E\right)
 
     Notes
     -----
-    Zero where bandwidth is too low at any distance. One site counts as two that send nothing. Half the way round the
-    earth is 20,000 km.
+    Zero where bandwidth is too low at any distance; :math:`d_E`, half the way round the earth, where sites may stand
+    anywhere. One site counts as two that send nothing.
 
     Examples
     --------
@@ -218,7 +221,7 @@ def site_reach_m(
     9190
     """
     left = maximum(outer_allowed_s - outer_bytes / (outer_fragments * wan_bytes_per_s), 0.0)
-    return left / (2.0 * maximum(training_sites - 1.0, 1.0) * FIBRE_S_PER_M)
+    return minimum(left / (2.0 * maximum(training_sites - 1.0, 1.0) * FIBRE_S_PER_M), FARTHEST_M)
 
 
 def wan_traffic_bytes(

@@ -21,7 +21,8 @@ def _by_wiring(
 ) -> Numeric:
     groups = where(equal(network_topology, "dragonfly"), dragonfly, plus)
     tori = where(equal(network_topology, "torus_2d"), torus, where(equal(network_topology, "torus_3d"), torus, groups))
-    trees = where(equal(network_topology, "rail_optimized"), tree, tori)
+    rails = where(equal(network_topology, "rail_only"), tree, tori)
+    trees = where(equal(network_topology, "rail_optimized"), tree, rails)
     switched = where(equal(network_topology, "fat_tree"), tree, trees)
     return where(equal(network_topology, "optical_spine"), circuits, switched)
 
@@ -36,6 +37,10 @@ def _most(switch_ports: Numeric, network_topology: Numeric) -> Numeric:
     plus = switch_ports * switch_ports / 4.0
     tree = switch_ports**4.0 / 8.0
     return _by_wiring(network_topology, tree, tree, group * (group + 1.0), plus * (plus + 1.0), MOST_OF_A_TORUS)
+
+
+def _fabrics(network_planes: Numeric, network_rails: Numeric, network_topology: Numeric) -> Numeric:
+    return network_planes * where(equal(network_topology, "rail_only"), network_rails, 1.0)
 
 
 def network_endpoints(accelerators: Numeric, nics_per_accelerator: Numeric) -> Numeric:
@@ -58,13 +63,15 @@ def network_endpoints(accelerators: Numeric, nics_per_accelerator: Numeric) -> N
 @holds_while(
     "the endpoints of a plane are at most what the topology reaches with this radix: 2p^2 (2p^2 + 1) of a dragonfly, "
     "p = (k + 1) / 4; k^2/4 (k^2/4 + 1) of a dragonfly+; k^4/8 of a tree",
-    lambda network_endpoints, network_planes, switch_ports, network_topology: (
-        network_endpoints / network_planes <= _most(switch_ports, network_topology)
+    lambda network_endpoints, network_planes, network_rails, switch_ports, network_topology: (
+        network_endpoints / _fabrics(network_planes, network_rails, network_topology)
+        <= _most(switch_ports, network_topology)
     ),
 )
 def network_tiers(
     network_endpoints: Numeric,
     network_planes: Numeric,
+    network_rails: Numeric,
     switch_ports: Numeric,
     network_oversubscription: Numeric,
     network_topology: Numeric,
@@ -80,21 +87,28 @@ def network_tiers(
     Notes
     -----
     Every layer of a tree but the top one carries what enters it; above the top layer's oversubscription :math:`\sigma`
-    more endpoints fit. Rails that never meet are planes. Four layers end at :math:`k^4/8`.
+    more endpoints fit. Rails without a spine between them are fabrics of their own, each with :math:`n_e / n_r` of the
+    endpoints; messages change rails inside a scale-up domain. Four layers end at :math:`k^4/8`.
 
     References
     ----------
     .. [leiserson1985]
+    .. [wang2023rail] section on the design: rail switches alone
     .. [zhao2025] table 3: 2,048 and 65,536 endpoints in two and three layers of 64 ports
 
     Examples
     --------
     64 ports carry 2,048 endpoints in two layers and 65,536 in three:
 
-    >>> network_tiers(2048.0, 1.0, 64.0, 1.0, "fat_tree"), network_tiers(65536.0, 1.0, 64.0, 1.0, "fat_tree")
-    (2.0, 3.0)
+    >>> [network_tiers(ends, 1.0, 8.0, 64.0, 1.0, "fat_tree") for ends in (2048.0, 65536.0)]
+    [2.0, 3.0]
+
+    16,384 without a spine need two where the tree needs three:
+
+    >>> [network_tiers(16384.0, 1.0, 8.0, 64.0, 1.0, wired) for wired in ("rail_only", "fat_tree")]
+    [2.0, 3.0]
     """
-    endpoints = network_endpoints / network_planes
+    endpoints = network_endpoints / _fabrics(network_planes, network_rails, network_topology)
     wider = 2.0 * network_oversubscription / (1.0 + network_oversubscription)
     two, three = wider * switch_ports * switch_ports / 2.0, wider * switch_ports * switch_ports * switch_ports / 4.0
     beyond = where(endpoints <= three, 3.0, 4.0)
@@ -345,6 +359,7 @@ def leaf_accelerators(
     (256.0, 32.0)
     """
     half = switch_ports / 2.0 / nics_per_accelerator
-    rails = where(equal(network_topology, "rail_optimized"), accelerators_per_node, 1.0)
+    alone = where(equal(network_topology, "rail_only"), accelerators_per_node, 1.0)
+    rails = where(equal(network_topology, "rail_optimized"), accelerators_per_node, alone)
     terminals = _dragonfly_terminals(switch_ports) / nics_per_accelerator
     return _by_wiring(network_topology, half * rails, half, terminals, half, 1.0)

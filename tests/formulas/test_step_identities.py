@@ -24,6 +24,7 @@ LINKS = {
     "ring_out_share": 1.0,
     "exchange_out_share": 1.0,
     "in_network_reduction": 0.0,
+    **dict.fromkeys(("collective_sum_share", "collective_out_share"), 0.9),
     "scale_up_latency_s": 0.0,
     "scale_out_latency_s": 0.0,
 }

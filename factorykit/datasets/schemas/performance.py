@@ -65,10 +65,10 @@ class Links(Sourced):
 class CollectiveMeasurements(Sourced):
     """Measured collectives.
 
-    A row is the time that NCCL's tests print for one collective and size, out of place, with what joins its ranks.
+    A row is the time that NCCL's tests print for one collective, ranks and size, with what joins its ranks.
     """
 
-    measurement = key("run and size in MiB", unique=True, entity=True)
+    measurement = key("run, ranks where they differ, and size in MiB", unique=True, entity=True)
     run = text("rows of one output", required=True)
     collective = text("what the ranks do together", required=True)
     accelerator = reference("accelerators.accelerator", "chip", required=True)
@@ -77,6 +77,7 @@ class CollectiveMeasurements(Sourced):
     scale_up_bytes_per_s = measured("scale_up_bytes_per_s")
     scale_out_bytes_per_s = measured("scale_out_bytes_per_s", "of the run's network, which may not be the chip's usual")
     domain_reduction_share = measured("domain_reduction_share", "0 where the switches of the domain do not add")
+    in_network_reduction = measured("in_network_reduction")
     collective_out_s = measured("collective_out_s", "from the run's smallest size, which is no row; else empty")
     collective_bytes = measured("collective_bytes")
     collective_s = measured("collective_s", "as published")

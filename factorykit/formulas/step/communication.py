@@ -97,6 +97,7 @@ def ring_out_share(
 
 def exchange_out_share(
     sustained_out_share: Numeric,
+    incast_share: Numeric,
     network_oversubscription: Numeric,
     pod_accelerators: Numeric,
     expert_parallel: Numeric,
@@ -104,21 +105,22 @@ def exchange_out_share(
 ) -> Numeric:
     r"""Share of the scale-out link rate that routed tokens reach where an oversubscribed layer joins the pods.
 
-    .. math:: \eta \left/ \max\left(1,\, \sigma \left(1 - \tfrac{n_p}{e\, t_e}\right)\right)\right.
+    .. math:: \eta\, \eta_i \left/ \max\left(1,\, \sigma \left(1 - \tfrac{n_p}{e\, t_e}\right)\right)\right.
 
     Notes
     -----
     Tokens go to all ranks of the group alike, so that the part of them that lies outside the pod is the part that
-    leaves it. Groups within a pod feel nothing.
+    leaves it. Groups within a pod feel nothing. Where several send to one at a time :math:`\eta_i` is left; one for
+    what measured runs have.
 
     Examples
     --------
-    >>> exchange_out_share(0.8, 4.0, 32.0, 64.0, 1.0), exchange_out_share(0.8, 4.0, 64.0, 64.0, 1.0)
+    >>> exchange_out_share(0.8, 1.0, 4.0, 32.0, 64.0, 1.0), exchange_out_share(0.8, 1.0, 4.0, 64.0, 64.0, 1.0)
     (0.4, 0.8)
     """
     group = expert_parallel * expert_tensor_parallel
     leaving = maximum(1.0 - pod_accelerators / group, 0.0)
-    return sustained_out_share / maximum(network_oversubscription * leaving, 1.0)
+    return sustained_out_share * incast_share / maximum(network_oversubscription * leaving, 1.0)
 
 
 def _slice(
@@ -591,6 +593,8 @@ def gradient_s(
     scale_up_latency_s: Numeric,
     scale_out_latency_s: Numeric,
     in_network_reduction: Numeric,
+    collective_sum_share: Numeric,
+    collective_out_share: Numeric,
 ) -> Numeric:
     r"""Time in which a step reduces gradients and gathers new weights over the data-parallel ranks.
 
@@ -603,7 +607,8 @@ def gradient_s(
     At most four bytes of a gradient travel, once per step, with ZeRO 2 once per micro-batch, since nobody keeps the
     whole. ZeRO 3 moves its weights in every layer instead. Gradients that overlap travel in buckets of 40 million, or
     of a million for each rank where those are larger; each bucket waits for the ring of domains, there and back, or for
-    a tree where gradients are not sharded.
+    a tree where gradients are not sharded. Switches that add get each byte of such gradients once, at the share of the
+    rate that sums alone reach over that of rings alone.
 
     References
     ----------
@@ -612,7 +617,8 @@ def gradient_s(
     Examples
     --------
     >>> links = (4.5e11, 5e10, 0.75, 0.8, 1e-5, 1.5e-5)
-    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links, 0.0), 3)
+    >>> sums = (0.0, 0.765, 0.92)
+    >>> round(gradient_s(1e9, 0.0, 0.0, 1.0, 4.0, 1.0, 4.0, 1.0, 8.0, 1.0, 8.0, 1.0, 1.0, 8.0, 8.0, *links, *sums), 3)
     0.137
     """
     sent = minimum(gradient_bytes_per_parameter, 4.0)
@@ -621,6 +627,7 @@ def gradient_s(
     ranks = data_parallel * context_parallel
     per_domain = scale_up_domain / minimum(tensor_parallel, scale_up_domain)
     summed = in_network_reduction * where(zero_stage >= 1.0, 0.0, 1.0)
+    faster = 1.0 + summed * (2.0 * collective_sum_share / collective_out_share - 1.0)
 
     def exchanged(parameters: Numeric, copies: Numeric, local: Numeric) -> Numeric:
         buckets = 2.0 * maximum(parameters / maximum(copies * BUCKET_PER_RANK, BUCKET), 1.0)
@@ -635,7 +642,7 @@ def gradient_s(
             scale_up_bytes_per_s,
             scale_out_bytes_per_s,
             ring_up_share,
-            ring_out_share * (1.0 + summed),
+            ring_out_share * faster,
             scale_up_latency_s,
             scale_out_latency_s,
         )

@@ -36,6 +36,7 @@ OF_THE_PLANT: Final = frozenset(
     {
         "precision",
         "network_topology",
+        "network_rails",
         "network_oversubscription",
         "cube_side",
         "circuit_switch_ports",
