@@ -212,6 +212,13 @@ def mapping(name: str, value: object) -> Mapping[str, Any]:
     return value
 
 
+def anything() -> tuple[type[BaseException], ...]:
+    """Return what a stranger's array may raise when it is read; a panic of polars is no ``Exception``."""
+    from polars.exceptions import PanicException
+
+    return Exception, PanicException
+
+
 def spread(name: str, value: Any, least: float, most: float) -> Any:
     """Return a number, or an array of them, that lies within limits.
 
@@ -232,7 +239,7 @@ def spread(name: str, value: Any, least: float, most: float) -> Any:
             plain = found.dtype.kind in "fiu"
         except ScenarioError:
             raise
-        except Exception as error:  # whatever a stranger's array raises
+        except anything() as error:
             raise ScenarioError(f"{name} = {shown(value)} is no array of numbers ({type(error).__name__})") from error
         if not plain:
             raise ScenarioError(f"{name} = {shown(value)} is no array of numbers; give one")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import frame, need, number, numbers, one_of, several, share, spread, whole
+from factorykit.borders import anything, frame, need, number, numbers, one_of, several, share, spread, whole
 from factorykit.errors import ScenarioError
 from factorykit.formulas.functions import exp
 from factorykit.model.reliability.statistics import weibull_mean_s
@@ -326,7 +326,7 @@ def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
         seen = np.ones(len(times), bool) if observed is None else np.asarray(several("observed", observed), bool)
     except ScenarioError:
         raise
-    except Exception as error:  # whatever strangers in a list raise when they are asked for a number
+    except anything() as error:
         raise ScenarioError(
             f"durations_s cannot be read as numbers: {str(error).partition(chr(10))[0]}; give seconds"
         ) from None
