@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from factorykit.model.engine.outside import outside
     from factorykit.model.evidence.audit import audit
     from factorykit.model.evidence.measured_energy import validate_energy
+    from factorykit.model.evidence.practices import practices
     from factorykit.model.evidence.recipe_check import check_recipe
     from factorykit.model.evidence.validate import validate
     from factorykit.model.evidence.whole_runs import validate_runs
@@ -111,6 +112,7 @@ _HOME = {
     "lifetimes": "model.reliability.lifetimes",
     "outside": "model.engine.outside",
     "plan": "model.planning.plan",
+    "practices": "model.evidence.practices",
     "preset": "model.scenario.presets",
     "presets": "model.scenario.presets",
     "price_performance": "model.market.trend",
@@ -185,6 +187,7 @@ __all__ = [
     "lifetimes",
     "outside",
     "plan",
+    "practices",
     "preset",
     "presets",
     "price_performance",

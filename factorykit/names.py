@@ -126,6 +126,9 @@ QuantityName: TypeAlias = Literal[
     "epochs",
     "cache_hit_share",
     "storage_left_bytes_per_s",
+    "neighbour_storage_share",
+    "storage_front_bytes_per_s",
+    "checkpoint_shared_write_s",
     "loader_bytes_per_s",
     "loader_starved_s",
     "starvation_share",
@@ -139,6 +142,9 @@ QuantityName: TypeAlias = Literal[
     "image_bytes_per_s",
     "image_load_s",
     "start_fixed_s",
+    "group_barriers",
+    "store_requests_per_s",
+    "group_setup_s",
     "job_start_s",
     "training_sites",
     "site_distance_m",
@@ -462,6 +468,7 @@ QuantityName: TypeAlias = Literal[
     "reconfigure_s",
     "correlated_share",
     "cold_restart_s",
+    "replica_stall_s",
     "elastic_goodput",
     "redundant_mtbf_s",
     "redundant_goodput",
@@ -497,6 +504,18 @@ QuantityName: TypeAlias = Literal[
     "burn_in_s",
     "burn_in_failures_saved",
     "burn_in_cost_usd",
+    "building_s",
+    "delivery_lead_s",
+    "power_lead_s",
+    "accelerators_per_day",
+    "installation_s",
+    "ready_s",
+    "bring_up_idle_usd",
+    "exchange_share",
+    "neighbour_link_share",
+    "neighbour_slowdown",
+    "contended_share",
+    "tenancy_goodput",
     "temperature_c",
     "temperature_reference_c",
     "activation_energy_ev",
@@ -820,6 +839,7 @@ TableName: TypeAlias = Literal[
     "months",
     "workloads",
     "utilizations",
+    "practice_figures",
     "schedulers",
     "software_stack",
     "functions",
@@ -1145,6 +1165,9 @@ class Quantities(TypedDict, total=False):
     epochs: Any
     cache_hit_share: Any
     storage_left_bytes_per_s: Any
+    neighbour_storage_share: Any
+    storage_front_bytes_per_s: Any
+    checkpoint_shared_write_s: Any
     loader_bytes_per_s: Any
     loader_starved_s: Any
     starvation_share: Any
@@ -1158,6 +1181,9 @@ class Quantities(TypedDict, total=False):
     image_bytes_per_s: Any
     image_load_s: Any
     start_fixed_s: Any
+    group_barriers: Any
+    store_requests_per_s: Any
+    group_setup_s: Any
     job_start_s: Any
     training_sites: Any
     site_distance_m: Any
@@ -1481,6 +1507,7 @@ class Quantities(TypedDict, total=False):
     reconfigure_s: Any
     correlated_share: Any
     cold_restart_s: Any
+    replica_stall_s: Any
     elastic_goodput: Any
     redundant_mtbf_s: Any
     redundant_goodput: Any
@@ -1516,6 +1543,18 @@ class Quantities(TypedDict, total=False):
     burn_in_s: Any
     burn_in_failures_saved: Any
     burn_in_cost_usd: Any
+    building_s: Any
+    delivery_lead_s: Any
+    power_lead_s: Any
+    accelerators_per_day: Any
+    installation_s: Any
+    ready_s: Any
+    bring_up_idle_usd: Any
+    exchange_share: Any
+    neighbour_link_share: Any
+    neighbour_slowdown: Any
+    contended_share: Any
+    tenancy_goodput: Any
     temperature_c: Any
     temperature_reference_c: Any
     activation_energy_ev: Any

@@ -1,11 +1,16 @@
-"""What silent corruption costs by how often it is looked for."""
+"""What it is worth to look for faults, and to go on without what failed; what practices are said to bring."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
+import polars as pl
+
+from factorykit.charts import encoding
 from factorykit.charts.asked import checked
+from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live, first_of
 
 
@@ -30,4 +35,62 @@ def corruption_by_tests(presets: Mapping[str, Mapping[str, Any]] | None = None) 
         key="corruption",
         source="Rates and shares chosen here",
         description="Goodput under silent corruption by the interval of tests that stop the job.",
+    )
+
+
+@checked
+def going_on(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show the share of the time that is kept where replicas go on without one, by the time between failures."""
+    start = {"cluster_mtbf_s": 1080.0, "replicas": 12.0, "reconfigure_s": 900.0, "replica_stall_s": 180.0}
+    start |= {"correlated_share": 0.0, "checkpoint_interval_s": 300.0, "checkpoint_write_s": 10.0, "downtime_s": 0.0}
+    return Live(
+        title="Time kept where replicas go on, by the time between failures",
+        base=start | {"cold_restart_s": 900.0, "restart_s": 900.0} | dict(first_of(presets)),
+        x="cluster_mtbf_s",
+        outputs=("elastic_goodput",),
+        sliders=("replicas", "reconfigure_s", "replica_stall_s", "correlated_share", "cold_restart_s"),
+        curves=(
+            Case("Replicas that stall"),
+            Case("Replicas that go on at once", given={"replica_stall_s": 0.0}),
+            Case("Four replicas that stall", given={"replicas": 4.0}),
+        ),
+        readouts=("elastic_goodput", "checkpoint_goodput"),
+        domain=(900.0, 86400.0),
+        y_domain={"elastic_goodput": (0.0, 1.0)},
+        presets=presets or {},
+        key="going-on",
+        source="Salpekar et al. 2026",
+        description="Goodput over the mean time between failures for many replicas that stall, that go on at once, and "
+        "for few that stall.",
+    )
+
+
+@checked
+def published(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
+    """Show published shares of time kept beside the ranges that practices and rates of failures allow.
+
+    ``frame`` has one row per figure: ``name``, ``setting``, ``stated`` or ``stated_low``, ``computed_low`` and
+    ``computed_high``.
+    """
+    drawn = frame.with_columns(
+        at=pl.coalesce("stated", "stated_low"),
+        stated_as=pl.when(pl.col("stated").is_null()).then(pl.lit("at least")).otherwise(pl.lit("stated")),
+    )
+    y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=320))
+    said = [alt.Tooltip("name:N", title="Figure"), alt.Tooltip("at:Q", title="Stated", format=".1%")]
+    said += [alt.Tooltip(f"computed_{end}:Q", title=f"Computed, {end}", format=".1%") for end in ("low", "high")]
+    x = alt.X("computed_low:Q", title="Share of the time kept", axis=alt.Axis(format="%"))
+    ranges = encoding.chart(drawn).mark_bar(opacity=0.35).encode(y=y, x=x, x2="computed_high:Q", tooltip=said)
+    ranges = ranges.encode(color=alt.Color("setting:N", title="Practice"))
+    dots = encoding.chart(drawn).mark_point(filled=True, size=70, opacity=1.0)
+    dots = dots.encode(
+        y=y, x="at:Q", color="setting:N", shape=alt.Shape("stated_as:N", title="Published"), tooltip=said
+    )
+    return finish(
+        ranges + dots,
+        title,
+        source=source,
+        description="Bars from the lowest to the highest computed share of time kept, one per published figure, and a "
+        "mark where the source states it.",
+        height=24 * drawn.height,
     )

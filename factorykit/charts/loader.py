@@ -35,3 +35,38 @@ def starvation_by_request(presets: Mapping[str, Mapping[str, Any]] | None = None
         source="Latencies and rates of a stream chosen here",
         description="Share of a step in which accelerators wait, by bytes of a request, for three kinds of storage.",
     )
+
+
+@checked
+def start_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
+    """Show the time from the start of a job to its first step, by its accelerators."""
+    start = {"accelerators": 16384.0, "accelerators_per_node": 8.0, "checkpoint_bytes": 5.67e12}
+    start |= {"storage_read_bytes_per_s": 2e12, "group_barriers": 6.0}
+    return Live(
+        title="Start of a job, by its accelerators",
+        base=start | dict(first_of(presets)),
+        x="accelerators",
+        outputs=("job_start_s",),
+        sliders=(
+            "accelerators",
+            "files_per_process",
+            "metadata_per_s",
+            "image_bytes_per_s",
+            "group_barriers",
+            "store_requests_per_s",
+            "start_fixed_s",
+        ),
+        curves=(
+            Case("As the sliders say"),
+            Case("Files on local disks", given={"files_per_process": 0.0}),
+            Case("Files and images on local disks", given={"files_per_process": 0.0, "image_bytes": 0.0}),
+        ),
+        readouts=("job_start_s", "metadata_storm_s", "image_load_s", "group_setup_s", "checkpoint_read_s"),
+        domain=(256.0, 131072.0),
+        log=("job_start_s",),
+        doubling=("accelerators",),
+        presets=presets or {},
+        key="start",
+        source="Sizes and rates chosen here; requests of a store after MegaScale",
+        description="Seconds until the first step over the accelerators of a job: what all do at once grows with it.",
+    )

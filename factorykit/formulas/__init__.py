@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from factorykit.errors import FactorykitWarning, ScenarioError, shown
 from factorykit.formulas import (
     architecture,
+    bring_up,
     checkpoint,
     checkpoint_runtime,
     checkpoint_tiers,
@@ -37,6 +38,7 @@ from factorykit.formulas import (
     scaling,
     sites,
     step,
+    tenancy,
     topology,
 )
 from factorykit.formulas.documents import document
@@ -44,6 +46,7 @@ from factorykit.formulas.documents import document
 __all__ = [
     "architecture",
     "arguments",
+    "bring_up",
     "catalogue",
     "checkpoint",
     "checkpoint_runtime",
@@ -70,6 +73,7 @@ __all__ = [
     "scaling",
     "sites",
     "step",
+    "tenancy",
     "topology",
 ]
 
@@ -106,6 +110,8 @@ TOPICS = (
     ownership,
     failure_cost,
     loader,
+    tenancy,
+    bring_up,
     operations,
     scaling,
 )

@@ -26,6 +26,7 @@ def sdc_test_lag_s(sdc_test_interval_s: Numeric, sdc_test_catch_share: Numeric) 
     References
     ----------
     .. [dixit2021] section 5: tests out of production and beside it
+    .. [wan2025robust] section 9: a maker's diagnosis finds about 70 %
 
     Examples
     --------

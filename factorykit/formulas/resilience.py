@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from factorykit.formulas.checkpoint import lost_work_s
-from factorykit.formulas.functions import ceil, expm1, sqrt
+from factorykit.formulas.functions import ceil, expm1, maximum, sqrt
 from factorykit.formulas.validity import holds_while
 from factorykit.typing import Numeric
 
@@ -24,28 +24,33 @@ def elastic_goodput(
     correlated_share: Numeric,
     checkpoint_interval_s: Numeric,
     cold_restart_s: Numeric,
+    replica_stall_s: Numeric,
 ) -> Numeric:
     r"""Share of the time that ends up as progress where the other replicas go on without the one that failed.
 
-    .. math:: G_e = 1 - \frac{R_c}{n_R M} - \frac{f_c (\tau/2 + R_0)}{M}
+    .. math:: G_e = \frac{1 - \frac{\max(R_c - T_r, 0)}{n_R M} - \frac{f_c (\tau/2 + R_0)}{M}}{1 + (1 - f_c) T_r / M}
 
     Notes
     -----
-    To first order: good while the losses stay below a quarter. A checkpoint is needed only where all replicas go down
-    together.
+    All replicas stand still for :math:`T_r` after a failure, and the one that failed for :math:`R_c`, both from the
+    failure on. First order but for the stalls: good while the other losses stay below a quarter. A checkpoint is
+    needed only where all replicas go down together.
 
     References
     ----------
     .. [salpekar2026] elastic recovery of one replica
+    .. [gemini2025] section 2.3: slices that leave and return
 
     Examples
     --------
-    >>> round(elastic_goodput(600.0, 16.0, 1080.0, 0.02, 1100.0, 900.0), 3)
-    0.938
+    Sixteen replicas, without and with stalls of three minutes:
+
+    >>> [round(elastic_goodput(600.0, 16.0, 1080.0, 0.02, 1100.0, 900.0, stall), 3) for stall in (0.0, 180.0)]
+    [0.938, 0.815]
     """
-    alone = reconfigure_s / (replicas * cluster_mtbf_s)
+    alone = maximum(reconfigure_s - replica_stall_s, 0.0) / (replicas * cluster_mtbf_s)
     together = correlated_share * (0.5 * checkpoint_interval_s + cold_restart_s) / cluster_mtbf_s
-    return 1.0 - alone - together
+    return (1.0 - alone - together) / (1.0 + (1.0 - correlated_share) * replica_stall_s / cluster_mtbf_s)
 
 
 def redundant_mtbf_s(node_mtbf_s: Numeric, nodes: Numeric) -> Numeric:

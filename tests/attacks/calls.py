@@ -393,6 +393,7 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             fk.validate,
             {"rows": lambda: _runs().head(1), "leave_family_out": lambda: False, "calibration": lambda: None},
         ),
+        "practices": (fk.practices, {"group": lambda: "goodput"}),
         "validate_energy": (
             fk.validate_energy,
             {"rows": lambda: _stating("energy_mwh")},

@@ -370,8 +370,8 @@ def test_silent_corruption_costs_nothing_when_it_never_happens() -> None:
 
 
 def test_one_replica_without_company_is_a_full_stop() -> None:
-    assert elastic_goodput(600.0, 1.0, LLAMA, 0.0, 1100.0, 900.0) == pytest.approx(1 - 600 / LLAMA)
-    assert elastic_goodput(600.0, 16.0, LLAMA, 0.0, 1100.0, 900.0) > 0.99
+    assert elastic_goodput(600.0, 1.0, LLAMA, 0.0, 1100.0, 900.0, 0.0) == pytest.approx(1 - 600 / LLAMA)
+    assert elastic_goodput(600.0, 16.0, LLAMA, 0.0, 1100.0, 900.0, 0.0) > 0.99
 
 
 @given(st.floats(60, 1e6), st.floats(0, 2.5))

@@ -47,7 +47,7 @@ QUOTED = {
     "19-power-claims": "150 M",
     "20-audit": "1000; 54; 40 %; 1.15 k; 10.2 k",
     "21-cost-levers": "70 %; 10 %; 20 %",
-    "27-data-in-time": "3.5 %",
+    "27-data-in-time": "3.5 %; 20",
     "28-find-and-go-on": "24,000; 98,000",
 }
 """What sentences take from others, with the work beside it, or from the settings of a chart."""

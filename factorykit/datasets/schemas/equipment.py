@@ -332,7 +332,7 @@ class LoaderWorkloads(Sourced):
     """Workloads of data loading.
 
     A row is a workload of MLPerf Storage on one emulated accelerator: what a step reads, how long it computes, and the
-    rates that results of v1.0 reached. Computed from the published logs; not official scores.
+    rates that results of v1.0 reached, or some of v3.0. Computed from the published logs; not official scores.
     """
 
     loader_workload = key("workload and emulated accelerator", unique=True, entity=True)

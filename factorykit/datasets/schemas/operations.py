@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from factorykit.datasets.schemas.fields import Sourced, Stated, key, measured, number, share, text
+import dataframely as dy
+import polars as pl
+
+from factorykit.datasets.schemas.fields import KEY, Sourced, Stated, key, measured, number, share, text
 
 
 class Workloads(Sourced):
@@ -38,6 +41,40 @@ class Utilizations(Sourced):
     kind = text("whether it is found or aimed at", required=True, one_of=("found", "target"))
     utilization_low = measured("utilization", "lower end")
     utilization_high = measured("utilization", "upper end; empty if the source says 'more than'")
+
+
+class PracticeFigures(Sourced):
+    """Published figures of practices.
+
+    A row is one figure that a source states of a run, a test or a site with or without a practice, in the unit of its
+    quantity: a number, a range or a bound. The recipe computes it here from what is said besides, as in the audit; it
+    is empty where nothing that is published leads to the figure.
+    """
+
+    practice_figure = key("practice and figure", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    machines = text("whose machines they are", required=True)
+    group = text(
+        "what the figure is about",
+        required=True,
+        one_of=("goodput", "spares", "save", "start", "tenancy", "bring-up"),
+    )
+    practice = text("what is done", required=True)
+    setting = text("whether it is done", required=True, one_of=("with", "without"))
+    quantity = dy.String(
+        nullable=False, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
+    )
+    accelerators = measured("accelerators")
+    stated = dy.Float64(nullable=True, description="the number, in the unit of the vocabulary", metadata={"unit": ""})
+    stated_low = dy.Float64(nullable=True, description="lower end of a range, or 'at least'", metadata={"unit": ""})
+    stated_high = dy.Float64(nullable=True, description="upper end of a range, or 'at most'", metadata={"unit": ""})
+    kind = text("how the figure came about", required=True, one_of=("measured", "modelled", "specified"))
+    recipe = text("how the figure is computed here, as a range where what leads to it is one")
+
+    @dy.rule()
+    def a_figure_states_a_number_or_a_bound(cls) -> pl.Expr:  # noqa: N805
+        """Refuse a row that states nothing."""
+        return pl.any_horizontal(pl.col("stated", "stated_low", "stated_high").is_not_null())
 
 
 class Schedulers(Stated):

@@ -19,6 +19,7 @@ NEEDED: Final = (
     "correlated_share",
     "checkpoint_interval_s",
     "cold_restart_s",
+    "replica_stall_s",
 )
 MOST_FAILURES: Final = 1e6
 """Failures of one run; more is a job that does not end."""
@@ -36,14 +37,15 @@ def elastic_runs(
 ) -> pl.DataFrame:
     """Simulate runs whose replicas go on without the one that fails.
 
-    A failure takes one replica away for ``reconfigure_s``, or, in the share that is correlated, the whole job back to
-    its last checkpoint for ``cold_restart_s``. A replica that is struck while it returns begins again.
+    A failure takes one replica away for ``reconfigure_s`` and lets all stand still for ``replica_stall_s`` of it, or,
+    in the share that is correlated, takes the whole job back to its last checkpoint for ``cold_restart_s``. A replica
+    that is struck while it returns begins again; nothing fails while all stand still.
 
     Parameters
     ----------
     inputs
         Quantities that give or lead to ``training_s``, ``cluster_mtbf_s``, ``replicas``, ``reconfigure_s``,
-        ``correlated_share``, ``checkpoint_interval_s`` and ``cold_restart_s``.
+        ``correlated_share``, ``checkpoint_interval_s``, ``cold_restart_s`` and ``replica_stall_s``.
     runs, seed
         Rows; the same seed gives the same rows.
     using, assume
@@ -72,7 +74,7 @@ def elastic_runs(
 
     rows = whole("runs", runs)
     found = evaluate(inputs, NEEDED, using=using, assume=assume)
-    needed, mtbf, replicas, away, together, interval, cold = (float(found[name]) for name in NEEDED)
+    needed, mtbf, replicas, away, together, interval, cold, stall = (float(found[name]) for name in NEEDED)
     if needed / mtbf > MOST_FAILURES:
         raise ScenarioError(f"training_s = {needed:g} holds more than {MOST_FAILURES:g} failures; give a shorter run")
     count = max(round(replicas), 1)
@@ -98,6 +100,7 @@ def elastic_runs(
         whole_job = draw.random(kept.size) < together
         struck = kept[~whole_job]
         back[struck, draw.integers(0, count, struck.size)] = now[struck] + away
+        now[struck] += stall
         fallen = kept[whole_job]
         done[fallen] -= done[fallen] % interval
         now[fallen] += cold

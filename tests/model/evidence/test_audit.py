@@ -82,6 +82,8 @@ def test_verdicts_are_those_of_the_people_who_read_the_documents(shared: Path, r
         "c000_110": ("disagrees", "not checkable"),  # an MFU that the project chose
         "c001_137": ("disagrees", "not checkable"),  # compute alone against everything
         "c001_153": ("disagrees", "agrees"),  # the rate measured for small jobs
+        "c000_159": ("not checkable", "agrees"),  # cold restarts of FT-HSDP
+        "c000_163": ("not checkable", "agrees"),  # standbys of ByteRobust
         "c003_020": ("disagrees", "agrees"),  # "can exceed"
         "c004_025": ("disagrees", "agrees"),  # 22 providers in the table of prices
         "c004_027": ("disagrees", "rounding"),  # 1.77 for 2

@@ -5,7 +5,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.errors import ScenarioError
-from factorykit.formulas import checkpoint, diagnosis, resilience
+from factorykit.formulas import diagnosis, resilience
 
 JOB = {
     "training_s": 5e6,
@@ -16,14 +16,16 @@ JOB = {
     "checkpoint_interval_s": 1800.0,
     "cold_restart_s": 1200.0,
 }
+STALLED = JOB | {"replica_stall_s": 600.0, "cluster_mtbf_s": 1e4, "training_s": 1e6, "correlated_share": 0.0}
 
 
-def test_elastic_runs_meet_the_formula_where_failures_are_rare() -> None:
-    found = fk.replicas.elastic_runs(JOB, runs=400, seed=1)
+@pytest.mark.parametrize(("job", "cold"), [(JOB, 10.0), (STALLED, 0.0)])
+def test_elastic_runs_meet_the_formula_where_failures_are_rare(job: dict[str, float], cold: float) -> None:
+    found = fk.replicas.elastic_runs(job, runs=400, seed=1)
     mean, error = found["goodput"].mean(), found["goodput"].std() / 20.0
-    assert mean == pytest.approx(fk.evaluate(JOB, "elastic_goodput")["elastic_goodput"], abs=4.0 * error + 1e-5)
+    assert mean == pytest.approx(fk.evaluate(job, "elastic_goodput")["elastic_goodput"], abs=4.0 * error + 1e-5)
     assert found["failures"].mean() == pytest.approx(100.0, rel=0.03)
-    assert found["cold_restarts"].mean() == pytest.approx(10.0, rel=0.1)
+    assert found["cold_restarts"].mean() == pytest.approx(cold, rel=0.1)
 
 
 def test_elastic_runs_without_failures_lose_nothing_and_the_same_seed_gives_the_same() -> None:
@@ -39,20 +41,6 @@ def test_servers_that_work_twice_live_as_long_as_their_formula_says(nodes: int) 
     found = fk.replicas.redundant_lives({"nodes": nodes, "node_mtbf_s": 1e7}, runs=3000, seed=3)
     error = found["life_s"].std() / np.sqrt(3000)
     assert found["life_s"].mean() == pytest.approx(resilience.redundant_mtbf_s(1e7, nodes), abs=4 * error)
-
-
-def test_goodput_of_a_hundred_thousand_accelerators_lies_within_what_its_practices_allow() -> None:
-    """FT-HSDP: 44 % in step, 80 % where replicas go on; stalls of 10 and 3 minutes, a cold start of 15, every 18."""
-    in_step = [
-        checkpoint.checkpoint_goodput(interval, 10.0, 1080.0, restart, 0.0)
-        for interval in (120.0, 300.0, 600.0)
-        for restart in (600.0, 900.0)
-    ]
-    assert min(in_step) < 0.44 < max(in_step)
-    stalled = 1080.0 / (1080.0 + 180.0)
-    apart = [stalled * resilience.elastic_goodput(900.0, n, 1260.0, 0.0, 600.0, 900.0) for n in (8.0, 16.0, 64.0)]
-    assert min(apart) < 0.80 < max(apart)
-    assert min(apart) > max(in_step)
 
 
 def test_parts_of_what_errors_cost_sum_to_what_alibaba_prints() -> None:
