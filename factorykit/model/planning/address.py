@@ -26,6 +26,13 @@ ASKED: Final = (
     "pue",
     "carbon_kg_per_kwh",
     "accelerator_power_w",
+    "network_topology",
+    "training_sites",
+    "inner_steps",
+    "outer_fragments",
+    "outer_bits",
+    "wan_bytes_per_s",
+    "site_distance_m",
     "rental_usd_per_accelerator_h",
     "electricity_usd_per_kwh",
 )

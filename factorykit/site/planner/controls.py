@@ -52,6 +52,15 @@ MISSING: Final = tuple(name for name in BROUGHT if name not in ("evidence_famili
 """What a chip brings: asked for where the tables do not say it."""
 NEAR: Final = ("level_one_write_s", "level_one_share", "level_one_restart_s")
 """What a near tier of checkpoints asks for."""
+ACROSS: Final = (
+    "training_sites",
+    "inner_steps",
+    "outer_fragments",
+    "outer_bits",
+    "wan_bytes_per_s",
+    "site_distance_m",
+)
+"""What a run over several data centres asks for."""
 GROUPS: Final = (
     ("The run", ("model", "tokens", "sequence_length", "global_batch_size")),
     ("The machines", ("accelerator", "accelerators", "precision", *MISSING)),
@@ -70,6 +79,7 @@ GROUPS: Final = (
         ),
     ),
     ("The site", ("site", "pue", "carbon_kg_per_kwh", "accelerator_power_w")),
+    ("The network and further sites", ("network_topology", *ACROSS)),
     (
         "The money",
         (
@@ -85,7 +95,10 @@ GROUPS: Final = (
     ),
 )
 """Controls by group, in the order of the page."""
-OWNED: Final = ("server_usd", "utilization", "electricity_usd_per_kwh", "hardware_life_years", "discount_rate")
+OWNED: Final = (
+    *("server_usd", "utilization", "electricity_usd_per_kwh", "hardware_life_years", "discount_rate"),
+    "network_topology",
+)
 SAID: Final = ("tokens", "sequence_length", "accelerators", "precision")
 """What of the preset the run that it starts from says of itself."""
 RENTED: Final = ("offer", "rental_usd_per_accelerator_h")
@@ -153,7 +166,8 @@ def page_data() -> dict[str, Any]:
         "preset": PRESETS[max(PRESETS)],
         "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
         "controls": {name: _control(name) for name in named if name not in MENUS},
-        "words": {part: [*HABITS[part].values] for part in PARTS if quantity(part).is_text},
+        "words": {part: [*HABITS[part].values] for part in PARTS if quantity(part).is_text}
+        | {name: list(quantity(name).alternatives) for name in ("network_topology",)},
         "ways": {"own": list(OWNED), "rent": list(RENTED)},
         "tiers": {"one": [], "two": list(NEAR), "best": list(NEAR)},
         "shape": {name: {"bounds": row.bounds, "always": name in ALWAYS} for name, row in shaped.items()},

@@ -138,7 +138,7 @@ export class Form {
 
   options(name, state) {
     const { page } = this;
-    const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "nowhere in particular" : "best"];
+    const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "nowhere in particular" : page.best.includes(name) ? "best" : "as usual"];
     if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T mixture"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [said, why]]) => [key, said, why])]];
     if (SAID[name]) return [["", Object.entries(SAID[name])]];
     if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
@@ -147,7 +147,7 @@ export class Form {
       return [["On offer today", chips.filter(([key]) => page.offers[key])], ["No offer listed", chips.filter(([key]) => !page.offers[key])]];
     }
     if (name === "offer") return [["", [assumed, ...(page.offers[state.accelerator] ?? []).map(([key, who, price, day]) => [key, `${who}, ${price} USD/h, ${day}`])]]];
-    if (page.words[name]) return [["", [assumed, ...page.words[name].map((each) => [each, each])]]];
+    if (page.words[name]) return [["", [assumed, ...page.words[name].map((each) => [each, each.replaceAll("_", " ")])]]];
     return [["", [assumed, ...page.menus[name].map(([key, said]) => [key, said])]]];
   }
 

@@ -40,6 +40,9 @@ MOVED = {
     "recompute_share": (0.0, 1.0),
     "electricity_usd_per_kwh": (0.01, 0.3),
     "utilization": (0.3, 1.0),
+    "training_sites": (1.0, 8.0),
+    "inner_steps": (1.0, 500.0),
+    "wan_bytes_per_s": (1e8, 1e12),
 }
 
 TOGETHER = ((), tuple(MOVED), *(tuple(MOVED)[start::3] for start in range(3)))
@@ -127,6 +130,13 @@ QUESTIONS: tuple[tuple[str, dict[str, Any], str, str], ...] = (
         "llama3_8b",
         {"tokens": 1e12, "accelerators": 96.0, "accelerator": "a100_sxm_40gb", "global_batch_size": 480.0},
         "rent",
+        "one",
+    ),
+    (
+        "llama3_70b",
+        {"tokens": 15e12, "accelerators": 4096.0, "accelerator": "h100_sxm", "network_topology": "rail_only"}
+        | {"training_sites": 4.0, "inner_steps": 100.0, "outer_fragments": 20.0, "wan_bytes_per_s": 1e9},
+        "own",
         "one",
     ),
     (
