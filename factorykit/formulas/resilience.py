@@ -46,7 +46,7 @@ def elastic_goodput(
     Sixteen replicas, without and with stalls of three minutes:
 
     >>> [round(elastic_goodput(600.0, 16.0, 1080.0, 0.02, 1100.0, 900.0, stall), 3) for stall in (0.0, 180.0)]
-    [0.938, 0.815]
+    [0.938, 0.816]
     """
     alone = maximum(reconfigure_s - replica_stall_s, 0.0) / (replicas * cluster_mtbf_s)
     together = correlated_share * (0.5 * checkpoint_interval_s + cold_restart_s) / cluster_mtbf_s

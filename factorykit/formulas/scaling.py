@@ -80,14 +80,15 @@ def compute_optimal_step_tokens(training_flop: Numeric) -> Numeric:
     return BATCH_TOKENS * training_flop**BATCH_EXPONENT
 
 
-def data_read_bytes_per_s(tokens: Numeric, bytes_per_token: Numeric, wall_s: Numeric) -> Numeric:
+def data_read_bytes_per_s(tokens: Numeric, bytes_per_token: Numeric, training_s: Numeric) -> Numeric:
     r"""Rate at which training reads its tokens.
 
     .. math:: B_d = D b_t / T
 
     Notes
     -----
-    Text is tokenized beforehand. Images and video read more; start-up and shuffling come in bursts.
+    While the run computes: failures and pauses are left aside. Text is tokenized beforehand. Images and video read
+    more; start-up and shuffling come in bursts.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def data_read_bytes_per_s(tokens: Numeric, bytes_per_token: Numeric, wall_s: Num
     >>> round(data_read_bytes_per_s(15e12, 4.0, 54 * 86400.0) / 1e6, 1)
     12.9
     """
-    return tokens * bytes_per_token / wall_s
+    return tokens * bytes_per_token / training_s
 
 
 def data_read_share(data_read_bytes_per_s: Numeric, storage_read_bytes_per_s: Numeric) -> Numeric:

@@ -13,7 +13,7 @@ BUCKET_PER_RANK = 1e6
 """Gradients of one bucket for each rank, so that rings of many ranks wait less often (Megatron's)."""
 
 ROUNDED = 1e-9
-"""What a root of a whole number may lack of being whole."""
+"""What a root of a whole number, or a ratio of logarithms, may lack of being whole."""
 
 
 @holds_while(
@@ -130,7 +130,7 @@ def _slice(
     chips = minimum(accelerators, scale_up_domain)
     axes = maximum(torus_axes, 1.0)
     side = minimum(group, chips ** (1.0 / axes))
-    spanned = floor(axes * log(maximum(group, 1.0)) / log(maximum(chips, 2.0)) + 0.5)
+    spanned = floor(axes * log(maximum(group, 1.0)) / log(maximum(chips, 2.0)) + 0.5 + ROUNDED)
     joined = where(side >= torus_side * (1.0 - ROUNDED), 1.0, 0.5)
     return minimum(maximum(spanned, 1.0) / axes, 1.0), side, joined
 

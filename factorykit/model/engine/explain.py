@@ -61,7 +61,13 @@ class Explanation(Sequence[ExplainedStep]):
         return iter(self.steps)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.steps))
+        """Return a line for each step; inputs that are zero share one."""
+        none = [step for step in self.steps if step.origin == GIVEN and step.value == 0.0 and not step.source]
+        lines = {step.quantity: str(step) for step in self.steps}
+        if len(none) > 1:
+            lines |= dict.fromkeys((step.quantity for step in none), "")
+            lines[none[0].quantity] = f"{', '.join(step.quantity for step in none)} = 0  [{GIVEN}]"
+        return "\n".join(filter(None, lines.values()))
 
     def __repr__(self) -> str:
         return str(self)
