@@ -33,6 +33,18 @@ COLUMNS = (
     "note",
 )
 SEED = 7001
+KILLED = {
+    "swap": "files of a folder",
+    "file": "one file",
+    "publish": "the folder of a site",
+    "site": "builds of a small site",
+    "notebooks": "runs of notebooks",
+    "data": "builds of all tables",
+    "whole": "builds of the whole site",
+}
+BUILDS = ("site", "notebooks", "data", "whole")
+WHOLE = 5
+"""Kills of the whole site, each of which takes minutes."""
 
 
 def row(attack: str, kind: str, tried: int, survived: int, promise: str, locator: str) -> dict[str, str]:
@@ -69,13 +81,16 @@ def attacked_files(number: int, folder: Path) -> Iterator[dict[str, str]]:
 
 
 def killed_writers(number: int, folder: Path) -> Iterator[dict[str, str]]:
-    from test_kills import killed
+    from test_kills import killed, killed_builds
 
     promise = "the state before or the new one, whole; nothing left after the next"
-    for writer in ("swap", "file", "publish"):
-        said = killed(writer, folder / "kills" / writer, number)
-        survived = said["tried"] - len({line.partition(":")[0] for line in said["wrong"]})
-        yield row(f"kill_{writer}", f"kills: {writer}", said["tried"], survived, promise, "tests/attacks/killed.py")
+    for kind, said in KILLED.items():
+        kills, is_build = min(number, WHOLE) if kind == "whole" else number, kind in BUILDS
+        told = (killed_builds if is_build else killed)(kind, folder / "kills" / kind, kills)
+        print(kind, told, flush=True)
+        survived = told["tried"] - len({line.partition(":")[0] for line in told["wrong"]})
+        place = f"tests/attacks/{'builds' if is_build else 'killed'}.py"
+        yield row(f"kill_{kind}", f"kills: {said}", told["tried"], survived, promise, place)
 
 
 def main(calls: int = 120_000, mutations: int = 10_000, kills: int = 100) -> None:

@@ -25,6 +25,8 @@ MOST: Final = 2**53
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_PATH, LONGEST_NAME = 4095, 255
 """Bytes of a path and of a name in it that systems take."""
+MOST_PARTS: Final = 500
+"""Of a path; folders within so many others are made one call within another."""
 MOST_ITEMS, MOST_YIELDED = 10_000_000, 1_000_000
 """Of one list, and of what does not say how much it holds; more are not copied."""
 MOST_NAMES: Final = 100_000
@@ -327,9 +329,11 @@ def file_path(name: str, value: object) -> Path:
         said = os.fsencode(value)  # type: ignore[arg-type]
     except Exception:  # whatever a stranger's __fspath__ raises
         said = b"\0"
-    if b"\0" in said or len(said) > LONGEST_PATH or max(map(len, said.split(b"/"))) > LONGEST_NAME:
+    parts = said.split(b"/")
+    if b"\0" in said or len(said) > LONGEST_PATH or len(parts) > MOST_PARTS or max(map(len, parts)) > LONGEST_NAME:
         raise ScenarioError(f"{name} = {shown(value)} is no path; give a text or a Path")
-    return Path(os.fsdecode(said))
+    found = Path(os.fsdecode(said))
+    return found.absolute() if said.startswith(b"~") else found  # polars takes it for the home of somebody
 
 
 EXTRAS: Final = {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import os
 import shutil
+import signal
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -24,7 +27,10 @@ INCOMING: Final = ".incoming"
 """Folder of finished files that an interrupted process had no time to move; they are the newest ones."""
 STAGE: Final = ".build-"
 """Beginning of the names of folders in which files are made."""
+PART: Final = ".part"
+"""End of the names of files that are being written, which begin with a point."""
 LOOKS_EVERY_S: Final = 0.1
+PR_SET_PDEATHSIG: Final = 1
 BORN_S: Final = 1.0
 """Age from which an empty folder that nobody holds is nobody's; one with files in it has been held."""
 
@@ -82,15 +88,33 @@ def workplace(parent: Path, prefix: str) -> Iterator[Path]:
 def sweep(parent: Path, prefix: str) -> None:
     """Remove the workplaces of processes that are no more."""
     for folder in parent.glob(f"{glob.escape(prefix)}*"):
-        with suppress(OSError):
-            if time.time() - folder.stat().st_ctime < BORN_S and not any(folder.iterdir()):
-                continue  # perhaps of a process that has not come to hold it
-            opened = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-            try:
-                if fcntl and _taken(opened):
-                    shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(opened)
+        _discard(folder)
+
+
+def tidy(folder: Path) -> None:
+    """Remove what processes that are no more left anywhere below a folder: workplaces, and files half written."""
+    for left in [*folder.rglob(f"{STAGE}*"), *folder.rglob(f".*{PART}")]:
+        _discard(left)
+
+
+def _discard(left: Path) -> None:
+    """Remove what nobody holds, unless it is so new and empty that its process may not have come to hold it."""
+    with suppress(OSError):
+        is_empty = not any(left.iterdir()) if left.is_dir() else not left.stat().st_size
+        if is_empty and time.time() - left.stat().st_ctime < BORN_S:
+            return
+        opened = os.open(left, os.O_RDONLY)
+        try:
+            if fcntl and _taken(opened):
+                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+        finally:
+            os.close(opened)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder at one stroke: whoever is killed meanwhile leaves none that holds a part of what it held."""
+    with workplace(folder.parent, STAGE) as aside, suppress(OSError):
+        folder.rename(aside / folder.name)
 
 
 @contextmanager
@@ -103,7 +127,7 @@ def whole(path: Path) -> Iterator[Path]:
         yield path
         return
     target = path.resolve()
-    aside = target.with_name(f".{target.name}.part")
+    aside = target.with_name(f".{target.name}{PART}")
     aside.touch()
     try:
         with held(aside):
@@ -120,6 +144,20 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all."""
     with whole(path) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def ends_with_me() -> Callable[[], None] | None:
+    """Return what a child process does first so that it ends with this thread, however that ends; Linux alone can."""
+    if not sys.platform.startswith("linux"):
+        return None
+    control, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def bind() -> None:
+        control(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before
+            os._exit(1)
+
+    return bind
 
 
 def swap_in(files: Mapping[str, bytes], target: Path) -> set[str]:

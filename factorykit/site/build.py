@@ -84,10 +84,21 @@ def _made(root: Path, target: Path, renderer: str, run: bool, started: float) ->
     restore(target.absolute())
     places.sweep(target.absolute().parent, f"{target.name}.new-")
     places.sweep(Path(tempfile.gettempdir()), TEMPORARY)
+    places.sweep(Path(tempfile.gettempdir()), notebooks.KERNELS)
+    places.tidy(root / ".cache")
     described = load_project(root)
     files = [root / page.source for page in described.pages if page.is_notebook]
     executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
     program, reason = choose(renderer, root)
+    with places.held(root / "data") if (root / "data").is_dir() else contextlib.nullcontext():
+        places.finish(root / "data")
+        return _rendered(root, target, program, reason, executed, started)
+
+
+def _rendered(
+    root: Path, target: Path, program: Path | None, reason: str, executed: list[Path], started: float
+) -> Build:
+    """Render and publish a site while nobody builds its tables."""
     stamped = root / ".cache" / "site.json"
     made_of = stamp.inputs(root, COPIED, reason if program else "embedded")
     same = stamp.kept(stamped, made_of, target.absolute())

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import address, script_json
-from factorykit.places import workplace
+from factorykit.places import STAGE, remove, workplace
 from factorykit.site.frame import THEME, Around, template
 from factorykit.site.leads import Known
 from factorykit.site.markup import above, fill, following, made
@@ -254,13 +254,13 @@ def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> 
         (folder / name).write_bytes(content)
     if cache and kept:
         cache.mkdir(parents=True, exist_ok=True)
-        with workplace(cache, f".{figure.name}.") as apart:
+        with workplace(cache, STAGE) as apart:
             for name, content in drawn.items():
                 (apart / name).write_bytes(content)
             apart.rename(kept)
     for old in cache.glob(f"{figure.name}-*") if cache else ():
         if old != kept and re.fullmatch(r"[0-9a-f]{16}", old.name.removeprefix(f"{figure.name}-")):
-            shutil.rmtree(old)
+            remove(old)
 
 
 def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:

@@ -67,16 +67,17 @@ def execute(
     if not files:
         return []
     cache = cache or files[0].parent.parent / ".cache" / "notebooks.json"
-    known = _read_cache(cache)
-    code = _digest_of_code(files[0].parent.parent)
-    stale = [file for file in files if force or known.get(file.name) != _fit(file, code)]
-    if stale:
-        failures = _wait_for(lambda: _run_all(stale, timeout))
-        known.update({file.name: _fit(file, code) for file in stale if file not in failures})
-        _write_whole(cache, json.dumps(known, indent=1, sort_keys=True) + "\n")
-        if failures:
-            raise SiteError("\n".join(failures[file] for file in stale if file in failures))
-    return stale
+    with places.held(files[0].parent):
+        known = _read_cache(cache)
+        code = _digest_of_code(files[0].parent.parent)
+        stale = [file for file in files if force or known.get(file.name) != _fit(file, code)]
+        if stale:
+            failures = _wait_for(lambda: _run_all(stale, timeout))
+            known.update({file.name: _fit(file, code) for file in stale if file not in failures})
+            _write_whole(cache, json.dumps(known, indent=1, sort_keys=True) + "\n")
+            if failures:
+                raise SiteError("\n".join(failures[file] for file in stale if file in failures))
+        return stale
 
 
 def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -160,22 +161,26 @@ async def _run(file: Path, timeout: int) -> str | None:
         import nbformat
         from nbclient import NotebookClient
         from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+        from traitlets.config import Config
 
         text = text_of(file)
         read_cells(text, file.name)
         notebook = nbformat.reads(text, as_version=4)
-        client = NotebookClient(
-            notebook,
-            timeout=timeout,
-            record_timing=False,
-            kernel_name="python3",
-            resources={"metadata": {"path": str(file.parent)}},
-        )
         temporary = Path(tempfile.gettempdir())
         with places.workplace(temporary, KERNELS) as home, (home / "stderr").open("w+") as stderr:
+            client = NotebookClient(
+                notebook,
+                timeout=timeout,
+                record_timing=False,
+                kernel_name="python3",
+                resources={"metadata": {"path": str(file.parent)}},
+                config=Config(KernelManager={"connection_file": str(home / "kernel.json")}),
+            )
             environment = {**os.environ, **kernel_environment(home)}
             try:
-                await client.async_execute(cleanup_kc=True, env=environment, stderr=stderr)
+                await client.async_execute(
+                    cleanup_kc=True, env=environment, stderr=stderr, preexec_fn=places.ends_with_me()
+                )
             except CellTimeoutError:
                 return f"{file.name}, {_place(notebook)}: took more than {timeout} s"
             except (CellExecutionError, DeadKernelError) as error:

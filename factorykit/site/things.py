@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from factorykit.datasets.things import BESIDE, KINDS
 from factorykit.errors import FactorykitError
-from factorykit.places import write_whole
+from factorykit.places import remove, write_whole
 from factorykit.quantities import vocabulary
 from factorykit.site.browse import browsers
 from factorykit.site.frame import Around, assets, template
@@ -55,7 +55,9 @@ def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[lis
         digest.update(file.read_bytes())
     kept, index = cache / digest.hexdigest()[:16], "places.json"
     if not (kept / index).is_file():
-        shutil.rmtree(cache, ignore_errors=True)
+        cache.mkdir(parents=True, exist_ok=True)
+        for old in sorted(cache.iterdir()):
+            remove(old)
         places = write(data, kept, around)
         kept.mkdir(parents=True, exist_ok=True)
         write_whole(kept / index, json.dumps(places, ensure_ascii=False))

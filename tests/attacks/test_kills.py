@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -22,9 +21,19 @@ HERE = Path(__file__).parent
 
 
 def killed(writer: str, folder: Path, kills: int = 0) -> dict[str, Any]:
+    return _said("killed.py", writer, str(folder / "place"), str(kills))
+
+
+def killed_builds(kind: str, folder: Path, kills: int) -> dict[str, Any]:
+    return _said("builds.py", kind, str(folder), str(kills))
+
+
+def _said(script: str, *words: str) -> dict[str, Any]:
     environment = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
-    command = [sys.executable, "-W", "ignore", str(HERE / "killed.py"), writer, str(folder / "place"), str(kills)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    command = [sys.executable, "-W", "ignore", str(HERE / script), *words]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert ran.returncode == 0, ran.stderr[-1000:]
+    return json.loads(ran.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize(
@@ -41,25 +50,6 @@ def test_a_kill_before_any_step_leaves_one_whole_state(writer: str, fewest: int,
 def test_a_hundred_kills_leave_one_whole_state(writer: str, tmp_path: Path) -> None:
     found = killed(writer, tmp_path, 100)
     assert (found["wrong"], found["tried"]) == ([], 100)
-
-
-@pytest.mark.long
-def test_twenty_five_kills_of_a_data_build_at_any_time_leave_tables_that_agree(tmp_path: Path) -> None:
-    chance, out = random.Random(16), tmp_path / "data"
-    environment = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
-    build = [sys.executable, "-W", "ignore", "-m", "factorykit_command", "data", "build", "--out", str(out)]
-    subprocess.run(build, check=True, capture_output=True, env=environment)
-    first = {path.name: path.read_bytes() for path in out.iterdir()}
-    for _ in range(25):
-        (out / "clusters.parquet").unlink()  # so that there is something to build
-        process = subprocess.Popen(build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-        time.sleep(chance.uniform(0.0, 6.0))
-        process.kill()
-        process.wait()
-        kept = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
-        assert first.items() >= kept.items()
-        subprocess.run(build, check=True, capture_output=True, env=environment)
-        assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == first
 
 
 def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
@@ -108,3 +98,25 @@ def test_a_file_that_cannot_be_finished_stays_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         begin()
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "before")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["site", "notebooks", "data"])
+def test_a_hundred_kills_of_a_build_leave_one_whole_state_and_nothing_else(kind: str, tmp_path: Path) -> None:
+    found = killed_builds(kind, tmp_path / "place", 100)
+    assert (found["wrong"], found["tried"]) == ([], 100)
+    assert found["killed"] > 80
+
+
+@pytest.mark.long
+def test_kills_of_the_whole_site_leave_it_whole(tmp_path: Path) -> None:
+    found = killed_builds("whole", tmp_path / "place", 5)
+    assert (found["wrong"], found["tried"]) == ([], 5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["site", "notebooks", "data", "mixed"])
+def test_of_two_builds_at_once_one_waits_and_says_for_whom(kind: str, tmp_path: Path) -> None:
+    found = _said("builds.py", "both", kind, str(tmp_path / "place"), "5")
+    assert (found["wrong"], found["tried"]) == ([], 5)
+    assert found["waited"] > 0

@@ -151,7 +151,7 @@ def _stops(frame: pl.DataFrame, goodput: Sequence[float | None]) -> list[float |
     """Return the time of each run over that of its steps: failures and overhead, or nothing where hours hold none."""
     notes = [f"{row.get('note')} {row.get('notes')}".lower() for row in frame.iter_rows(named=True)]
     alone = [STEPS_ALONE.search(note) is not None for note in notes]
-    usual = [None if share is None else (1.0 + OVERHEAD_SHARE) / share for share in goodput]
+    usual = [None if not share else (1.0 + OVERHEAD_SHARE) / share for share in goodput]
     return [1.0 if steps and more else more for steps, more in zip(alone, usual, strict=True)]
 
 

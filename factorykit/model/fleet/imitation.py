@@ -41,9 +41,11 @@ REASONS: Final = {
 }
 """What Slurm's reason says of a cause, and the kernel."""
 NEEDED: Final = ("step_s", "checkpoint_interval_s", "checkpoint_write_s", "cluster_mtbf_s", "accelerator_power_w")
+MOST_ROWS: Final = 10_000_000
+"""Of all logs together."""
 WORKS: Final = ("restart", "kept", "lost")
 """States of a run in which its job holds its nodes."""
-SIZES: Final = ("nodes", "accelerators_per_node")
+SIZES: Final = ("nodes", "accelerators_per_node", "training_s")
 
 
 def imitate(
@@ -106,7 +108,13 @@ def imitate(
     out, spares, random = file_path("folder", folder), whole("spare_nodes", spare_nodes), whole("seed", seed)
     found = evaluate(inputs, [*NEEDED, *SIZES], assume=assume)
     step_s, interval_s, write_s, cluster_mtbf_s, power_w = (float(found[name]) for name in NEEDED)
-    nodes, per_node = (round(float(found[name])) for name in SIZES)
+    nodes, per_node, work_s = (round(float(found[name])) for name in SIZES)
+    if nodes < 2:
+        raise ScenarioError(f"nodes = {nodes}: one of them is slow and others fail; give two or more")
+    rows = work_s * ((nodes + spares) * per_node / SAMPLED_S + (nodes / SAMPLED_STEPS + 1.0) / step_s)
+    rows += nodes * work_s / cluster_mtbf_s
+    if not rows <= MOST_ROWS:
+        raise ScenarioError(f"these logs have {rows:,.0f} rows; give a shorter or smaller run, up to {MOST_ROWS:,}")
     between = max(round(interval_s / step_s), 1)
     causes = [Cause(name, weight) for name, weight in SHARES.items()]
     run = {**inputs, "checkpoint_interval_s": between * step_s}
@@ -114,19 +122,23 @@ def imitate(
     fleet = _Fleet(nodes, spares, random)
     attempts = [_Attempt.of(stretches, fleet) for stretches in _runs(told)]
     steps = pl.concat([_steps(attempt, step_s, write_s, between) for attempt in attempts])
+    if steps.is_empty():
+        raise ScenarioError(f"training_s = {work_s:g} is shorter than step_s = {step_s:g}; give a longer run")
+    texts = {
+        "sacct.txt": _sacct(attempts, nodes, per_node),
+        "events.txt": _events(attempts),
+        "kernel.log": _kernel(attempts),
+        "slurm-4711.out": _megatron(steps, step_s),
+    }
     try:
         out.mkdir(parents=True, exist_ok=True)
+        for name, lines in texts.items():
+            (out / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        _nodes(steps, attempts, fleet, step_s, slow).write_csv(out / "nodes.csv", float_precision=4)
+        _power(attempts, fleet, per_node, power_w).write_csv(out / "power.csv", float_precision=1)
     except OSError as error:
-        raise ScenarioError(f"folder = {shown(str(out))} cannot be made: {error.strerror}; give another one") from None
-    for name, lines in (
-        ("sacct.txt", _sacct(attempts, nodes, per_node)),
-        ("events.txt", _events(attempts)),
-        ("kernel.log", _kernel(attempts)),
-        ("slurm-4711.out", _megatron(steps, step_s)),
-    ):
-        (out / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    _nodes(steps, attempts, fleet, step_s, slow).write_csv(out / "nodes.csv", float_precision=4)
-    _power(attempts, fleet, per_node, power_w).write_csv(out / "power.csv", float_precision=1)
+        said = f"folder = {shown(str(out))} cannot be written: {error.strerror or error}; give another one"
+        raise ScenarioError(said) from None
     held = told.group_by("state").agg(((pl.col("end_s") - pl.col("start_s")).sum() / 3600.0) * nodes * per_node)
     hours = dict(held.iter_rows())
     busy_h = sum(hours.get(state, 0.0) for state in WORKS)

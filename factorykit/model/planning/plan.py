@@ -131,7 +131,7 @@ def plan(
         "power": power,
         "acquire": acquire,
         "sites": sites,
-        "tiers": None if tiers == "one" else tiers,
+        "tiers": None if tiers_of(tiers) == ("one",) else tiers,
         "offers": offers,
         "objective": objective,
         "using": using,
@@ -157,7 +157,7 @@ def plan(
         wishes,
         _chips(chips, once),
         counts if counts is not None else once.pop("accelerators", None) or choices.pop("accelerators", None),
-        ways(acquire or (("rent", "own") if wishes.budget_usd else ("rent",))),
+        ways((("rent", "own") if wishes.budget_usd else ("rent",)) if acquire is None else acquire),
         acquire is None,
         texts("sites", () if sites is None else sites),
         tiers_of(tiers),
@@ -411,6 +411,8 @@ class Plan:
         said = frame("row", row)
         if said.height != 1 or said.schema != self.plans.schema:
             raise ScenarioError(f"row has {said.height} rows and {said.width} columns; give one row of plans")
+        if said.join(self.plans, on=said.columns, how="semi", nulls_equal=True).is_empty():
+            raise ScenarioError("row is none of the plans; give one as it stands there")
         return said
 
     def _values(self, row: pl.DataFrame) -> tuple[dict[str, Any], dict[str, str]]:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit import borders
+from factorykit.errors import ScenarioError
 from factorykit.model.planning.whole import TIERS
 from factorykit.quantities import quantity
 
@@ -60,10 +61,7 @@ def tiers(named: str | Iterable[str]) -> tuple[str, ...]:
 
 def _named(said: str | Iterable[str], what: str, known: Collection[str], empty: str) -> tuple[str, ...]:
     """Return one name or several, each once and each known."""
-    listed = (said,) if isinstance(said, str) else tuple(said)
-    for name in listed:
-        if name not in known:
-            raise UnknownName(unknown(what, name, known))
+    listed = tuple(borders.one_of(what, name, known) for name in borders.texts(what, said))
     if not listed:
         raise ScenarioError(empty)
     return tuple(dict.fromkeys(listed))
@@ -74,7 +72,7 @@ def several(name: str, given: Any) -> list[Any]:
     from factorykit.model.engine.read import value
 
     row = quantity(name)
-    values: Sequence[Any] = [given] if isinstance(given, (str, float, int)) else list(given)
+    values: Sequence[Any] = [given] if isinstance(given, (str, float, int)) else [*borders.several(name, given)]
     if not values:
         raise ScenarioError(f"{name}: nothing to choose from; give at least one value")
     return list(dict.fromkeys(value(row, each) for each in values))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from factorykit.borders import need, text
-from factorykit.errors import ScenarioError
+from factorykit.errors import ScenarioError, shown
 from factorykit.model.engine.progress import told
 from factorykit.model.study.design import Design
 
@@ -31,11 +31,12 @@ def check(engine: object) -> str:
     ------
     ScenarioError
     """
-    if text("engine", engine) not in ("local", "ray") and "://" not in str(engine):
+    said = text("engine", engine)
+    if said not in ("local", "ray") and "://" not in said:
         raise ScenarioError(
-            f"engine = {engine!r}; there are local, ray, and the address of a cluster, ray://host:10001"
+            f"engine = {shown(said)}; there are local, ray, and the address of a cluster, ray://host:10001"
         )
-    return str(engine)
+    return said
 
 
 def run(engine: str, make: Make, design: Design, missing: Sequence[int]) -> None:

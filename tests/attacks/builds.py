@@ -1,0 +1,348 @@
+"""Kill whole builds, before a step or at any time, in processes of their own: ``python builds.py KIND FOLDER KILLS``.
+``python builds.py both KIND FOLDER ROUNDS`` begins two at once.
+
+Prints as JSON what was tried, how many builds were really killed, and what was wrong afterwards: readers who see
+neither the state before nor the new one, a next build that fails or gives another result, files, locks or kernels left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from killed import STEPS
+
+ROOT = Path(__file__).parents[2]
+PR_SET_CHILD_SUBREAPER = 36
+LEFT = re.compile(r"\.build-|\.incoming$|\.part$|\.new-|\.old$|^kernel-.*\.json$|^factorykit-")
+"""Names of what only a build that is at work may have."""
+ENDS_WITHIN_S = 10.0
+"""Seconds until what a killed build started has to be gone, too."""
+CELL = "import time\ntime.sleep(0.1)\nprint({number})"
+
+
+@dataclass(frozen=True)
+class Build:
+    """What is built below a folder: how its sources change, who builds, what readers see of it by name."""
+
+    change: Callable[[int], None]
+    make: Callable[[], Any]
+    seen: Callable[[], Iterable[Path]]
+
+
+def site(folder: Path) -> Build:
+    """A site of a few pages and tables, with the caches of all steps."""
+    from made_site import GUARDED, Made
+
+    from factorykit.site import build, finish
+
+    made = Made(folder / "project")
+    pages = sys.modules[build.__module__].pages  # type: ignore[attr-defined]
+    pages.write = lambda _: None  # those of the formulas take seconds, and are written apart
+
+    page = f"<!doctype html><html lang='en'><head>{GUARDED}<title>Thing</title></head><body></body></html>"
+
+    def things(data: Path, out: Path, _: Any) -> list[list[str]]:
+        for n in range(5):
+            (out / "things").mkdir(parents=True, exist_ok=True)
+            (out / "things" / f"{n}.html").write_text(page + (data / "datapackage.json").read_text("utf-8"), "utf-8")
+        return []
+
+    finish.things.write = things
+
+    def change(number: int) -> None:
+        made.write("data/datapackage.json", json.dumps({"resources": [], "state": number}))
+        made.write("index.qmd", f"---\ntitle: Start\n---\nState {number}.\n")
+        made.write("report/other.qmd", f"---\ntitle: Other page\n---\n## More {{#sec-more}}\n\nState {number}.\n")
+
+    out = folder / "site"
+    return Build(
+        change,
+        lambda: build(out, renderer="embedded", project=made.root, run=False),
+        lambda: [path for path in sorted(out.rglob("*")) if path.is_file()],
+    )
+
+
+def notebooks(folder: Path) -> Build:
+    """Three notebooks, each executed by a kernel of its own."""
+    from made_site import code, markdown, notebook
+
+    from factorykit.site import notebooks as ours
+
+    files = [folder / "notebooks" / f"0{n}-made.ipynb" for n in (1, 2, 3)]
+
+    def change(number: int) -> None:
+        for file in files:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(notebook(markdown("# Made"), code(CELL.format(number=number), count=None)), "utf-8")
+
+    return Build(change, lambda: ours.execute(files), lambda: files)
+
+
+def data(folder: Path) -> Build:
+    """All tables, of which the sources of one change."""
+    import shutil
+
+    from factorykit import datasets
+
+    sources = folder / "sources"
+    shutil.copytree(ROOT / "data" / "sources", sources)
+    first = (sources / "workloads.csv").read_text("utf-8")
+    last = first.rstrip("\n").rsplit("\n", 1)[0] + "\n"
+
+    def change(number: int) -> None:
+        (sources / "workloads.csv").write_text(last if number else first, "utf-8")
+
+    out = folder / "data"
+    return Build(
+        change,
+        lambda: datasets.build(out, sources=sources),
+        lambda: [path for path in sorted(out.iterdir()) if path.is_file()] if out.is_dir() else [],
+    )
+
+
+def whole(folder: Path) -> Build:
+    """The site of the project, from its stored notebooks."""
+    import shutil
+
+    from factorykit.site import build
+
+    root, out = folder / "project", folder / "site"
+    for name in ("_quarto.yml", "index.qmd", "plan.qmd", "404.qmd", "data", "notebooks", "report"):
+        made = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        root.mkdir(exist_ok=True)
+        made(ROOT / name, root / name)
+    shutil.copytree(ROOT / "factorykit" / "formulas", root / "factorykit" / "formulas")
+    start = (root / "index.qmd").read_text("utf-8")
+    return Build(
+        lambda number: (root / "index.qmd").write_text(f"{start}\nState {number}.\n", "utf-8") and None,
+        lambda: build(out, renderer="embedded", project=root, run=False),
+        lambda: [path for path in sorted(out.rglob("*")) if path.is_file()],
+    )
+
+
+def mixed(folder: Path) -> Build:
+    """A site whose pages say whether all tables that they see are of one state."""
+    import shutil
+
+    built, tables = site(folder), folder / "project" / "data"
+    shutil.rmtree(tables, ignore_errors=True)
+    shutil.copytree(ROOT / "data", tables)
+    things = sys.modules["factorykit.site.things"]
+
+    def agree(data: Path, out: Path, _: Any) -> list[list[str]]:
+        held = json.loads((data / "datapackage.json").read_text("utf-8"))["resources"]
+        wrong = [each["name"] for each in held if digest(data / each["path"]) != each["hash"].rpartition(":")[2]]
+        (out / "things").mkdir(parents=True, exist_ok=True)
+        assert not wrong, f"tables of two states: {wrong}"
+        return []
+
+    things.write = agree  # type: ignore[attr-defined]
+    sources = tables / "sources" / "workloads.csv"
+    first = sources.read_text("utf-8")
+    last = first.rstrip("\n").rsplit("\n", 1)[0] + "\n"
+    return Build(lambda number: sources.write_text(last if number else first, "utf-8") and None, built.make, built.seen)
+
+
+def tables(folder: Path) -> Callable[[], Any]:
+    from factorykit import datasets
+
+    return lambda: datasets.build(folder / "project" / "data")
+
+
+KINDS = {"site": site, "notebooks": notebooks, "data": data, "whole": whole}
+
+
+def run(
+    make: Callable[[], Any], folder: Path, step: int | None = None, after_s: float | None = None
+) -> tuple[int, int]:
+    """Build in a child that is killed before a step, or after a time; return its status and the steps it came to."""
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _child(make, folder, step, tell)
+    os.close(tell)
+    if after_s is not None:
+        time.sleep(after_s)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    steps = os.read(told, 20)
+    os.close(told)
+    return os.waitstatus_to_exitcode(status), int(steps or 0)
+
+
+def _child(make: Callable[[], Any], folder: Path, at: int | None, tell: int) -> None:
+    seen, status = 0, 1
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal seen
+        if event not in STEPS or not any(str(each).startswith(str(folder)) for each in arguments[:2]):
+            return
+        if event == "open" and not (isinstance(arguments[1], str) and arguments[1][:1] in "wax+"):
+            return
+        seen += 1
+        if seen == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(look)
+    try:
+        make()
+        status = 0
+    except Exception as error:
+        print(error, file=sys.stderr, flush=True)
+    finally:
+        os.write(tell, str(seen).encode())
+        os._exit(status)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def state(build: Build) -> dict[str, str]:
+    """Return a digest of each file that readers see."""
+    return {str(path): digest(path) for path in build.seen()}
+
+
+def is_one_of(seen: Mapping[str, str], states: Iterable[Mapping[str, str]], kind: str) -> bool:
+    """Return whether readers see one state; each notebook, which is published by itself, may be in another."""
+    states = list(states)
+    if kind != "notebooks":
+        return seen in states
+    return all(any(known.get(path) == digest for known in states) for path, digest in seen.items())
+
+
+def orphans() -> list[str]:
+    """Wait for what a killed build started, which comes to us as its next of kin; return what does not end."""
+    ends = time.monotonic() + ENDS_WITHIN_S
+    while True:
+        try:
+            ended, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return []
+        if not ended and time.monotonic() > ends:
+            break
+        time.sleep(0 if ended else 0.05)
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    lines = [Path(f"/proc/{each}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:80] for each in children]
+    for each in children:
+        os.kill(int(each), signal.SIGKILL)
+        os.waitpid(int(each), 0)
+    return lines
+
+
+def left(folder: Path) -> list[str]:
+    """Return what a build forgot below a folder."""
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if LEFT.search(path.name)]
+
+
+def prepared(folder: Path) -> Path:
+    """Return the folder in which everything happens, with a place for temporary files and a home of its own."""
+    folder = folder.resolve()
+    for name in ("tmp", "home"):
+        (folder / name).mkdir(parents=True)
+    os.environ |= {"TMPDIR": str(folder / "tmp"), "HOME": str(folder / "home")}
+    tempfile.tempdir = None
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    warnings.simplefilter("ignore")
+    return folder
+
+
+def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, Any]:
+    """Begin two builds one soon after the other, so often; return how many waited, and what was wrong afterwards."""
+    folder = prepared(folder)
+    build = mixed(folder) if kind == "mixed" else KINDS[kind](folder)
+    makes = (tables(folder), build.make) if kind == "mixed" else (build.make, build.make)
+    chance = random.Random(seed)
+    wrong, waited = [], 0
+    states: dict[int, dict[str, str]] = {}
+    for n in range(rounds + 2):
+        build.change(n % 2)
+        begun = time.monotonic()
+        if n < 2:  # one after the other, to know what comes of it
+            assert [run(make, folder)[0] for make in makes] == [0, 0]
+            states[n], took_s = state(build), time.monotonic() - begun
+            continue
+        after_s = chance.uniform(0.0, took_s / 2.0)
+        children = []
+        for make, wait_s, name in zip(makes, (0.0, after_s), ("one", "other"), strict=True):
+            time.sleep(wait_s)
+            child = os.fork()
+            if child == 0:
+                said = (folder / name).open("w", encoding="utf-8")
+                warnings.simplefilter("always")
+                warnings.showwarning = lambda message, *_, said=said: said.write(f"{message}\n") and said.flush()  # type: ignore[assignment]
+                _child(make, folder, None, os.open(os.devnull, os.O_WRONLY))
+            children.append(child)
+        statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        waited += any("is in use by process" in (folder / name).read_text("utf-8") for name in ("one", "other"))
+        if kind == "mixed":
+            assert run(build.make, folder)[0] == 0
+        at = f"round {n - 2}, {after_s:.3f} s later"
+        if statuses != [0, 0]:
+            wrong.append(f"{at}: they end with {statuses}")
+        if state(build) != states[n % 2]:
+            wrong.append(f"{at}: another result")
+        wrong += [f"{at}: left {each}" for each in left(folder)]
+    return {"tried": rounds, "waited": waited, "wrong": wrong}
+
+
+def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, Any]:
+    """Kill a build so often, half of the times before a step, half at any time, and build again after each."""
+    folder = prepared(folder)
+    build = KINDS[kind](folder)
+    from factorykit import places
+
+    states, steps, took_s = [], 0, 0.0
+    for number in (0, 1, 0):
+        build.change(number)
+        sources = state(build) if kind == "notebooks" else {}
+        begun = time.monotonic()
+        status, steps = run(build.make, folder)
+        took_s = time.monotonic() - begun
+        assert status == 0, f"{kind} cannot be built"
+        states.append((sources, state(build)))
+    assert states[0] == states[2], f"{kind} gives other bytes each time"
+    assert states[0] != states[1]
+    places.BORN_S = -1.0  # type: ignore[misc]  # what is new and empty is nobody's: nobody else builds here
+    chance = random.Random(seed)
+    wrong: list[str] = []
+    died = 0
+    for kill in range(kills):
+        number = 1 - kill % 2
+        build.change(number)
+        allowed = [states[number][1], states[number][0] if kind == "notebooks" else states[1 - number][1]]
+        step, after_s = chance.randint(1, steps), chance.uniform(0.0, took_s)
+        by_step = bool(chance.getrandbits(1))
+        at = f"kill {kill}, before step {step}" if by_step else f"kill {kill}, after {after_s:.3f} s"
+        status, _ = run(build.make, folder, step=step) if by_step else run(build.make, folder, after_s=after_s)
+        died += status == -signal.SIGKILL
+        if not is_one_of(state(build), allowed, kind):
+            wrong.append(f"{at}: readers see neither the old nor the new state")
+        wrong += [f"{at}: goes on: {line}" for line in orphans()]
+        status, _ = run(build.make, folder)
+        if status:
+            wrong.append(f"{at}: the next build ends with {status}")
+        elif state(build) != states[number][1]:
+            wrong.append(f"{at}: the next build gives another result")
+        wrong += [f"{at}: left {each}" for each in left(folder)]
+    return {"steps": steps, "tried": kills, "killed": died, "wrong": wrong}
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "tests" / "site"))
+    work, (kind, place, *numbers) = (both, sys.argv[2:]) if sys.argv[1] == "both" else (main, sys.argv[1:])
+    print(json.dumps(work(kind, Path(place), *map(int, numbers))))
