@@ -127,7 +127,7 @@ COSTS: Final = {
 }
 SPELLED: Final = {
     "s": ("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
-    "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bps") for p in ("", "k", "M", "G", "T")),
+    "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bit/s", "bps") for p in ("", "k", "M", "G", "T")),
     "W": ("W", "kW", "MW"),
     "USD": ("USD", "kUSD", "MUSD"),
     "USD/h": ("USD/h", "USD/hour", "USD", "ct/h"),

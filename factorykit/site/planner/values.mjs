@@ -48,7 +48,7 @@ export function typed(words, value, digits = 6) {
   if (typeof value === "string") return value;
   const [size, letter] = ["1", "USD"].includes(unit) && !shown ? ([[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""]) : [1, ""];
   const number = Number((value / (shown ? scale : size)).toPrecision(digits));
-  if (SI.has(unit)) {
+  if (SI.has(unit) && !shown) {
     const [step, prefix] = PREFIXES.find(([each]) => Math.abs(value) >= each) ?? [1, ""];
     return `${Number((value / step).toPrecision(digits))} ${prefix}${unit.replace("byte", "B")}`;
   }

@@ -220,6 +220,7 @@ def test_a_typed_text_means_what_it_means_in_python(page: Callable[..., list[Any
     texts = {
         "accelerators": ["24k", "16,384", "24576", "8 GPUs", "-5", "1e4", "many", "0", "3 kg"],
         "tokens": ["15T", "15.6T tokens", "2 trillion", "1.5e13", "15 B"],
+        "wan_bytes_per_s": ["100 Gbit/s", "12.5 GB/s", "1.5 Tbit/s"],
         "restart_s": ["30 min", "600", "0.5 h", "10 minutes", "2 kg", "-1"],
         "rental_usd_per_accelerator_h": ["2.5 $/h", "$2.5/h", "$2.5", "2.5", "2.5 USD/h", "€2/h"],
         "storage_write_bytes_per_s": ["500 GB/s", "400 Gb/s", "2 TB/s", "1e11", "7 parsec"],
