@@ -293,7 +293,11 @@ def _config() -> dict[str, Any]:
 
 @cache
 def _units(row: Quantity) -> dict[str, float]:
-    """Return how many of its own unit each unit is that may be typed for a quantity."""
+    """Return how many of its own unit each unit is that may be typed for a quantity.
+
+    >>> _units(quantity("wan_bytes_per_s"))["Gbit/s"]
+    125000000.0
+    """
     found = {}
     for unit in SPELLED.get(row.unit, ()):
         try:
