@@ -57,7 +57,7 @@ class PracticeFigures(Sourced):
     group = text(
         "what the figure is about",
         required=True,
-        one_of=("goodput", "spares", "save", "start", "tenancy", "bring-up"),
+        one_of=("goodput", "failures", "spares", "save", "start", "tenancy", "bring-up"),
     )
     practice = text("what is done", required=True)
     setting = text("whether it is done", required=True, one_of=("with", "without"))

@@ -25,7 +25,7 @@ def practices(group: str | None = None) -> pl.DataFrame:
     Parameters
     ----------
     group
-        Only figures of ``goodput``, ``spares``, ``save``, ``start``, ``tenancy`` or ``bring-up``.
+        Only figures of ``goodput``, ``failures``, ``spares``, ``save``, ``start``, ``tenancy`` or ``bring-up``.
 
     Returns
     -------
