@@ -85,6 +85,23 @@ def test_neighbours_and_data_only_slow_saves_down(share: float, front: float, da
     assert 0.0 <= left <= loader.storage_left_bytes_per_s(1e11, 1e12, 1e11, 1e3, 0.0)
 
 
+@given(st.floats(0.0, 0.8), st.floats(0.0, 0.9), st.floats(0.1, 4.0))
+def test_a_save_in_gaps_between_batches_meets_its_formula_where_the_front_end_binds(
+    share: float, read: float, write: float
+) -> None:
+    front, step_s = 1e9, 1e-3
+    own = (1.0 - share) * front
+    rate, now, left = min(write, 1.0) * own, 0.0, 1e9
+    while left > 0.0:
+        written = min(left, rate * step_s * (1.0 - read))
+        now += step_s * read + written / rate
+        left -= written
+    formula = loader.checkpoint_shared_write_s(1e9, write * front, front, read * own, share)
+    assert now >= formula * (1.0 - 2e-3)
+    if write >= 1.0:
+        assert now == pytest.approx(formula, rel=2e-3)
+
+
 def test_a_save_shares_the_front_end_where_a_scenario_says_so_and_neighbours_starve_readers() -> None:
     known = FED | SLOW | {"readers": 1e6, "stream_bytes_per_s": 1e9, "storage_read_bytes_per_s": 1e9}
     known |= {"checkpoint_bytes": 3e11, "storage_write_bytes_per_s": 1e9, "checkpoint_interval_s": 6000.0}
