@@ -31,7 +31,7 @@ def cut(file: Path) -> bytes:
     """
     with file.open("rb") as stream:
         packed = stream.read(MOST_BYTES)
-    found = whole_blocks(packed) if packed.startswith(ZSTD) else whole_members(packed)
+    found = whole_blocks(packed) if packed.startswith(ZSTD) else whole_lines(whole_members(packed))
     if not found:
         raise DatasetError(f"{file.name} cannot be unpacked; give the whole file")
     return found
@@ -51,6 +51,11 @@ def whole_members(packed: bytes) -> bytes:
             found += member.decompress(rest, MOST_BYTES - len(found))
         rest = member.unused_data
     return bytes(found)
+
+
+def whole_lines(text: bytes) -> bytes:
+    """Return a text up to the end of its last whole line: half a number is another number."""
+    return text[: text.rfind(b"\n") + 1]
 
 
 def whole_blocks(packed: bytes) -> bytes:

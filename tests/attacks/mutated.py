@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import gzip
 import io
@@ -13,10 +14,13 @@ import os
 import random
 import re
 import shutil
+import struct
+import tempfile
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,8 @@ import factorykit as fk
 from factorykit import files
 from factorykit.datasets import builder, catalogue, public_data
 from factorykit.datasets.schemas import columns, schemas
+from factorykit.logs.event_files import masked
+from factorykit.logs.packed import GZIP
 from factorykit.model.planning.run_file import read_run
 from factorykit.site.sources import joined, read_cells, text_of
 
@@ -86,6 +92,19 @@ CALIBRATION = {
     "layouts": [],
     "width": 1.25,
 }
+SACCT = """JobID|User|State|Submit|Start|End|AllocNodes|AllocTRES|NodeList
+7|ann|NODE_FAIL|2026-03-01T08:00:00|2026-03-01T08:10:00|2026-03-01T20:00:00|2|gres/gpu=16|n[1-2]
+7.batch||CANCELLED||2026-03-01T08:10:00|2026-03-01T20:00:00|1||n1
+8|ben|COMPLETED|2026-03-01T08:00:00|2026-03-01T09:10:00|2026-03-02T20:00:00|2|gres/gpu=16|n[3-4]
+"""
+ENDED = {"startedAt": "2026-03-01T12:00:00Z", "finishedAt": "2026-03-01T13:00:00Z", "exitCode": 1}
+POD = {
+    "kind": "Pod",
+    "metadata": {"name": "train-0", "namespace": "ann", "creationTimestamp": "2026-03-01T12:00:00Z"},
+    "spec": {"nodeName": "n1", "containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
+    "status": {"phase": "Failed", "containerStatuses": [{"restartCount": 1, "state": {"terminated": ENDED}}]},
+}
+PODS = {"kind": "List", "items": [POD]}
 ROWS = "tokens,accelerators,mfu\n1e12,512,0.4\n2e12,1024,0.38\n15.6e12,16384,0.41\n"
 
 
@@ -215,6 +234,76 @@ def _parquet() -> Subject:
     return Subject(out.getvalue(), files.frame, lambda *_: True)
 
 
+@cache
+def _studied() -> Path:
+    """The folder of a small study."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    fk.sweep({"tokens": 1e12, "active_parameters": 7e9}, {"mfu": [0.3, 0.4], "pue": [1.1, 1.2]}, "training_flop",
+             out=folder.name)  # fmt: skip
+    return Path(folder.name)
+
+
+def _study(name: str) -> Subject:
+    """A file of a study, which is read with the others beside it."""
+    whole = fk.study(_studied()).rows.collect()
+    said = json.loads((_studied() / "study.json").read_text("utf-8"))
+
+    def read(path: Path) -> Any:
+        for other in _studied().iterdir():
+            if other.is_file() and other.name != path.name:
+                shutil.copy(other, path.parent)
+        found = fk.study(path.parent)
+        return found.manifest, found.sql("select * from study order by mfu, pue")
+
+    def right(found: Any, content: bytes) -> bool:
+        manifest = json.loads(content) if name.endswith(".json") else said
+        return found[0] == manifest and found[1].sort("mfu", "pue").equals(whole.sort("mfu", "pue"))
+
+    return Subject((_studied() / name).read_bytes(), read, right, name)
+
+
+DAYS = range(1, 20)
+EVENTS = "at,node,kind,cause\n" + "".join(f"2026-03-{day:02d}T0{day % 9}:00:00Z,n{day},failure,gpu\n" for day in DAYS)
+"""Failures, a CSV of one's own."""
+
+
+def _log(name: str, content: bytes, kind: str | None = None) -> Subject:
+    """A log: nodes and jobs that it tells of stand in it; a packed one tells of others only where it says it is cut."""
+
+    def right(found: fk.Log, content: bytes) -> bool:
+        if content[:2] == GZIP:
+            is_cut = any("cut short" in what for what in found.counts["what"])
+            return is_cut or set(found.events["node"]) <= {f"n{day}" for day in DAYS}
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            return True
+        return all(node is None or node in text for node in {*found.events["node"], *found.jobs["user"]})
+
+    return Subject(content, lambda path: fk.read_log(path, kind), right, name)
+
+
+def _event_file() -> bytes:
+    def number(value: int) -> bytes:
+        return (bytes([value & 127 | 128]) + number(value >> 7)) if value > 127 else bytes([value])
+
+    def field(of: int, kind: int, told: bytes) -> bytes:
+        return number(of << 3 | kind) + (number(len(told)) if kind == 2 else b"") + told
+
+    def record(message: bytes) -> bytes:
+        length = struct.pack("<Q", len(message))
+        return length + struct.pack("<I", masked(length)) + message + struct.pack("<I", masked(message))
+
+    first = record(field(1, 1, struct.pack("<d", 1772366400.0)) + field(3, 2, b"brain.Event:2"))
+    scalar = field(1, 2, field(1, 2, b"iteration-time") + field(2, 5, struct.pack("<f", 1.5)))
+    steps = (
+        field(1, 1, struct.pack("<d", 1772366400.0 + n)) + field(2, 0, number(n)) + field(5, 2, scalar)
+        for n in range(20)
+    )
+    return first + b"".join(map(record, steps))
+
+
 def subjects() -> Mapping[str, Subject]:
     """Return every kind of file that is read, by name."""
     texts = {
@@ -233,6 +322,13 @@ def subjects() -> Mapping[str, Subject]:
         "sources": _sources(),
         "table": _table(),
         "parquet": _parquet(),
+        "study manifest": _study("study.json"),
+        "study part": _study(next(path.name for path in _studied().iterdir() if path.suffix == ".parquet")),
+        "log events": _log("events.csv", EVENTS.encode(), "events"),
+        "log packed": _log("events.csv.gz", gzip.compress(EVENTS.encode()), "events"),
+        "log tensorboard": _log("events.out.tfevents.1.n1", _event_file()),
+        "log accounts": _log("sacct.txt", SACCT.encode()),
+        "log pods": _log("pods.json", json.dumps(PODS, indent=1).encode()),
     }
     return texts | {f"connector {name}": _connector(name) for name in public_data.PUBLISHERS}
 

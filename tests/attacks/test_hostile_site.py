@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from mutated import mutations
 
+MADE = "notebooks/07-checkpoints.html"
 HOSTILE = Path(__file__).with_name("hostile.py")
 WATCH = """
 window.hits = 0;
@@ -19,6 +22,13 @@ window.refused = [];
 const note = (event) => window.refused.push(`${event.violatedDirective} ${event.sample}`);
 document.addEventListener("securitypolicyviolation", note);
 """
+MOVED = """async (hash) => {
+  const chart = factorykit.charts.find((each) => each.linked);
+  history.replaceState(null, "", hash);
+  await chart.recall();
+  const finite = Object.values(chart.values).every((each) => typeof each === "string" || Number.isFinite(each));
+  return { finite, said: chart.refused?.textContent ?? "" };
+}"""
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
@@ -62,9 +72,41 @@ def used(page: Any) -> None:
         page.wait_for_selector("#found li")
 
 
+def linked(chromium: Any, site: Path, number: int) -> int:
+    """Open the planner and a page of live charts by mutated addresses; return how many of these were refused."""
+    page, broken = chromium.new_page(), []
+    page.add_init_script(WATCH)
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    said = 0
+    for query, _ in mutations(b"v=1&accelerator=b200&tokens=2e13&pue=1.2&way=own", 3, number):
+        page.goto(f"{(site / 'plan.html').as_uri()}?{quote(query, safe='&=+%;:?')}")
+        page.wait_for_selector("[data-answered]")
+        said += bool(page.text_content(".fkp-noted"))
+        assert not any(page.evaluate("[hits, ...refused]")), query
+    assert said > number / 4
+    page.goto((site / MADE).as_uri())
+    page.locator(".factorykit-chart .fk-view svg").first.wait_for()
+    link = page.evaluate("factorykit.charts.find((chart) => chart.linked).link()")
+    for text, _ in mutations(link.encode(), 4, number):
+        found = page.evaluate(MOVED, "#" + quote(text.lstrip(b"#"), safe="&=+%;:?#"))
+        said += bool(found["said"])
+        assert found["finite"], text
+        assert not any(page.evaluate("[hits, ...refused]")), text
+    page.close()
+    assert not broken
+    return said
+
+
 def test_no_page_of_any_template_runs_what_hostile_tables_say(chromium: Any, tmp_path: Path):
     tried = rendered(tmp_path, "few")
     assert looked_at(chromium, tmp_path / "site") == tried["pages"] > 15
+    assert linked(chromium, tmp_path / "site", 3) > 1
+
+
+@pytest.mark.long
+def test_mutated_addresses_run_nothing_and_break_no_page(chromium: Any, tmp_path: Path):
+    rendered(tmp_path, "few")
+    assert linked(chromium, tmp_path / "site", 500) > 250
 
 
 @pytest.mark.long

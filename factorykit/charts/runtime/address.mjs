@@ -5,18 +5,20 @@ function parts(hash) {
   try {
     text = decodeURIComponent(text);
   } catch {
-    return [];
+    /* cut within a sign: what it holds is read as it stands, and refused where it is no value */
   }
   const pairs = text.split(";").map((part) => part.split(/:(.*)/s));
   return pairs.filter(([key, rest]) => key && rest?.includes("="));
 }
 
-// The values an address holds for a chart, or null where it says nothing of it. What is no number stays a word.
+// The values an address holds for a chart, or null where it says nothing of it. What is no number stays a word, and so
+// does what is said twice.
 export function recalled(hash, key) {
   const part = parts(hash).find(([name]) => name === key);
   if (!part) return null;
-  const said = [...new URLSearchParams(part[1])].filter(([, text]) => text.trim() !== "");
-  return Object.fromEntries(said.map(([name, text]) => [name, Number.isNaN(Number(text)) ? text : Number(text)]));
+  const said = new URLSearchParams(part[1]);
+  const words = [...new Set(said.keys())].map((name) => [name, said.getAll(name).join(" and ")]).filter(([, text]) => text.trim() !== "");
+  return Object.fromEntries(words.map(([name, text]) => [name, Number.isNaN(Number(text)) ? text : Number(text)]));
 }
 
 // The address with the values of one chart in place of what it held for it.

@@ -16,18 +16,22 @@ function compact(value) {
   return short.length < plain.length ? short : plain;
 }
 
+const MOST_LETTERS = 200;
+const shortened = (sentence) => (sentence.length > MOST_LETTERS ? `${sentence.slice(0, MOST_LETTERS)} …` : sentence);
+
 // The state that an address means, and sentences that say what of it was refused.
 export function recalled(page, query) {
   const said = new URLSearchParams(query);
   const refused = [];
   const version = said.get("v") ?? String(page.version);
   const known = Object.keys(page.presets);
-  if (!known.includes(version)) refused.push(`this page reads addresses of version ${known.join(", ")}, not ${version}`);
-  const state = { ...(page.presets[version] ?? page.preset) };
-  for (const [name, word] of said) {
-    if (name === "v") continue;
-    const problem = refusal(page, name, word);
-    if (problem) refused.push(problem);
+  if (!known.includes(version)) refused.push(shortened(`this page reads addresses of version ${known.join(", ")}, not ${version}`));
+  const state = { ...(known.includes(version) ? page.presets[version] : page.preset) };
+  for (const name of new Set(said.keys())) {
+    const [word, again] = said.getAll(name);
+    if (name === "v" && again === undefined) continue;
+    const problem = again === undefined ? refusal(page, name, word) : `${name} is said twice`;
+    if (problem) refused.push(shortened(problem));
     else if (isOfShape(page, name)) state.shape = { ...state.shape, [name]: Number(word) };
     else state[name] = isNumber(page, name) ? Number(word) : word;
   }

@@ -21,6 +21,11 @@ test("what is no number stays a word, and empty values are left away", () => {
   assert.deepEqual(recalled("#run:mfu=high&tokens=&pue=1.1", "run"), { mfu: "high", pue: 1.1 });
 });
 
+test("what is cut within a sign, or said twice, is a word that no input takes", () => {
+  assert.deepEqual(recalled("#run:mfu=0.4%E0%A4%A", "run"), { mfu: "0.4\ufffd%A" });
+  assert.deepEqual(recalled("#run:mfu=0.4&mfu=0.5&pue=1.1", "run"), { mfu: "0.4 and 0.5", pue: 1.1 });
+});
+
 test("an address with escaped signs is read", () => {
   assert.deepEqual(recalled("#run%3Amfu%3D0.4", "run"), { mfu: 0.4 });
 });

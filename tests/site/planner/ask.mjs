@@ -1,5 +1,7 @@
 // Answers questions as the page does: node ask.mjs MODEL.js QUESTIONS.json, one {verb, question} each.
 import { readFileSync } from "node:fs";
+import { recalled as recalledOfChart } from "../../../factorykit/charts/runtime/address.mjs";
+import { admitted } from "../../../factorykit/charts/runtime/bounds.mjs";
 import { Engine } from "../../../factorykit/site/planner/engine.mjs";
 import { recalled } from "../../../factorykit/site/planner/link.mjs";
 import { readConfig } from "../../../factorykit/site/planner/config.mjs";
@@ -21,6 +23,7 @@ const verbs = {
   config: (text) => tried(() => engine.filled(readConfig(PAGE, text))),
   read: ([name, text]) => tried(() => read(name, PAGE.quantities[name], PAGE.controls[name], text)),
   recalled: (query) => recalled(PAGE, query),
+  hash: ({ hash, key, inputs }) => admitted(recalledOfChart(hash, key) ?? {}, inputs),
   chain: ({ given, tiers }) => MODEL.tiers[tiers].chain(given),
   answer: (question) => engine.answer(question),
   shape: (text) => shapeOf(MODEL, text),

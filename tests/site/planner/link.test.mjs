@@ -40,11 +40,16 @@ test("an old address means what it meant, whatever the page starts from today", 
 });
 
 test("what an address may not say is refused by name and the rest is taken", () => {
-  const { state, refused } = recalled(page, "?v=3&accelerators=-5&pue=1.2&mfu=1&model=b&recompute=some&__proto__=1&way=steal&tiers=three&model=jamba");
+  const { state, refused } = recalled(page, "?v=3&accelerators=-5&pue=1.2&mfu=1&recompute=some&__proto__=1&way=steal&tiers=three&model=jamba");
   assert.deepEqual(state, { ...page.preset, pue: 1.2 });
-  assert.equal(refused.length, 9);
+  assert.equal(refused.length, 8);
   assert.ok(refused.includes("Jamba is not planned: layers that attend"));
   assert.ok(refused.includes("Accelerators = -5 is outside [1, inf)"));
+});
+
+test("what is said twice, and a version that is none, change nothing", () => {
+  assert.deepEqual(recalled(page, "?v=1&pue=1.2&pue=1.3"), { state: page.presets[1], refused: ["pue is said twice"] });
+  assert.deepEqual(recalled(page, "?v=constructor").state, page.preset);
 });
 
 test("menus give what they stand for, and a typed value goes before them", () => {

@@ -6,11 +6,13 @@ import csv
 import gzip
 import json
 import random
+import re
 import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 
 import pytest
 
@@ -26,6 +28,7 @@ from factorykit.site.planner import script
 from factorykit.site.planner.controls import PRESETS, formulas, page_data
 from factorykit.site.planner.model import architectures, model_script, shape, unplanned
 
+PRESETS_OF_PAGE = page_data()["preset"]
 ASK = Path(__file__).with_name("ask.mjs")
 CHIPS = ("h100_sxm", "b200", "a100_sxm_80gb", "h200_sxm", "mi300x")
 MOVED = {
@@ -259,8 +262,86 @@ def test_the_modules_do_what_their_tests_say(node: str) -> None:
         [node, "--test", "--test-reporter=tap", str(file)], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stdout
-    assert "# pass 6" in ran.stdout
+    assert "# pass 7" in ran.stdout
 
 
 def test_the_page_of_its_own_weighs_less_than_250_kilobytes() -> None:
     assert len(gzip.compress(script().encode())) < 250_000
+
+
+QUERIES = (
+    "?v=1&accelerator=b200&tokens=2e13&wan_bytes_per_s=1e10",
+    "?v=1&model=llama3_8b&way=own&tiers=two&utilization=0.9&pue=1.1",
+    "?v=1&accelerator=h100_sxm&accelerators=16384&precision=fp8&restart_s=300&training_sites=2",
+)
+HASHES = (
+    "#run:mfu=0.4&tokens=1.5e13",
+    "#run:mfu=0.35&pue=1.2;build:pue=1.3",
+    "#build:pue=1.1;run:chip=b200&tokens=2e12",
+)
+INPUTS = {
+    "mfu": {"label": "MFU", "bounds": "(0, 1]"},
+    "tokens": {"label": "Tokens", "bounds": "(0, inf)"},
+    "pue": {"label": "PUE", "bounds": "[1, inf)"},
+    "chip": {"label": "Chip", "bounds": ["h100_sxm", "b200"]},
+}
+SIGNS = (
+    "%",
+    "%E0%A4%A",
+    "&",
+    "=",
+    ";",
+    ":",
+    "#",
+    "?",
+    "+",
+    "\0",
+    "<svg onload=hit()>",
+    "__proto__",
+    "constructor",
+    "1e999",
+)
+SIGNS = (*SIGNS, "-1", "NaN", "Infinity", "0x10", "ü", "\ud83d", "v=constructor&", "tokens=1&tokens=2", "9" * 4000, "")
+
+
+def _mutated(text: str, chance: random.Random) -> str:
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        at, end = sorted(chance.choices(range(len(text) + 1), k=2))
+        middle = chance.choice(
+            (chance.choice(SIGNS), text[at:end] * 2, text[at:end].upper(), chr(chance.randrange(32, 300)))
+        )
+        text = text[:at] + middle + text[chance.choice((at, at + 1, end)) :]
+    return text
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(int(word, 0)) if word[:2].lower() in ("0x", "0b", "0o") else float(word)
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("tried", [1000, pytest.param(10_000, marks=pytest.mark.long)])
+def test_mutated_addresses_are_taken_as_they_stand_or_refused_in_words(page, tried: int) -> None:
+    chance = random.Random(tried)
+    queries = [_mutated(chance.choice(QUERIES), chance) for _ in range(tried)]
+    silent = 0
+    for query, found in zip(queries, page("recalled", queries), strict=True):
+        assert all(len(sentence) < 300 for sentence in found["refused"])
+        if found["refused"]:
+            continue
+        silent += 1
+        state = PRESETS_OF_PAGE | found["state"] | (found["state"].get("shape") or {})
+        said = {name: word for name, word in parse_qsl(query.lstrip("?"), keep_blank_values=True) if name != "v"}
+        assert all(state[name] in (word, _number(word)) for name, word in said.items()), query
+        assert {name for name in found["state"] if found["state"][name] != PRESETS_OF_PAGE.get(name)} <= {
+            *said,
+            "shape",
+        }
+    assert silent > tried / 100
+    hashes = [_mutated(chance.choice(HASHES), chance) for _ in range(tried)]
+    asked = [{"hash": each, "key": "run", "inputs": INPUTS} for each in hashes]
+    for each, found in zip(hashes, page("hash", asked), strict=True):
+        for value in found["taken"].values():
+            words = [word for _, word in parse_qsl(re.sub("[#:;]", "&", unquote(each)))]
+            assert any(value in (word, _number(word)) for word in words), each
