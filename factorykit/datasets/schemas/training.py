@@ -148,7 +148,7 @@ class TrainingRuns(Sourced):
     cp = number("1", "context parallel")
     etp = number("1", "expert tensor parallel")
     sharding = text("how state is sharded, as the source writes it")
-    micro_batch = number("1", "sequences of one micro-batch")
+    micro_batch = number("1", "sequences of one micro-batch of all chips that share a model")
     global_batch = number("1", "sequences of one step")
     global_batch_tokens = number("1", "tokens of one step")
     precision = text("number format as the source writes it")
@@ -201,7 +201,7 @@ class FailedLayouts(Sourced):
     tp = number("1", "tensor parallel")
     pp = number("1", "pipeline parallel")
     dp = number("1", "data parallel")
-    micro_batch = number("1", "sequences of one micro-batch")
+    micro_batch = number("1", "sequences of one micro-batch of all chips that share a model")
     global_batch = number("1", "sequences of one step")
     zero = number("1", "stage of ZeRO sharding")
 

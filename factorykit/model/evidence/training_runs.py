@@ -504,6 +504,12 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
 
 
 def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: list[str]) -> list[float]:
+    """Return the micro-batches that a row may mean, in sequences of all chips that share a model.
+
+    >>> laid = {"accelerators": 64.0, "tensor_parallel": 4.0, "pipeline_parallel": 1.0, "context_parallel": 1.0}
+    >>> _micro_batches({"micro_batch": 24}, {**laid, "global_batch_size": 384.0}, [])
+    [24.0]
+    """
     replicas = layout["accelerators"] / (
         layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["context_parallel"]
     )
