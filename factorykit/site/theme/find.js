@@ -108,7 +108,7 @@
         total += best;
       });
       if (!met || (words.length > 1 && met < words.length * 0.5)) return;
-      var same = words.length === 1 ? SAME[whole] || [] : [];
+      var same = words.length === 1 ? asked[0].slice(1).map(function (way) { return way[0]; }) : [];
       if (one.exact.indexOf(whole) >= 0) total += 40;
       else if (same.some(function (other) { return one.exact.indexOf(other) >= 0; })) total += 30;
       else if (words.length > 1 && (one.parts[0].indexOf(whole) >= 0 || one.parts[1].indexOf(whole) >= 0)) total += 14;
