@@ -64,8 +64,8 @@ test-long: setup ## what takes longer than a change should wait: all pairs, all 
 bench: setup ## measure the speeds, each beside its rival
 	@$(VENV)/bin/python -m benchmarks
 
-audit: setup ## hold the lock against known faults of packages
-	@$(VENV)/bin/uv tool run pip-audit@2.10.1 --require-hashes --disable-pip --requirement requirements.lock
+audit: setup ## hold the lock against known faults of packages; what cannot be looked up fails
+	@$(VENV)/bin/uv tool run pip-audit@2.10.1 --strict --require-hashes --disable-pip --requirement requirements.lock
 
 mutants: setup ## change the code in one place at a time and see whether its tests mind
 	@nice -n 10 $(RUN) benchmarks.mutants

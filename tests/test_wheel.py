@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -64,3 +65,57 @@ def test_the_wheel_says_what_is_in_it(installed: Path) -> None:
     assert {"vega", "vega-lite"} == {n for n, each in components.items() if each["scope"] == "required"}
     assert components["polars"]["purl"].startswith("pkg:pypi/polars@")
     assert (installed / "factorykit_command.py").is_file()
+
+
+DOORS = """
+import os, sys, threading, urllib.request, warnings
+warnings.simplefilter("ignore")
+import factorykit as fk
+from factorykit.site.serve import server
+run = fk.preset("llama_3_1_405b")
+chips = {"accelerator": "h100_sxm", "accelerators": 8.0}
+said = {
+    "evaluate": fk.evaluate(run, "training_days")["training_days"],
+    "explain": str(fk.explain(run, "training_days"))[:1],
+    "sweep": fk.sweep(run, {"mfu": [0.3, 0.4]}, "training_days").lazy().collect().height,
+    "explore": fk.explore(run, over="mfu", sliders=["accelerators"])._repr_mimebundle_() is not None,
+    "plan": fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[64], draws=16).best.height,
+    "search": fk.search("llama3_8b", chips, global_batch_size=64.0, assume=True).lazy().collect().height,
+    "table": fk.table("clusters").collect().height,
+    "sql": fk.sql("select count(*) as n from clusters")["n"].item(),
+    "tables": fk.tables().height,
+    "read_log": fk.read_log(sys.argv[1], "events").events.height,
+    "chart": "image/svg+xml" in fk.charts.checkpoint.goodput_by_interval({"one": run})._repr_mimebundle_(),
+}
+with server(sys.argv[2], port=0) as running:
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    said["serve"] = b"hello" in urllib.request.urlopen(f"http://127.0.0.1:{running.server_port}/index.html").read()
+    running.shutdown()
+try:
+    fk.datasets.build()
+except fk.FactorykitError as error:
+    said["build"] = "cannot be written" in str(error) or "no folder of CSV" in str(error)
+assert all(said.values()), said
+assert not os.access(fk.__path__[0], os.W_OK)
+print(len(said))
+"""
+
+
+@pytest.mark.long
+def test_every_door_works_where_nothing_may_be_written(installed: Path, tmp_path: Path) -> None:
+    """As a user who can read all and write nothing, whose home does not exist; run by root, as nobody."""
+    (tmp_path / "events.csv").write_text("at,kind,node\n2026-03-01,failure,n1\n")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("hello")
+    for place in installed.rglob("*"):
+        place.chmod(place.stat().st_mode & ~0o222)
+    nobody: list[str] = []
+    if os.geteuid() == 0:
+        program = shutil.which("setpriv") or pytest.skip("root writes everywhere, and setpriv is absent")
+        reads = [f"--{kind}=-all,+dac_read_search" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
+        nobody = [program, "--reuid=65534", "--regid=65534", "--clear-groups", *reads]
+    environment = os.environ | {"PYTHONPATH": str(installed), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("FACTORYKIT_DATA", None)
+    command = [*nobody, sys.executable, "-c", DOORS, str(tmp_path / "events.csv"), str(tmp_path / "site")]
+    ran = subprocess.run(command, cwd="/", env=environment, check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "13\n"), ran.stderr

@@ -113,7 +113,7 @@ def test_the_workflows_say_which_quarto_they_take() -> None:
     steps = [step for flow in flows.values() for job in flow["jobs"].values() for step in job["steps"]]
     named = [step["with"]["version"] for step in steps if "quarto-actions/setup" in step.get("uses", "")]
     assert sorted(named) == sorted([taken[-1], "${{ matrix.version }}"])
-    assert "conclusion == 'success'" in flows["pages"]["jobs"]["publish"]["if"]
+    assert "conclusion == 'success'" in flows["pages"]["jobs"]["build"]["if"]
 
 
 def test_a_few_pages_say_the_same(program: Path, tmp_path: Path) -> None:
