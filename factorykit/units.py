@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import ScenarioError
@@ -221,7 +221,7 @@ def _registry() -> Any:
     return registry
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _factor(own: str, unit: str) -> Decimal | None:
     """Return by what a number in ``unit`` is multiplied to be in ``own``; None if it is no unit of that dimension."""
     own = "each" if own == "1" else own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
@@ -87,7 +87,7 @@ def accelerator_in(text: str) -> str:
     return _accelerator_in(" ".join(text.split()), _state())
 
 
-@cache
+@lru_cache(maxsize=512)
 def _accelerator_in(said: str, state: str) -> str:
     names = _names("accelerator", state)
     if said in names.exact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from factorykit import datasets
@@ -46,7 +46,7 @@ def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(rf"(?<![a-z]){re.escape(name.lower())}(?![a-z])"), key) for name, key in pairs)
 
 
-@cache
+@lru_cache(maxsize=512)
 def find(text: str) -> str | None:
     """Return the framework that a text names, or None; the longest name within the text counts.
 
@@ -96,7 +96,7 @@ def features(framework: str, software_year: float, vendor: str, scale_up_domain:
     }
 
 
-@cache
+@lru_cache(maxsize=512)
 def unnamed(software_year: float) -> dict[str, float]:
     """Return the features of software that nobody names: what the formulas say of its time.
 
