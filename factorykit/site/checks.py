@@ -165,6 +165,8 @@ def _notebook(page: Page) -> list[Problem]:
             for kind, what in {"fig": "figure", "tbl": "table"}.items()
             if f"{kind}-cap" in cell.options and not label.startswith(f"{kind}-")
         ]
+        if cell.is_code and not label and cell.identity.startswith(("fig-", "tbl-")):
+            found.append(Problem(str(page.source), place, f"{cell.identity} has no caption; call the cell otherwise"))
     return found
 
 

@@ -64,7 +64,8 @@ def shown(**data: str) -> dict[str, Any]:
 
 
 def notebook(*cells: dict[str, Any]) -> str:
-    numbered = [{**cell, "id": f"c{number}"} for number, cell in enumerate(cells)]
+    plain = ("code", "text")
+    numbered = [{**cell, "id": f"c{n}" if cell["id"] in plain else cell["id"]} for n, cell in enumerate(cells)]
     return json.dumps({"cells": numbered, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 

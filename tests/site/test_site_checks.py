@@ -126,6 +126,7 @@ def test_shown_code_is_no_executable_cell(made: Made):
         ),
         (code("x", shown(**{"application_vnd.jupyter.widget-view+json": "{}"})), "cell 1: a stored widget view"),
         (code("#| label: fig-a\n#| tbl-cap: Rows.\n1"), "fig-a has the caption of a table; call the cell tbl-…"),
+        (code("1") | {"id": "tbl-b"}, "cell 1: tbl-b has no caption"),
         (markdown("See @fig-none."), "notebooks/01-made.ipynb, cell 1: unresolved ?@fig-none"),
     ],
 )
