@@ -678,6 +678,7 @@ QuantityName: TypeAlias = Literal[
     "native_attention",
     "message_s",
     "dispatch_masks",
+    "grouped_tile_tokens",
     "gemm_share_16bit",
     "gemm_share_8bit",
     "gemm_share_block",
@@ -1717,6 +1718,7 @@ class Quantities(TypedDict, total=False):
     native_attention: Any
     message_s: Any
     dispatch_masks: Any
+    grouped_tile_tokens: Any
     gemm_share_16bit: Any
     gemm_share_8bit: Any
     gemm_share_block: Any

@@ -114,6 +114,7 @@ BASE: dict[str, Any] = LINKS | {
     "expert_tensor_parallel": 1.0,
     "expert_imbalance": 1.0,
     "dispatch_masks": 0.0,
+    "grouped_tile_tokens": 0.0,
     "native_attention": 0.0,
     "message_s": 0.0,
     "narrow_rate_share": 1.0,
@@ -326,6 +327,13 @@ def test_masks_take_each_token_past_every_place_of_its_sequence_and_back_in_16_b
     plain, masked = (of(layer.layer_gemm_s, **experts, dispatch_masks=masks) for masks in (0.0, 1.0))
     places = 1.25 * 2 * 8192
     assert masked - plain == pytest.approx(2 * 2 * 8192 * places * 4096 / 6e14, rel=1e-9)
+
+
+def test_a_tile_over_the_border_of_two_experts_is_computed_for_both() -> None:
+    """Eight experts of 2,048 tokens each fill 32 tiles of 512; seven borders and an end cost eight more."""
+    experts = {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 2.0, "routed_parameters": 4e8}
+    plain, tiled = (of(layer.layer_gemm_s, **experts, grouped_tile_tokens=tokens) for tokens in (0.0, 512.0))
+    assert tiled - plain == pytest.approx(8 / 32 * 2 * 8192 * 2 / 8 * 4e8 / 6e14, rel=1e-9)
 
 
 def test_few_bits_hold_their_rate_on_less_power_and_like_16_bits_on_as_much() -> None:

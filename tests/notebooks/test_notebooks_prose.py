@@ -36,7 +36,7 @@ SCALES |= {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 QUOTED = {
     "01-clusters": "0.4",
     "04-layout-search": "27.6",
-    "05-validation": "6; 2,090; 33; 20; 31; 20 %; 8.4 %; 14.7 %; 13.5 %",
+    "05-validation": "6; 2,090; 33; 20; 32; 20 %; 8.4 %; 14.7 %; 13.5 %",
     "06-failures": "25 %",
     "07-checkpoints": "51; 0.6",
     "10-reliability-evidence": "32,000; 98,000; 778,135; 584",

@@ -144,6 +144,7 @@ class Frameworks(Sourced):
         "a", "year and part of a year from which it does so where stages interleave and experts span domains"
     )
     reduced_bytes = number("byte", "bytes of a gradient that fully sharded ranks send one another; empty for 2")
+    grouped_tile_tokens = measured("grouped_tile_tokens", "on the maker's chips; empty for none")
 
 
 class PerformanceConstants(Sourced):

@@ -38,6 +38,7 @@ def layer_gemm_s(
     expert_tensor_parallel: Numeric,
     expert_imbalance: Numeric,
     dispatch_masks: Numeric,
+    grouped_tile_tokens: Numeric,
     sequence_length: Numeric,
     layer_dense_parameters: Numeric,
     routed_parameters: Numeric,
@@ -52,7 +53,7 @@ def layer_gemm_s(
     r"""Time of one forward of one micro-batch through the weights of a mean layer.
 
     .. math::
-        \sum_{i \in \{d, x\}} \frac{w_i}{F_g} \left(1 + \frac{W}{n_i} \overline{o_i^{-1}}\right)
+        \sum_{i \in \{d, x\}} \frac{w_i}{F_g} \left(1 + \frac{W}{n_i} \overline{o_i^{-1}} + \frac{T_m}{T_x} [x]\right)
         + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
         + \frac{t_i}{f_i}\right)
         + \delta \iota \frac{4 T}{t} \frac{L_e}{L} \frac{k s h}{F_{16}}, \qquad
@@ -67,17 +68,20 @@ def layer_gemm_s(
     expert sees :math:`T_x = T k e t_e / (t E)` tokens of a micro-batch and is split :math:`t_e` ways; the fullest rank,
     with :math:`\iota` times the mean, sets the pace. A product is computed in waves of tiles, and the last one is
     partly filled: it takes the time of :math:`W` outputs, of the :math:`o` of one product, or of the :math:`n_x o_x` of
-    all experts of a rank. Where padded experts are filled by products with masks (:math:`\delta = 1`), every token
-    meets the :math:`\iota k s` places that its sequence has, there and back, in 16 bits.
+    all experts of a rank. A kernel that lays the tokens of all experts end to end computes a tile of :math:`T_m` tokens
+    over the border of two experts for both of them, one more for each expert. Where padded experts are filled by
+    products with masks (:math:`\delta = 1`), every token meets the :math:`\iota k s` places that its
+    sequence has, there and back, in 16 bits.
 
     References
     ----------
     .. [williams2009]
     .. [lepikhin2020] section 2.2: dispatch and combination as products with masks
+    .. [maxtext] src/maxtext/kernels/megablox/backend.py, make_group_metadata: tiles are visited once for each group
 
     Examples
     --------
-    >>> shape, experts = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0), (0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 8192.0)
+    >>> shape, experts = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0), (0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 8192.0)
     >>> round(layer_gemm_s(*shape, *experts, 8.55e8, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 4.0, 2.7e12), 4)
     0.0228
     """
@@ -98,7 +102,7 @@ def layer_gemm_s(
     waves = gemm_wave_outputs * _part_waves(micro_batch_tokens, hidden_size, width)
     held = maximum(experts, 1.0) / expert_parallel
     routed_waves = gemm_wave_outputs / held * _part_waves(visited, hidden_size, expert_width)
-    work = dense * (1.0 + waves) + routed * (1.0 + routed_waves)
+    work = dense * (1.0 + waves) + routed * (1.0 + routed_waves + grouped_tile_tokens / visited)
     return work / gemm_flop_per_s + masks / gemm_16bit_flop_per_s + traffic * (dense * thin + routed * sparse)
 
 

@@ -36,13 +36,14 @@ class Measured:
     """Measured rows that can be predicted, as arrays, with the chain of formulas to their step time.
 
     What a row states of its own, such as the latency of its network, keeps its ratio to the constant while one's own
-    constants are looked for; ``as_stated``, it stays what it is, so that one fabric says nothing of another.
+    constants are looked for; ``as_stated``, it stays what it is, so that one fabric says nothing of another. Rows that
+    state no layout are left out, or, where not only those ``laid_out`` count, have the fastest one that fits.
     """
 
     prepared: pl.DataFrame
     """Scenarios of all rows that can be predicted, measured or not."""
 
-    def __init__(self, rows: pl.DataFrame, *, as_stated: bool = False) -> None:
+    def __init__(self, rows: pl.DataFrame, *, as_stated: bool = False, laid_out: bool = True) -> None:
         import polars as pl
 
         self.as_stated = as_stated
@@ -54,8 +55,8 @@ class Measured:
             frame = frame.with_columns(
                 measured_s=measured.gather(frame["row"]), group=groups.fill_null("").gather(frame["row"])
             )
-            stated = pl.col("measured_s").is_not_null() & ~pl.col("assumed").str.contains("layout")
-            frame = frame.filter(stated)
+            guessed = pl.col("assumed").str.contains("layout")
+            frame = frame.filter(pl.col("measured_s").is_not_null() & ~(guessed & laid_out))
         self.frame = frame
 
     def only(self, rows: Collection[int]) -> Measured:

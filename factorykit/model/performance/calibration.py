@@ -49,7 +49,7 @@ FIRM: Final = (
 """Constants about software of other times, which measurements of today cannot move."""
 IMPOSSIBLE: Final = 8.0
 """Measured over predicted, or the other way round, beyond which units or counts are wrong and not the model."""
-UNSAID: Final = "no step time or throughput is stated, or no layout"
+UNSAID: Final = "no step time or throughput is stated"
 """Why a row without a measured step is refused."""
 DISAGREE: Final = 0.2
 """Share by which a step time and a throughput of one row may differ."""
@@ -205,7 +205,7 @@ class Calibration(Mapping[str, float]):
         from factorykit.model.performance.calibrate import Measured
 
         layouts, count = tidied(found), whole("k", k)
-        measured = Measured(layouts.with_columns(pl.lit(1.0).alias("step_time_s")))
+        measured = Measured(layouts.with_columns(pl.lit(1.0).alias("step_time_s")), laid_out=False)
         if measured.frame.is_empty():
             raise ScenarioError("none of the layouts can be predicted; validate(found) says why")
         start = constants()
@@ -257,7 +257,7 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     from factorykit.model.performance.calibrate import Measured
 
     frame = tidied(rows)
-    measured = Measured(frame)
+    measured = Measured(frame, laid_out=False)
     names = [str(name) for name in (frame["id"] if "id" in frame.columns else range(frame.height))]
     refused = {names[row]: reason for row, reason in measured.reasons.select("row", "reason").iter_rows()}
     start = constants(text("left_out", left_out))

@@ -28,7 +28,10 @@ RACK: Final = 32.0
 PARTLY_GRAPHED: Final = 0.5
 """Share of the launches of a layer that captured graphs of attention and routing save."""
 
-FEATURES: Final = ("maker_kernels", "fused_kernels", "evidence_software", "reduced_bytes_per_parameter", *FROM)
+FEATURES: Final = (
+    *("maker_kernels", "fused_kernels", "evidence_software", "reduced_bytes_per_parameter", "grouped_tile_tokens"),
+    *FROM,
+)
 """Quantities that a framework brings."""
 
 
@@ -84,13 +87,15 @@ def features(framework: str, software_year: float, vendor: str, scale_up_domain:
     1.0
     """
     row = frameworks()[framework]
+    own = row["maker"] in (vendor, "own")
     partly = PARTLY_GRAPHED * ((row["layer_graphs_from"] or 1e9) <= software_year and scale_up_domain >= RACK)
     since = {name: float((row[f"{name}_from"] or 1e9) <= software_year) for name in FROM}
     return {
-        "maker_kernels": row["maker_kernels"] if row["maker"] in (vendor, "own") else 0.0,
+        "maker_kernels": row["maker_kernels"] if own else 0.0,
         "fused_kernels": row["fused_kernels"],
         "evidence_software": float(len(evidence().get(framework, ()))),
         "reduced_bytes_per_parameter": row["reduced_bytes"] or 2.0,
+        "grouped_tile_tokens": (row["grouped_tile_tokens"] or 0.0) if own else 0.0,
         **since,
         "cuda_graphs": max(since["cuda_graphs"], partly),
     }

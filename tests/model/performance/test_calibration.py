@@ -31,6 +31,12 @@ def test_five_rows_halve_the_error_of_the_others(runs, calibrated):
     assert after < 0.5 * before
 
 
+def test_rows_that_state_no_layout_teach_too():
+    slices = fk.table("training_runs").filter(pl.col("id").str.starts_with("tpu-ironwood-llama")).collect()
+    assert "layout" in fk.validate(slices)["assumed"][0]
+    assert fk.calibrate(slices).rows == slices.height
+
+
 def test_any_scenario_takes_it(calibrated):
     shape = fk.table("architectures").filter(architecture="llama3_70b").collect().row(0, named=True)
     known = {
