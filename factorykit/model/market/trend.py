@@ -127,7 +127,7 @@ def trend(rows: pl.DataFrame, quantity: str, by: str = "year", *, mass: float = 
     import polars as pl
 
     stats = need("scipy.stats")
-    names = (text("by", by), text("quantity", quantity))
+    names = by, quantity = text("by", by), text("quantity", quantity)
     if by == quantity:
         raise ScenarioError(f"by and quantity are both {by}; give the column of years and another one")
     seen = numbers(frame("rows", rows, names), names).select(*dict.fromkeys(names)).sort(by)

@@ -9,7 +9,7 @@ import re
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +36,8 @@ SAID: Final = {"verb": str, "factorykit": str, "asked": dict, "rows": int, "part
 """What a manifest says, among others."""
 OTHER_FILES: Final = (".csv", ".json", ".jsonl", ".ndjson", ".xlsx", ".arrow", ".feather", ".ipc", ".gz", ".zst")
 """Ends of names that nobody gives to a folder."""
+LOOKED_AT_BYTES: Final = 2**30
+"""Of all parts together, up to which they are held to their names before they are read: about a second."""
 STAGE: Final = ".parts-"
 """Beginning of the name of the folder in which parts are written, each machine's its own."""
 
@@ -87,6 +89,13 @@ class Study:
     def _some_done(self) -> tuple[Path, ...]:
         if not (done := self.done):
             raise ScenarioError(f"{self.folder} holds no part yet; make the call that began the study again")
+        told = [(path, path.stat()) for path in done]
+        if sum(found.st_size for _, found in told) <= LOOKED_AT_BYTES:
+            for path, found in told:
+                if _digest_of(path, found.st_mtime_ns, found.st_size) not in path.name:
+                    raise ScenarioError(
+                        f"{path} is damaged; make the call that began the study again: it makes it anew"
+                    )
         return done
 
     def __repr__(self) -> str:
@@ -203,6 +212,11 @@ def write(stage: Path, design: Design, number: int) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: Path, _modified: int, _size: int) -> str:
+    return _digest(path)
 
 
 def _there(folder: Path) -> dict[int, Path]:

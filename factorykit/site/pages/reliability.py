@@ -33,6 +33,11 @@ def reliability_page(data: Path) -> dict[str, str]:
         for row in rows.iter_rows(named=True)
     ]
     every = f"{rows['survived'].sum():,.0f} of {rows['tried'].sum():,.0f} {browser('survived', 'attacks')}."
+    lost = [
+        f"- {markdown.escaped(row['kind'])}, {row['tried'] - row['survived']:,.0f} not survived: "
+        f"{markdown.escaped(row['note'] or 'not mended yet')}."
+        for row in rows.filter(pl.col("survived") < pl.col("tried")).iter_rows(named=True)
+    ]
     columns = [("Attack", ":---"), ("Tried", "---:"), ("Survived", "---:")]
     columns += [("What is promised", ":-----"), ("Version", ":--"), ("Day", ":--")]
     parts = [
@@ -40,8 +45,9 @@ def reliability_page(data: Path) -> dict[str, str]:
         SAID,
         every,
         markdown.table(columns, told),
+        "\n".join(lost),
         "The rows are the table `attacks`, written by `python -m benchmarks.attacks`; "
         f"{link('its columns', 'data/audit')} say more. "
         "What is not trusted, and what is out of scope, stands in `SECURITY.md`.",
     ]
-    return {"reliability": "\n\n".join(parts) + "\n"}
+    return {"reliability": "\n\n".join(filter(None, parts)) + "\n"}
