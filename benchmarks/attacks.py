@@ -40,11 +40,8 @@ KILLED = {
     "site": "builds of a small site",
     "notebooks": "runs of notebooks",
     "data": "builds of all tables",
-    "whole": "builds of the whole site",
 }
-BUILDS = ("site", "notebooks", "data", "whole")
-WHOLE = 5
-"""Kills of the whole site, each of which takes minutes."""
+BUILDS = ("site", "notebooks", "data")
 
 
 def row(attack: str, kind: str, tried: int, survived: int, promise: str, locator: str) -> dict[str, str]:
@@ -85,8 +82,8 @@ def killed_writers(number: int, folder: Path) -> Iterator[dict[str, str]]:
 
     promise = "the state before or the new one, whole; nothing left after the next"
     for kind, said in KILLED.items():
-        kills, is_build = min(number, WHOLE) if kind == "whole" else number, kind in BUILDS
-        told = (killed_builds if is_build else killed)(kind, folder / "kills" / kind, kills)
+        is_build = kind in BUILDS
+        told = (killed_builds if is_build else killed)(kind, folder / "kills" / kind, number)
         print(kind, told, flush=True)
         survived = told["tried"] - len({line.partition(":")[0] for line in told["wrong"]})
         place = f"tests/attacks/{'builds' if is_build else 'killed'}.py"

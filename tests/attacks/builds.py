@@ -110,60 +110,11 @@ def data(folder: Path) -> Build:
     return Build(
         change,
         lambda: datasets.build(out, sources=sources),
-        lambda: [path for path in sorted(out.iterdir()) if path.is_file()] if out.is_dir() else [],
+        lambda: [path for place in (out, out / ".incoming") for path in sorted(place.glob("*")) if path.is_file()],
     )
 
 
-def whole(folder: Path) -> Build:
-    """The site of the project, from its stored notebooks."""
-    import shutil
-
-    from factorykit.site import build
-
-    root, out = folder / "project", folder / "site"
-    for name in ("_quarto.yml", "index.qmd", "plan.qmd", "404.qmd", "data", "notebooks", "report"):
-        made = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-        root.mkdir(exist_ok=True)
-        made(ROOT / name, root / name)
-    shutil.copytree(ROOT / "factorykit" / "formulas", root / "factorykit" / "formulas")
-    start = (root / "index.qmd").read_text("utf-8")
-    return Build(
-        lambda number: (root / "index.qmd").write_text(f"{start}\nState {number}.\n", "utf-8") and None,
-        lambda: build(out, renderer="embedded", project=root, run=False),
-        lambda: [path for path in sorted(out.rglob("*")) if path.is_file()],
-    )
-
-
-def mixed(folder: Path) -> Build:
-    """A site whose pages say whether all tables that they see are of one state."""
-    import shutil
-
-    built, tables = site(folder), folder / "project" / "data"
-    shutil.rmtree(tables, ignore_errors=True)
-    shutil.copytree(ROOT / "data", tables)
-    things = sys.modules["factorykit.site.things"]
-
-    def agree(data: Path, out: Path, _: Any) -> list[list[str]]:
-        held = json.loads((data / "datapackage.json").read_text("utf-8"))["resources"]
-        wrong = [each["name"] for each in held if digest(data / each["path"]) != each["hash"].rpartition(":")[2]]
-        (out / "things").mkdir(parents=True, exist_ok=True)
-        assert not wrong, f"tables of two states: {wrong}"
-        return []
-
-    things.write = agree  # type: ignore[attr-defined]
-    sources = tables / "sources" / "workloads.csv"
-    first = sources.read_text("utf-8")
-    last = first.rstrip("\n").rsplit("\n", 1)[0] + "\n"
-    return Build(lambda number: sources.write_text(last if number else first, "utf-8") and None, built.make, built.seen)
-
-
-def tables(folder: Path) -> Callable[[], Any]:
-    from factorykit import datasets
-
-    return lambda: datasets.build(folder / "project" / "data")
-
-
-KINDS = {"site": site, "notebooks": notebooks, "data": data, "whole": whole}
+KINDS = {"site": site, "notebooks": notebooks, "data": data}
 
 
 def run(
@@ -213,8 +164,8 @@ def digest(path: Path) -> str:
 
 
 def state(build: Build) -> dict[str, str]:
-    """Return a digest of each file that readers see."""
-    return {str(path): digest(path) for path in build.seen()}
+    """Return a digest of each file that readers see; those that have come in are the newest."""
+    return {str(path).replace("/.incoming/", "/"): digest(path) for path in build.seen()}
 
 
 def is_one_of(seen: Mapping[str, str], states: Iterable[Mapping[str, str]], kind: str) -> bool:
@@ -264,8 +215,7 @@ def prepared(folder: Path) -> Path:
 def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, Any]:
     """Begin two builds one soon after the other, so often; return how many waited, and what was wrong afterwards."""
     folder = prepared(folder)
-    build = mixed(folder) if kind == "mixed" else KINDS[kind](folder)
-    makes = (tables(folder), build.make) if kind == "mixed" else (build.make, build.make)
+    build = KINDS[kind](folder)
     chance = random.Random(seed)
     wrong, waited = [], 0
     states: dict[int, dict[str, str]] = {}
@@ -273,24 +223,22 @@ def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, 
         build.change(n % 2)
         begun = time.monotonic()
         if n < 2:  # one after the other, to know what comes of it
-            assert [run(make, folder)[0] for make in makes] == [0, 0]
+            assert run(build.make, folder)[0] == 0
             states[n], took_s = state(build), time.monotonic() - begun
             continue
         after_s = chance.uniform(0.0, took_s / 2.0)
         children = []
-        for make, wait_s, name in zip(makes, (0.0, after_s), ("one", "other"), strict=True):
+        for wait_s, name in ((0.0, "one"), (after_s, "other")):
             time.sleep(wait_s)
             child = os.fork()
             if child == 0:
                 said = (folder / name).open("w", encoding="utf-8")
                 warnings.simplefilter("always")
                 warnings.showwarning = lambda message, *_, said=said: said.write(f"{message}\n") and said.flush()  # type: ignore[assignment]
-                _child(make, folder, None, os.open(os.devnull, os.O_WRONLY))
+                _child(build.make, folder, None, os.open(os.devnull, os.O_WRONLY))
             children.append(child)
         statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         waited += any("is in use by process" in (folder / name).read_text("utf-8") for name in ("one", "other"))
-        if kind == "mixed":
-            assert run(build.make, folder)[0] == 0
         at = f"round {n - 2}, {after_s:.3f} s later"
         if statuses != [0, 0]:
             wrong.append(f"{at}: they end with {statuses}")
@@ -307,7 +255,7 @@ def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, 
     from factorykit import places
 
     states, steps, took_s = [], 0, 0.0
-    for number in (0, 1) if kind == "whole" else (0, 1, 0):
+    for number in (0, 1, 0):
         build.change(number)
         sources = state(build) if kind == "notebooks" else {}
         begun = time.monotonic()
@@ -315,7 +263,7 @@ def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, 
         took_s = time.monotonic() - begun
         assert status == 0, f"{kind} cannot be built"
         states.append((sources, state(build)))
-    assert states[0] == states[-1] or kind == "whole", f"{kind} gives other bytes each time"
+    assert states[0] == states[-1], f"{kind} gives other bytes each time"
     assert states[0] != states[1], f"{kind} does not change"
     places.BORN_S = -1.0  # type: ignore[misc]  # what is new and empty is nobody's: nobody else builds here
     chance = random.Random(seed)

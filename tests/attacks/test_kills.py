@@ -109,13 +109,7 @@ def test_a_hundred_kills_of_a_build_leave_one_whole_state_and_nothing_else(kind:
 
 
 @pytest.mark.long
-def test_kills_of_the_whole_site_leave_it_whole(tmp_path: Path) -> None:
-    found = killed_builds("whole", tmp_path / "place", 5)
-    assert (found["wrong"], found["tried"]) == ([], 5)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["site", "notebooks", "data", "mixed"])
+@pytest.mark.parametrize("kind", ["site", "notebooks", "data"])
 def test_of_two_builds_at_once_one_waits_and_says_for_whom(kind: str, tmp_path: Path) -> None:
     found = _said("builds.py", "both", kind, str(tmp_path / "place"), "5")
     assert (found["wrong"], found["tried"]) == ([], 5)

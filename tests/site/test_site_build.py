@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 from made_site import Made
 
-from factorykit.errors import SiteError
+from factorykit import places
+from factorykit.errors import FactorykitWarning, SiteError
 from factorykit.formulas import catalogue
 from factorykit.quantities import vocabulary
 from factorykit.site import build, finish, quarto, stamp
@@ -62,6 +65,27 @@ def test_a_build_that_fails_leaves_the_previous_site(made: Made, tmp_path: Path)
     with pytest.raises(SiteError, match=r"index\.qmd, line 4: dead link none\.html"):
         build(out, renderer="embedded", project=made.root)
     assert (out / "index.html").read_text() == "before"
+
+
+def test_a_build_waits_while_its_tables_are_built(made: Made, tmp_path: Path):
+    made.write("data/beside.txt", "no tables")
+    made.write("index.qmd", "---\ntitle: Start\n---\n[x](none.qmd)\n")
+    order, begun = [], threading.Event()
+
+    def tables() -> None:
+        with places.held(made.root / "data"):
+            begun.set()
+            time.sleep(0.3)
+            order.append("tables")
+
+    thread = threading.Thread(target=tables)
+    thread.start()
+    begun.wait()
+    with pytest.warns(FactorykitWarning, match="data is in use by"), pytest.raises(SiteError):
+        build(tmp_path / "out", renderer="embedded", project=made.root, run=False)
+    order.append("site")
+    thread.join()
+    assert order == ["tables", "site"]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
