@@ -87,7 +87,7 @@ class Live:
     only_where
         Quantities and the value of each below which nothing is drawn.
     presets
-        Values by name, for a drop-down.
+        Values by name, for a drop-down; those without a name only start.
     menus
         Words among which a reader may choose, by quantity: chips, precisions, schedules.
     key
@@ -126,6 +126,7 @@ class Live:
             number(f"band: {name}", spread)
         for label, values in self.presets.items():
             mapping(f"presets: {label}", values)
+        object.__setattr__(self, "presets", {label: values for label, values in self.presets.items() if label})
         if self.domain is not None:
             ends = [number("domain", end) for end in several("domain", self.domain)]
             by_factors = self.x in self.doubling or quantity(self.x).slider_scale == "log"
