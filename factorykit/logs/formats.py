@@ -151,7 +151,7 @@ def records(lines: Iterable[str]) -> list[Any]:
     for line in lines:
         try:
             found.append(json.loads(line))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return found
 

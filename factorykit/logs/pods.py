@@ -24,6 +24,8 @@ PLACE_LABELS: Final = (
 """Labels that say at which place of a job a pod stands."""
 ACCELERATORS: Final = ("nvidia.com/gpu", "amd.com/gpu", "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/gaudi")
 """Resources that are accelerators."""
+MOST_DIGITS: Final = 9
+"""Of a count of them."""
 OUTCOMES: Final = ("node failure", "out of memory", "preempted", "timeout", "failed", "running", "completed")
 """States of an attempt, of which the first that one of its pods has is that of all."""
 WORDS: Final = {
@@ -111,7 +113,8 @@ def _accelerators(template: Mapping[str, Any]) -> float:
         for each in _listed(_object(template.get("spec")).get("containers"))
         for name in ACCELERATORS
     )
-    return float(sum(int(str(each)) for each in limits if str(each).isdecimal()))
+    told = (str(each) for each in limits)
+    return float(sum(int(each) for each in told if each.isdecimal() and len(each) <= MOST_DIGITS))
 
 
 def _restarts(pod: Mapping[str, Any]) -> int:
