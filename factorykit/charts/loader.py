@@ -16,9 +16,7 @@ def starvation_by_request(presets: Mapping[str, Mapping[str, Any]] | None = None
     start |= {"loader_exposed_s": "loader_starved_s", "outer_exposed_s": 0.0, "storage_left_bytes_per_s": 1e12}
     return Live(
         title="Waiting for data by the size of a request",
-        base={"inner_step_s": 6.0, "global_batch_size": 2048.0, "cache_hit_share": 0.0}
-        | start
-        | dict(first_of(presets)),
+        base=start | dict(first_of(presets)),
         x="request_bytes",
         outputs=("starvation_share",),
         sliders=("readers", "request_bytes", "sample_bytes", "sample_prepare_s"),

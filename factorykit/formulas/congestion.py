@@ -61,16 +61,10 @@ def pause_threshold_bytes(
     return maximum(switch_buffer_bytes - queues * pause_headroom_bytes, 0.0) / queues
 
 
-def mark_threshold_bytes(
-    switch_buffer_bytes: Numeric,
-    pause_headroom_bytes: Numeric,
-    switch_ports: Numeric,
-    lossless_classes: Numeric,
-    buffer_sharing: Numeric,
-) -> Numeric:
+def mark_threshold_bytes(pause_threshold_bytes: Numeric, buffer_sharing: Numeric) -> Numeric:
     r"""Bytes of a queue up to which marks reach the senders before any pause does.
 
-    .. math:: t_e = \frac{\beta \max(S_b - c\, k\, h,\, 0)}{c\, k\, (\beta + 1)}
+    .. math:: t_e = \frac{\beta}{\beta + 1}\, t_p
 
     Notes
     -----
@@ -83,12 +77,10 @@ def mark_threshold_bytes(
 
     Examples
     --------
-    >>> round(mark_threshold_bytes(12e6, 22_400.0, 32.0, 8.0, 8.0))
+    >>> round(mark_threshold_bytes(24_475.0, 8.0))
     21756
     """
-    queues = lossless_classes * switch_ports
-    free = maximum(switch_buffer_bytes - queues * pause_headroom_bytes, 0.0)
-    return buffer_sharing * free / (queues * (buffer_sharing + 1.0))
+    return buffer_sharing / (buffer_sharing + 1.0) * pause_threshold_bytes
 
 
 def incast_share_paused(expert_parallel: Numeric, expert_tensor_parallel: Numeric, scale_up_domain: Numeric) -> Numeric:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from killed import STEPS
+from killed import watched
 
 ROOT = Path(__file__).parents[2]
 PR_SET_CHILD_SUBREAPER = 36
@@ -136,26 +136,21 @@ def run(
 
 
 def _child(make: Callable[[], Any], folder: Path, at: int | None, tell: int) -> None:
-    seen, status = 0, 1
+    status = 1
 
-    def look(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal seen
-        if event not in STEPS or not any(str(each).startswith(str(folder)) for each in arguments[:2]):
-            return
-        if event == "open" and not (isinstance(arguments[1], str) and arguments[1][:1] in "wax+"):
-            return
-        seen += 1
-        if seen == at:
-            os.kill(os.getpid(), signal.SIGKILL)
+    def concerns(event: str, arguments: tuple[Any, ...]) -> bool:
+        if not any(str(each).startswith(str(folder)) for each in arguments[:2]):
+            return False
+        return event != "open" or (isinstance(arguments[1], str) and arguments[1][:1] in "wax+")
 
-    sys.addaudithook(look)
+    seen = watched(at, concerns)
     try:
         make()
         status = 0
     except Exception as error:
         print(error, file=sys.stderr, flush=True)
     finally:
-        os.write(tell, str(seen).encode())
+        os.write(tell, str(seen()).encode())
         os._exit(status)
 
 

@@ -30,26 +30,32 @@ STEPS = {
 OLD, NEW = b"old " * 1000, b"new " * 1000
 
 
+def watched(at: int | None, concerns: Callable[[str, tuple[Any, ...]], bool]) -> Callable[[], int]:
+    """Count the steps of this process that concern a writer, and kill it before one; return what says how many."""
+    seen = 0
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal seen
+        if event not in STEPS or not concerns(event, arguments):
+            return
+        seen += 1
+        if seen == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(look)
+    return lambda: seen
+
+
 def _steps(write: Callable[[], Any], folder: Path, at: int | None) -> int:
     """Return at which step a child that writes was killed, or how many steps it has if it was not."""
     told, tell = os.pipe()
     child = os.fork()
     if child == 0:
-        seen = 0
-
-        def look(event: str, arguments: tuple[Any, ...]) -> None:
-            nonlocal seen
-            if event not in STEPS or (event == "open" and not _writes(arguments, folder)):
-                return
-            seen += 1
-            if seen == at:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(look)
+        seen = watched(at, lambda event, arguments: event != "open" or _writes(arguments, folder))
         try:
             write()
         finally:
-            os.write(tell, str(seen).encode())
+            os.write(tell, str(seen()).encode())
             os._exit(0)
     os.close(tell)
     _, status = os.waitpid(child, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataframely as dy
 import polars as pl
 
-from factorykit.datasets.schemas.fields import KEY, Sourced, Stated, key, measured, number, share, text
+from factorykit.datasets.schemas.fields import Sourced, Stated, key, measured, number, share, text
 
 
 class Workloads(Sourced):
@@ -61,9 +61,7 @@ class PracticeFigures(Sourced):
     )
     practice = text("what is done", required=True)
     setting = text("whether it is done", required=True, one_of=("with", "without"))
-    quantity = dy.String(
-        nullable=False, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
-    )
+    quantity = key("quantity of the vocabulary", vocabulary=True)
     accelerators = measured("accelerators")
     stated = dy.Float64(nullable=True, description="the number, in the unit of the vocabulary", metadata={"unit": ""})
     stated_low = dy.Float64(nullable=True, description="lower end of a range, or 'at least'", metadata={"unit": ""})

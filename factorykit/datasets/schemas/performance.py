@@ -155,9 +155,7 @@ class PerformanceConstants(Sourced):
     """
 
     constant = key("quantity and, after @, the family left out", unique=True, pattern=STATEMENT, entity=True)
-    quantity = dy.String(
-        nullable=False, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
-    )
+    quantity = key("quantity of the vocabulary", vocabulary=True)
     left_out = text("family of measured runs that the value never saw; all_in if none", required=True)
     value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
     relative_error = number("1", "standard error of a fitted value over the value; empty if it was not fitted")

@@ -10,6 +10,15 @@ from factorykit.model.planning.layouts import PARTS
 
 VERSION: Final = 1
 """Of the addresses written here; the page reads every version that was written."""
+ACROSS: Final = (
+    "training_sites",
+    "inner_steps",
+    "outer_fragments",
+    "outer_bits",
+    "wan_bytes_per_s",
+    "site_distance_m",
+)
+"""What a run over several data centres asks for."""
 ASKED: Final = (
     "accelerator",
     "accelerators",
@@ -27,12 +36,7 @@ ASKED: Final = (
     "carbon_kg_per_kwh",
     "accelerator_power_w",
     "network_topology",
-    "training_sites",
-    "inner_steps",
-    "outer_fragments",
-    "outer_bits",
-    "wan_bytes_per_s",
-    "site_distance_m",
+    *ACROSS,
     "rental_usd_per_accelerator_h",
     "electricity_usd_per_kwh",
 )

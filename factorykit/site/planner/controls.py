@@ -21,6 +21,7 @@ from factorykit.model.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRA
 from factorykit.model.market.rent import PRICE
 from factorykit.model.performance import configurations
 from factorykit.model.planning import doubts
+from factorykit.model.planning.address import ACROSS
 from factorykit.model.planning.counts import STEPS
 from factorykit.model.planning.layouts import HABITS, PARTS
 from factorykit.model.planning.sites import sites
@@ -52,15 +53,6 @@ MISSING: Final = tuple(name for name in BROUGHT if name not in ("evidence_famili
 """What a chip brings: asked for where the tables do not say it."""
 NEAR: Final = ("level_one_write_s", "level_one_share", "level_one_restart_s")
 """What a near tier of checkpoints asks for."""
-ACROSS: Final = (
-    "training_sites",
-    "inner_steps",
-    "outer_fragments",
-    "outer_bits",
-    "wan_bytes_per_s",
-    "site_distance_m",
-)
-"""What a run over several data centres asks for."""
 GROUPS: Final = (
     ("The run", ("model", "tokens", "sequence_length", "global_batch_size")),
     ("The machines", ("accelerator", "accelerators", "precision", *MISSING)),
@@ -96,7 +88,11 @@ GROUPS: Final = (
 )
 """Controls by group, in the order of the page."""
 OWNED: Final = (
-    *("server_usd", "utilization", "electricity_usd_per_kwh", "hardware_life_years", "discount_rate"),
+    "server_usd",
+    "utilization",
+    "electricity_usd_per_kwh",
+    "hardware_life_years",
+    "discount_rate",
     "network_topology",
 )
 SAID: Final = ("tokens", "sequence_length", "accelerators", "precision")
@@ -167,7 +163,7 @@ def page_data() -> dict[str, Any]:
         "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
         "controls": {name: _control(name) for name in named if name not in MENUS},
         "words": {part: [*HABITS[part].values] for part in PARTS if quantity(part).is_text}
-        | {name: list(quantity(name).alternatives) for name in ("network_topology",)},
+        | {"network_topology": list(quantity("network_topology").alternatives)},
         "ways": {"own": list(OWNED), "rent": list(RENTED)},
         "tiers": {"one": [], "two": list(NEAR), "best": list(NEAR)},
         "shape": {name: {"bounds": row.bounds, "always": name in ALWAYS} for name, row in shaped.items()},
