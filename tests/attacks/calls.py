@@ -140,7 +140,8 @@ def _pinned() -> Any:
 
 def _layouts() -> pl.DataFrame:
     same = {name: [2.0, 4.0] for name in DOUBLINGS}
-    return pl.DataFrame(same | {"peak_flop_per_s": [1e15] * 2, "recompute_share": [0.0, 1.0], "experts": [1.0, 8.0]})
+    same |= {"peak_flop_per_s": [1e15] * 2, "recompute_share": [0.0, 1.0], "experts": [1.0, 8.0]}
+    return pl.DataFrame(same | {"step_spread": [0.1, 0.2]})
 
 
 @cache

@@ -23,6 +23,7 @@ OUTPUTS: Final = (
     "step_s",
     "step_low_s",
     "step_high_s",
+    "step_spread",
     "memory_weights_bytes",
     "memory_activations_bytes",
     "memory_workspace_bytes",
@@ -34,7 +35,7 @@ OUTPUTS: Final = (
     "fits",
     "predicted_mfu",
 )
-ASIDE: Final = ("first_stage_activation_bytes", "memory_needed_bytes")
+ASIDE: Final = ("step_spread", "first_stage_activation_bytes", "memory_needed_bytes")
 MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
 
 

@@ -13,17 +13,7 @@ from factorykit import files
 from factorykit.borders import file_path, frame, mapping, number, numbers, several, text, texts, whole
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.performance import memories
-from factorykit.model.performance.nearness import (
-    NEAR,
-    NOISE,
-    PLACED,
-    PLACES,
-    drawn,
-    most_telling,
-    places,
-    slope,
-    update,
-)
+from factorykit.model.performance.nearness import PLACED, PLACES, drawn, most_telling, places, slope, update
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.places import write_whole
 from factorykit.quantities import neutral, quantity
@@ -55,9 +45,6 @@ DISAGREE: Final = 0.2
 """Share by which a step time and a throughput of one row may differ."""
 INFORMED: Final = 0.85
 """Share of its spread that a constant may keep and still count as learned."""
-HALF: Final = 0.5
-"""Share of these spreads that one's own software takes: what five rows of each family left out say, best for either
-half of the families."""
 MOST: Final = 800
 """Layouts among which the most telling ones are looked for; of more, evenly many are taken."""
 
@@ -81,9 +68,9 @@ class Calibration(Mapping[str, float]):
         Number of rows used.
     layouts
         Where each row used lies among layouts, how strongly it draws those near it, and the variance of what it misses
-        alone.
-    width
-        Width of intervals over the usual one, by how well the rows agree.
+        alone over that of what it misses with them.
+    alone
+        Standard deviation of the logarithm of what a layout misses alone, as the rows agree.
     """
 
     constants: Mapping[str, float]
@@ -91,7 +78,7 @@ class Calibration(Mapping[str, float]):
     refused: Mapping[str, str] = field(default_factory=dict)
     rows: int = 0
     layouts: tuple[tuple[float, ...], ...] = ()
-    width: float = 1.0
+    alone: float = 0.0
 
     def __post_init__(self) -> None:
         """Check what a file or a caller says.
@@ -109,8 +96,8 @@ class Calibration(Mapping[str, float]):
         )
         if any(len(one) != PLACES + 2 for one in layouts):
             raise ScenarioError(f"layouts of a calibration have {PLACES + 2} numbers each; write them with save")
-        if number("width", self.width) <= 0.0:
-            raise ScenarioError(f"width = {self.width:g} is not above 0; a calibration says 1.0 or another factor")
+        if number("alone", self.alone) < 0.0:
+            raise ScenarioError(f"alone = {self.alone:g} is below 0; a calibration says 0.05 or another spread")
         checked = {"constants": constants, "learned": texts("learned", self.learned), "layouts": layouts}
         checked |= {"refused": dict(mapping("refused", self.refused)), "rows": whole("rows", self.rows)}
         for name, value in checked.items():
@@ -131,7 +118,7 @@ class Calibration(Mapping[str, float]):
     def save(self, path: str | Path) -> Path:
         """Write the calibration as JSON and return where it is."""
         told = {"constants": dict(self.constants), "learned": list(self.learned), "refused": dict(self.refused)}
-        told |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts], "width": self.width}
+        told |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts], "alone": self.alone}
         file = file_path("path", path)
         try:
             write_whole(file, json.dumps(told, indent=1) + "\n")
@@ -151,7 +138,7 @@ class Calibration(Mapping[str, float]):
         content, file = files.content(path, error=ScenarioError), file_path("path", path)
         try:
             told = files.fields(content)
-            return cls(**{name: told[name] for name in ("constants", "learned", "refused", "rows", "layouts", "width")})
+            return cls(**{name: told[name] for name in ("constants", "learned", "refused", "rows", "layouts", "alone")})
         except KeyError as error:
             raise ScenarioError(f"{file} holds no calibration: no {error}; write one with Calibration.save") from None
         except (ValueError, TypeError, FactorykitError) as error:
@@ -160,10 +147,12 @@ class Calibration(Mapping[str, float]):
     def near(self, scenarios: pl.DataFrame) -> pl.DataFrame:
         """Return how far measured layouts draw others, and how wide the interval about them is.
 
+        Far from all of them it is as wide as without them, near them as what a layout misses alone.
+
         Parameters
         ----------
         scenarios
-            Quantities of a layout in each row, recomputation and peak rate among them.
+            Quantities of a layout in each row, recomputation, peak rate and ``step_spread`` among them.
 
         Returns
         -------
@@ -173,14 +162,16 @@ class Calibration(Mapping[str, float]):
         import numpy as np
         import polars as pl
 
-        scenarios = numbers(frame("scenarios", scenarios, PLACED), PLACED)
-        if not self.layouts:
-            return pl.select(
-                pace=pl.repeat(1.0, scenarios.height), spread=pl.repeat(math.hypot(NEAR, NOISE), scenarios.height)
-            )
-        told = np.array(self.layouts)
-        drawn_by, unsaid = drawn(places(scenarios), told[:, :-2], told[:, -2], told[:, -1])
-        return pl.DataFrame({"pace": np.exp(drawn_by), "spread": self.width * np.sqrt(NOISE**2 + unsaid)})
+        given = (*PLACED, "step_spread")
+        scenarios = numbers(frame("scenarios", scenarios, given), given)
+        pace = pl.repeat(1.0, scenarios.height, eager=True).alias("pace")
+        spread = scenarios["step_spread"].alias("spread")
+        if self.layouts:
+            told = np.array(self.layouts)
+            drawn_by, unsaid = drawn(places(scenarios), told[:, :-2], told[:, -2], told[:, -1])
+            pace = pl.Series("pace", np.exp(drawn_by))
+            spread = (self.alone**2 + pl.Series("spread", unsaid) * spread**2).sqrt()
+        return pl.DataFrame([pace, spread])
 
     @staticmethod
     def design(found: pl.DataFrame, k: int = 5) -> pl.DataFrame:
@@ -209,10 +200,10 @@ class Calibration(Mapping[str, float]):
         if measured.frame.is_empty():
             raise ScenarioError("none of the layouts can be predicted; validate(found) says why")
         start = constants()
-        names, spread = _loose()
+        names, spread = loose()
         at = measured.chosen(dict(start))
         at = at[:: math.ceil(len(at) / MOST)]
-        missed = _missed(measured, start, names, at)
+        missed = missed_by(measured, start, names, at)
         nowhere = np.zeros(len(names))
         slopes = slope(missed, nowhere, missed(nowhere), spread)
         picked = most_telling(slopes, spread, places(measured.frame[at.tolist()]), count)
@@ -261,7 +252,7 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     names = [str(name) for name in (frame["id"] if "id" in frame.columns else range(frame.height))]
     refused = {names[row]: reason for row, reason in measured.reasons.select("row", "reason").iter_rows()}
     start = constants(text("left_out", left_out))
-    numbers, spread = _loose()
+    numbers, spread = loose()
     used = _usable(frame, measured, start, names, refused)
     silent = [row for row, name in enumerate(names) if refused.get(name) == UNSAID]
     sound = (
@@ -285,17 +276,17 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     rows_of = [quantity(name) for name in numbers]
     with np.errstate(divide="ignore"):
         lower, upper = np.log([[row.lower / start[row.name], row.upper / start[row.name]] for row in rows_of]).T
-    missed = _missed(measured, start, numbers, at)
+    missed = missed_by(measured, start, numbers, at)
     found = update(missed, spread, where, copies * (1.0 + measured.arrays["assumed_inputs"][at]), (lower, upper))
     values = {name: start[name] * math.exp(moved) for name, moved in zip(numbers, found.moved, strict=True)}
     narrowed = {"spread_new_software": start["spread_new_software"] / (1.0 + len(used))}
     values |= held.constants
     learned = _sentences(values, dict(zip(numbers, found.sure, strict=True)) | dict(held.sure), usual)
-    layouts = tuple(map(tuple, np.column_stack([where, found.pull, found.noise]).tolist()))
-    return Calibration({**values, **narrowed}, learned, refused, len(used), layouts, found.width)
+    layouts = tuple(map(tuple, np.column_stack([where, found.pull, found.doubt]).tolist()))
+    return Calibration({**values, **narrowed}, learned, refused, len(used), layouts, found.alone)
 
 
-def _missed(
+def missed_by(
     measured: Measured, start: Mapping[str, float], names: list[str], at: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return the function from moves of the constants to logarithms of measured over predicted times."""
@@ -310,7 +301,7 @@ def _missed(
     return missed
 
 
-def _loose() -> tuple[list[str], np.ndarray]:
+def loose() -> tuple[list[str], np.ndarray]:
     """Return the constants that one's own measurements may move, and how far."""
     import numpy as np
 
@@ -318,7 +309,7 @@ def _loose() -> tuple[list[str], np.ndarray]:
 
     widths = {name: math.hypot(spread, FURTHER) for name, (_, spread) in priors().items() if name not in FIRM}
     widths |= {name: math.hypot(spread, FURTHER) for name, spread in SHARES.items()}
-    return list(widths), HALF * np.array(list(widths.values()))
+    return list(widths), np.array(list(widths.values()))
 
 
 def _usable(

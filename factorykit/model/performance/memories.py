@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.performance.nearness import TAILS, slope
+from factorykit.model.performance.nearness import slope
 from factorykit.model.performance.recomputation import ROUNDING
 from factorykit.quantities import neutral
 
@@ -28,6 +28,8 @@ NOISE: Final = 0.1
 """Standard deviation of what a single layout misses alone."""
 # Both as five rows of each of nine families say: where memory is counted well, they cost 0.1 points in the median;
 # software that keeps 1.4 times the activations, or 1.2 times the state, is met within 7.5 % in place of 13 and 11.
+TAILS: Final = 2.0
+"""Degrees of freedom of rows and constants."""
 IMPOSSIBLE: Final = 3.0
 """Printed over predicted, or the other way round, beyond which units are wrong or a part of the run is not told."""
 TIMES: Final = 2

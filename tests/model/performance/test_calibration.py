@@ -57,7 +57,7 @@ def _rows():
 
 def test_layouts_near_a_measured_one_take_what_it_missed_and_far_ones_do_not(runs, calibrated):
     ready, _ = prepared(pl.concat([runs.head(1)] * 2))
-    far = ready.with_columns(pl.Series("hidden_size", [1.0, 4096.0]) * pl.col("hidden_size"))
+    far = ready.with_columns(pl.Series("hidden_size", [1.0, 4096.0]) * pl.col("hidden_size"), step_spread=0.2)
     near = calibrated.near(far)
     assert abs(near["pace"][0] - 1.0) > 5.0 * abs(near["pace"][1] - 1.0)
     assert near["spread"][0] < 0.7 * near["spread"][1]
