@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import glob
 import os
 import shutil
-import signal
-import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -30,7 +27,6 @@ STAGE: Final = ".build-"
 PART: Final = ".part"
 """End of the names of files that are being written, which begin with a point."""
 LOOKS_EVERY_S: Final = 0.1
-PR_SET_PDEATHSIG: Final = 1
 BORN_S: Final = 1.0
 """Age from which an empty folder that nobody holds is nobody's; one with files in it has been held."""
 
@@ -144,20 +140,6 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file whole or not at all."""
     with whole(path) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-def ends_with_me() -> Callable[[], None] | None:
-    """Return what a child process does first so that it ends with this thread, however that ends; Linux alone can."""
-    if not sys.platform.startswith("linux"):
-        return None
-    control, parent = ctypes.CDLL(None).prctl, os.getpid()
-
-    def bind() -> None:
-        control(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before
-            os._exit(1)
-
-    return bind
 
 
 def swap_in(files: Mapping[str, bytes], target: Path) -> set[str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from factorykit import places
 from factorykit.errors import SiteError
-from factorykit.site import dialect
+from factorykit.site import children, dialect
 from factorykit.site.sources import joined, read_cells, text_of
 
 PACKAGE = Path(__file__).parent.parent
@@ -179,7 +179,7 @@ async def _run(file: Path, timeout: int) -> str | None:
             environment = {**os.environ, **kernel_environment(home)}
             try:
                 await client.async_execute(
-                    cleanup_kc=True, env=environment, stderr=stderr, preexec_fn=places.ends_with_me()
+                    cleanup_kc=True, env=environment, stderr=stderr, preexec_fn=children.ends_with_me()
                 )
             except CellTimeoutError:
                 return f"{file.name}, {_place(notebook)}: took more than {timeout} s"

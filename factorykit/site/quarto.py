@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from datetime import date
@@ -14,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from factorykit.errors import SiteError
+from factorykit.site import children
 
 OLDEST = (1, 7)
 INSTALL_SECONDS = 180
@@ -27,7 +27,7 @@ def find() -> tuple[Path | None, str]:
     tried = []
     for origin, candidate in _candidates():
         try:
-            ran = subprocess.run([candidate, "--version"], capture_output=True, text=True, timeout=20, check=False)
+            ran = children.run([candidate, "--version"], 20)
         except (OSError, subprocess.TimeoutExpired) as error:
             tried.append(f"{origin} does not run ({error.__class__.__name__})")
             continue
@@ -79,25 +79,19 @@ def install(marker: Path, *, seconds: int = INSTALL_SECONDS) -> str:
 
 
 def _run_limited(command: list[str], seconds: int) -> str | None:
-    """Run a command and all it starts for at most so many seconds; return why it failed, or None."""
+    """Run a command for at most so many seconds; return why it failed, or None."""
     try:
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
+        ran = children.run(command, seconds)
     except OSError as error:
         return f"{command[0]}: {error.strerror}"
-    try:
-        _, said = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
         return f"no end after {seconds} s"
-    if process.returncode == 0:
+    if ran.returncode == 0:
         return None
-    lines = [line.strip() for line in said.splitlines()]
+    lines = [line.strip() for line in ran.stderr.splitlines()]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
     named = [line for line in lines if line.lower().startswith("error")]
-    return (raised or named or [f"exit status {process.returncode}"])[-1][:160]
+    return (raised or named or [f"exit status {ran.returncode}"])[-1][:160]
 
 
 def render(program: Path, root: Path, log: Path) -> list[str]:
@@ -109,7 +103,7 @@ def render(program: Path, root: Path, log: Path) -> list[str]:
         If Quarto exits with another status than 0.
     """
     command = [str(program), "render", str(root), "--log", str(log), "--log-format", "json-stream"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    ran = children.run(command, env=environment())
     if ran.returncode:
         raise SiteError(f"quarto render failed: {(ran.stderr or ran.stdout).strip()[-1500:]}")
     return complaints(log.read_text(encoding="utf-8") if log.is_file() else "")

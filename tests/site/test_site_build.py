@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -214,6 +215,24 @@ def test_a_failed_installation_is_remembered_and_not_repeated(tmp_path: Path, mo
 
 def test_an_installation_that_hangs_is_ended():
     assert quarto._run_limited([sys.executable, "-c", "import time; time.sleep(60)"], 1) == "no end after 1 s"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a child that its parent has ended")
+def test_what_a_program_started_ends_with_a_killed_build(tmp_path: Path):
+    """Quarto is a script that starts programs, which start others."""
+    program = tmp_path / "quarto"
+    program.write_text(f"#!/bin/sh\nsh -c 'echo $$ > {tmp_path}/grandchild; exec sleep 60'\necho done\n")
+    program.chmod(0o755)
+    code = f"from factorykit.site import children; children.run([{str(program)!r}])"
+    with subprocess.Popen([sys.executable, "-c", code]) as build:
+        while not (tmp_path / "grandchild").is_file() or not (tmp_path / "grandchild").read_text().strip():
+            time.sleep(0.01)
+        build.kill()
+    grandchild = Path("/proc", (tmp_path / "grandchild").read_text().strip(), "cmdline")
+    ends = time.monotonic() + 10.0
+    while grandchild.exists() and grandchild.read_bytes() and time.monotonic() < ends:
+        time.sleep(0.01)
+    assert not grandchild.exists() or not grandchild.read_bytes()  # a dead one whom nobody asked has no command
 
 
 # Pages from code
