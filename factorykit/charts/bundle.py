@@ -17,6 +17,8 @@ from pathlib import Path
 VEGA_LITE = "6.4"
 PATCH = "1"
 """With it, the Vega-Lite that comes with vl-convert 1.9."""
+SCHEMA = f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.{PATCH}.json"
+"""What all charts that it draws say they follow."""
 RUNTIME = Path(__file__).with_name("runtime")
 BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import polars as pl
 
 from factorykit.charts.asked import checked
-from factorykit.charts.bundle import PATCH, VEGA_LITE
+from factorykit.charts.bundle import SCHEMA, VEGA_LITE
 from factorykit.charts.encoding import title
 from factorykit.charts.theme import INK, STILL_FONT, STILL_INK, config
 from factorykit.quantities import vocabulary
@@ -173,8 +173,7 @@ def chart_payload(spec: Mapping[str, Any], key: str = "chart") -> dict[str, Any]
     columns = [
         {"spec": 0, "field": name, "name": name, "title": title(name), "scale": _scale(name)} for name in frame.columns
     ]
-    drawn_by = f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.{PATCH}.json"
-    shown = {name: value for name, value in spec.items() if name not in ("usermeta", "config")} | {"$schema": drawn_by}
+    shown = {name: value for name, value in spec.items() if name not in ("usermeta", "config")} | {"$schema": SCHEMA}
     return {
         "key": key,
         "title": _words(spec),

@@ -18,6 +18,7 @@ import polars as pl
 
 from factorykit.borders import mapping, number, one_of, several, text, texts
 from factorykit.charts import encoding
+from factorykit.charts.bundle import SCHEMA
 from factorykit.charts.control import Control, control
 from factorykit.charts.embed import outputs, summary_lines
 from factorykit.charts.program import Program
@@ -400,7 +401,7 @@ class Live:
         texts = self._texts(now) if output == self.outputs[0] else []
         grid = {"name": "grid", "values": [{self.x: value} for value in self.grid]}
         return {
-            "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+            "$schema": SCHEMA,
             "description": self.description or self.title,
             "width": "container",
             "height": self.height,

@@ -195,11 +195,14 @@ async def _run(file: Path, timeout: int) -> str | None:
 
 
 def kernel_environment(home: Path) -> dict[str, str]:
-    """Return what a kernel is told: its profile is its own, in an empty folder; nobody's start-up files take part."""
+    """Return what a kernel is told: its profile and its temporary files are in an empty folder that goes when it goes.
+
+    Nobody's start-up files take part.
+    """
     startup = home / "profile_default" / "startup"
     startup.mkdir(parents=True)
     (startup / "00-without.py").write_text(WITHOUT, "utf-8")
-    return {"IPYTHONDIR": str(home), "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    return {"IPYTHONDIR": str(home), "TMPDIR": str(home), "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
 
 def dumps(notebook: dict[str, Any]) -> str:

@@ -13,13 +13,16 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,8 @@ class Build:
     change: Callable[[int], None]
     make: Callable[[], Any]
     seen: Callable[[], Iterable[Path]]
+    beside: Callable[[], Any] | None = None
+    """What it is made of, where that is built by a command of its own, which may run at the same time."""
 
 
 def site(folder: Path) -> Build:
@@ -94,8 +99,6 @@ def notebooks(folder: Path) -> Build:
 
 def data(folder: Path) -> Build:
     """All tables, of which the sources of one change."""
-    import shutil
-
     from factorykit import datasets
 
     sources = folder / "sources"
@@ -114,7 +117,52 @@ def data(folder: Path) -> Build:
     )
 
 
-KINDS = {"site": site, "notebooks": notebooks, "data": data}
+def whole(folder: Path, renderer: str = "embedded") -> Build:
+    """The whole site of this project, from stored notebooks."""
+    project, out = folder / "project", folder / "site"
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, project / name)
+    first = (project / "index.qmd").read_text("utf-8")
+
+    def change(number: int) -> None:
+        (project / "index.qmd").write_text(f"{first}\nState {number}.\n", "utf-8")
+
+    def make() -> None:
+        from factorykit.site import build  # in the child: polars has threads, which no fork takes along
+
+        build(out, renderer=renderer, project=project, run=False)
+
+    return Build(change, make, lambda: [path for path in sorted(out.rglob("*")) if path.is_file()])
+
+
+def tables(folder: Path) -> Build:
+    """The whole site beside a build of its tables, of which the sources of one change."""
+    of = whole(folder)
+    source = folder / "project" / "data" / "sources" / "workloads.csv"
+    first = source.read_text("utf-8")
+    last = first.rstrip("\n").rsplit("\n", 1)[0] + "\n"
+
+    def change(number: int) -> None:
+        source.write_text(last if number else first, "utf-8")
+
+    def make() -> None:
+        from factorykit import datasets
+
+        datasets.build(source.parents[1], sources=source.parent)
+
+    return Build(change, of.make, of.seen, beside=make)
+
+
+KINDS = {
+    "site": site,
+    "notebooks": notebooks,
+    "data": data,
+    "whole": whole,
+    "quarto": partial(whole, renderer="quarto"),
+    "tables": tables,
+}
 
 
 def run(
@@ -191,8 +239,9 @@ def orphans() -> list[str]:
 
 
 def left(folder: Path) -> list[str]:
-    """Return what a build forgot below a folder."""
-    return [str(path.relative_to(folder)) for path in folder.rglob("*") if LEFT.search(path.name)]
+    """Return what a build forgot below a folder, and all that is left where temporary files are."""
+    found = [*(path for path in folder.rglob("*") if LEFT.search(path.name)), *(folder / "tmp").iterdir()]
+    return [str(path.relative_to(folder)) for path in found]
 
 
 def prepared(folder: Path) -> Path:
@@ -208,7 +257,10 @@ def prepared(folder: Path) -> Path:
 
 
 def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, Any]:
-    """Begin two builds one soon after the other, so often; return how many waited, and what was wrong afterwards."""
+    """Begin two builds one soon after the other, so often; return how many waited, and what was wrong afterwards.
+
+    Two of a kind, or one and what it is made of: then readers see what it was made of before or after, until the next.
+    """
     folder = prepared(folder)
     build = KINDS[kind](folder)
     chance = random.Random(seed)
@@ -218,25 +270,31 @@ def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, 
         build.change(n % 2)
         begun = time.monotonic()
         if n < 2:  # one after the other, to know what comes of it
-            assert run(build.make, folder)[0] == 0
+            assert run(build.beside or build.make, folder)[0] == run(build.make, folder)[0] == 0
             states[n], took_s = state(build), time.monotonic() - begun
             continue
         after_s = chance.uniform(0.0, took_s / 2.0)
         children = []
-        for wait_s, name in ((0.0, "one"), (after_s, "other")):
+        pair = [(build.beside or build.make, "one"), (build.make, "other")]
+        chance.shuffle(pair)
+        for wait_s, (make, name) in zip((0.0, after_s), pair, strict=True):
             time.sleep(wait_s)
             child = os.fork()
             if child == 0:
                 said = (folder / name).open("w", encoding="utf-8")
                 warnings.simplefilter("always")
                 warnings.showwarning = lambda message, *_, said=said: said.write(f"{message}\n") and said.flush()  # type: ignore[assignment]
-                _child(build.make, folder, None, os.open(os.devnull, os.O_WRONLY))
+                _child(make, folder, None, os.open(os.devnull, os.O_WRONLY))
             children.append(child)
         statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         waited += any("is in use by process" in (folder / name).read_text("utf-8") for name in ("one", "other"))
         at = f"round {n - 2}, {after_s:.3f} s later"
         if statuses != [0, 0]:
             wrong.append(f"{at}: they end with {statuses}")
+        if build.beside:
+            if state(build) not in states.values():
+                wrong.append(f"{at}: made of neither the old nor the new")
+            run(build.make, folder)
         if state(build) != states[n % 2]:
             wrong.append(f"{at}: another result")
         wrong += [f"{at}: left {each}" for each in left(folder)]

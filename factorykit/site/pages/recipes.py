@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import html
 import re
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from factorykit.errors import FactorykitError, SiteError
+from factorykit.places import workplace
 from factorykit.site.pages.markdown import Marked, code, code_block, escaped, front, link
 
+TEMPORARY: Final = "factorykit-recipes-"
+"""Beginning of the names of the temporary folders in which the blocks of a page run."""
 PLACE: Final = re.compile(r"\S*/(?=[\w.]+: )")
 """Where on this machine a file lies."""
 REFUSED: Final = "is refused"
@@ -118,12 +124,13 @@ fk.evaluate(fk.architecture("llama3_70b"), ["parameters", "active_parameters"])"
     (
         "A model from its `config.json`",
         """
-import json, tempfile
+import json
 from pathlib import Path
 
 config = {"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
           "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": False}
-folder = Path(tempfile.mkdtemp())
+folder = Path("my-model")
+folder.mkdir()
 _ = (folder / "config.json").write_text(json.dumps(config))
 model = fk.read_hf_config(folder)
 fk.evaluate(model, ["parameters", "active_parameters"])""",
@@ -151,9 +158,7 @@ STUDIES: Final = (
     (
         "A grid of any size goes to a folder",
         """
-import tempfile
-
-folder = tempfile.mkdtemp()
+folder = "study"
 run = {**fk.preset("llama_3_1_405b"), "accelerator": "h100_sxm"}
 grid = {"rental_usd_per_accelerator_h": [2 + 0.05 * step for step in range(50)],
         "mfu": [0.3 + 0.004 * step for step in range(50)],
@@ -175,7 +180,7 @@ fk.study(folder).sql('''
         "Draws, layouts and whole calls are studies, too",
         """
 known = {"tokens": "15.6T", "active_parameters": "405B", "peak_flop_per_s": 989e12, "accelerators": 16384}
-drawn = fk.sample(known, {"mfu": fk.Uniform(0.35, 0.45)}, "training_days", n=100_000, out=tempfile.mkdtemp())
+drawn = fk.sample(known, {"mfu": fk.Uniform(0.35, 0.45)}, "training_days", n=100_000, out="drawn")
 drawn.select(pl.col("training_days").median()).collect()""",
     ),
     (
@@ -271,22 +276,23 @@ def recipe_pages() -> dict[str, str]:
 
 
 def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
-    """Return questions with code and answer; a block knows the names of those before it."""
+    """Return questions with code and answer; a block knows the names of those before it, and what they wrote."""
     import polars as pl
 
     import factorykit as fk
 
     known: dict[str, Any] = {"fk": fk, "pl": pl}
     parts = []
-    for question, source in blocks:
-        try:
-            answer = _run(source, known)
-        except FactorykitError as error:
-            if REFUSED not in question:
-                raise SiteError(f"recipes: {question} {error}") from error
-            answer = error
-        answered = [code_block(source.strip(), "python"), _shown(answer), _called(source)]
-        parts += [Marked(f"## {escaped(question)}"), Marked("::: {.cell}"), *answered, Marked(":::")]
+    with workplace(Path(tempfile.gettempdir()), TEMPORARY) as here, contextlib.chdir(here):
+        for question, source in blocks:
+            try:
+                answer = _run(source, known)
+            except FactorykitError as error:
+                if REFUSED not in question:
+                    raise SiteError(f"recipes: {question} {error}") from error
+                answer = error
+            answered = [code_block(source.strip(), "python"), _shown(answer), _called(source)]
+            parts += [Marked(f"## {escaped(question)}"), Marked("::: {.cell}"), *answered, Marked(":::")]
     return parts
 
 
