@@ -29,7 +29,6 @@ SPREADS = (
     "spread_experts",
     "spread_overhead",
     "spread_across",
-    "spread_other_kernels",
     "spread_assumed",
 )
 LEAST_ROWS = 20
@@ -99,7 +98,6 @@ def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str
             (arrays["experts"] > 1.0).astype(float),
             idle**2,
             (arrays["tensor_parallel"] > arrays["scale_up_domain"]).astype(float),
-            1.0 - arrays["maker_kernels"],
             arrays["assumed_inputs"],
             beyond**2,
         )

@@ -760,7 +760,6 @@ QuantityName: TypeAlias = Literal[
     "spread_states",
     "spread_overhead",
     "spread_across",
-    "spread_other_kernels",
     "spread_scale",
     "scale_seen",
     "step_spread",
@@ -1800,7 +1799,6 @@ class Quantities(TypedDict, total=False):
     spread_states: Any
     spread_overhead: Any
     spread_across: Any
-    spread_other_kernels: Any
     spread_scale: Any
     scale_seen: Any
     step_spread: Any

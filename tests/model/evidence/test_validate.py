@@ -38,7 +38,7 @@ def test_measured_steps_of_a_hybrid_lie_in_its_wider_interval(validated):
     """Nemotron 3 Nano: NVIDIA's own rows on five kinds of chips, and one campaign on GH200 that started slowly."""
     rows = validated.filter(pl.col("id").str.contains("nemotron3-nano"))
     inside = rows.filter(pl.col("measured_s").is_between("step_low_s", "step_high_s"))
-    assert (rows.height, inside.height) == (33, 32)
+    assert (rows.height, inside.height) == (33, 31)
     own = rows.filter(pl.col("family") == "megatron")
     assert own["error"].abs().max() < 0.25
 
