@@ -95,7 +95,7 @@ GIB: Final = 2.0**30
 CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
 """Share of the activations of models with experts that software of that year keeps: it repeats norms, activations and
 up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it. So does
-selective recomputation that names experts or their activation (``moe``, ``moe_act``)."""
+selective recomputation that names whole layers of experts (``moe``; ``moe_act`` is their activation alone)."""
 KEPT_NARROW: Final = 0.5
 """Bytes of activations that a source says are kept in 8 bits over those of 16."""
 FULL_GRADIENT_BYTES: Final = 4.0
@@ -670,7 +670,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     elif "offload" in recompute:
         stated = "full"
     text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
-    kept = CHEAP_KEPT if stated == "selective" and "moe" in recompute else 1.0
+    kept = CHEAP_KEPT if stated == "selective" and re.search(r"\bmoe\b", recompute) else 1.0
     if stated is None and "norms and up-projections" in text:
         stated, kept = "none", CHEAP_KEPT * (KEPT_NARROW if "kept in 8 bits" in text else 1.0)
     if stated is None:
