@@ -52,10 +52,12 @@ def row(attack: str, kind: str, tried: int, survived: int, promise: str, locator
 
 
 def attacked_calls(number: int, folder: Path) -> Iterator[dict[str, str]]:
-    from test_fuzz import _foreign
+    from slices import failed_in_slices
 
-    bad = _foreign(SEED, number, folder)
-    print(*bad, sep="\n", flush=True)
+    bad: set[str] = set()
+    for line in failed_in_slices(SEED, number, folder):
+        bad.add(line.partition(" ")[0])
+        print(line, flush=True)
     promise = "an answer or a FactorykitError of short, printable lines"
     yield row("calls", "calls with damaged arguments", number, number - len(bad), promise, "tests/attacks/calls.py")
 

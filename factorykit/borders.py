@@ -66,15 +66,17 @@ def renamed(**names: str) -> Callable[[Called], Called]:
     return decorate
 
 
-def whole(name: str, value: float) -> int:
-    """Return ``value`` as a whole number from 0 on.
+def whole(name: str, value: float, least: int = 0, most: int = MOST) -> int:
+    """Return ``value`` as a whole number from ``least`` to ``most``.
 
     Raises
     ------
     ScenarioError
     """
     if not is_number(value) or not 0.0 <= (found := as_float(value)) < MOST or found != found // 1:
-        raise ScenarioError(f"{name} = {shown(value)} is no whole number; give 0, 1, 2 …")
+        raise ScenarioError(f"{name} = {shown(value)} is no whole number; give {least}, {least + 1}, {least + 2} …")
+    if not least <= found <= most:
+        raise ScenarioError(f"{name} = {shown(value)} is outside [{least:,}, {most:,}]")
     return int(found)
 
 
@@ -193,7 +195,7 @@ def _all(name: str, value: Iterable[Any], most: int = MOST_ITEMS) -> tuple[Any, 
 
 
 def mapping(name: str, value: object) -> Mapping[str, Any]:
-    """Return ``value`` as a mapping from names.
+    """Return ``value`` as a mapping from names; a stranger's, which may say something else next time, as it is now.
 
     Raises
     ------
@@ -201,17 +203,17 @@ def mapping(name: str, value: object) -> Mapping[str, Any]:
     """
     if not isinstance(value, Mapping):
         raise ScenarioError(f"{name} = {shown(value)} is no mapping; give one of names to values")
+    found: dict[str, Any] = {}
     try:
         for number, key in enumerate(value):
             if number == MOST_NAMES:
                 raise ScenarioError(f"{name} = {shown(value)} holds more than {MOST_NAMES:,} names; give fewer")
-            text(f"a name in {name}", key)
-            value[key]
+            found[text(f"a name in {name}", key)] = value[key]
     except ScenarioError:
         raise
     except Exception as error:  # whatever a stranger's mapping raises
         raise ScenarioError(f"{name} = {shown(value)} cannot be gone over ({type(error).__name__})") from error
-    return value
+    return value if type(value).__module__.startswith("factorykit.") else found
 
 
 def anything() -> tuple[type[BaseException], ...]:
@@ -232,13 +234,17 @@ def spread(name: str, value: Any, least: float, most: float) -> Any:
         found = low = high = as_float(value)
     else:
         np = need("numpy")
-        plain = isinstance(value, np.ndarray) or type(value).__module__.startswith("polars")
+        whole = isinstance(value, np.ndarray) or type(value).__module__.startswith("polars")
+        many = value if whole else several(name, value)
+        if not whole and not all(map(is_number, many)):
+            raise ScenarioError(f"{name} = {shown(value)} is no array of numbers; give one")
         try:
-            found = np.asarray(value if plain else several(name, value))
+            found = np.asarray(many)
             if found.size > MOST_POINTS:
                 raise ScenarioError(f"{name} holds {found.size:,} numbers; give at most {MOST_POINTS:,}")
             low, high = float(found.min(initial=most)), float(found.max(initial=least))
             plain = found.dtype.kind in "fiu"
+            found = found.astype(float, copy=False) if plain else found
         except ScenarioError:
             raise
         except anything() as error:

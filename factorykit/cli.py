@@ -6,6 +6,7 @@ Exit status: 0 fine, 1 found wanting (a page, claim or run that fails its check)
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import math
@@ -79,7 +80,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _hush() -> None:
     """Let Python end without a second try to write what could not be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # a stream of somebody's own has no number
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: Exception, status: int) -> int:

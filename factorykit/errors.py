@@ -15,6 +15,10 @@ LONGEST: Final = 300
 """Characters of a line of a message; what is longer loses its middle: what is wrong comes first, what to try last."""
 
 
+UNPRINTED: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Categories of letters that steer a terminal, or break a line, and are written as escapes."""
+
+
 class FactorykitError(Exception):
     """Base of all errors that a caller of factorykit can cause."""
 
@@ -99,7 +103,7 @@ def shown(value: object) -> str:
 def _printable(text: str) -> str:
     if text.isprintable():
         return text
-    strange = {letter for letter in text if letter != "\n" and category(letter)[0] == "C"}
+    strange = {letter for letter in text if letter != "\n" and category(letter) in UNPRINTED}
     return text.translate({ord(letter): letter.encode("unicode_escape").decode() for letter in strange})
 
 

@@ -167,8 +167,10 @@ def _alt(spec: Mapping[str, Any]) -> str:
     return str(spec.get("description", "Chart"))
 
 
+@checked
 def chart_payload(spec: Mapping[str, Any], key: str = "chart") -> dict[str, Any]:
     """Return the payload of a chart without sliders: its specification, its source and its columns."""
+    spec = json.loads(json.dumps(spec))
     frame = drawn(spec)
     columns = [
         {"spec": 0, "field": name, "name": name, "title": title(name), "scale": _scale(name)} for name in frame.columns
@@ -199,6 +201,7 @@ def summary(spec: Mapping[str, Any]) -> str:
 @checked
 def mimebundle(spec: Mapping[str, Any]) -> dict[str, str]:
     """Return a Vega-Lite specification as page, picture and text."""
+    spec = json.loads(json.dumps(spec))
     return outputs(chart_payload(spec), summary(spec))
 
 

@@ -124,8 +124,8 @@ def _axis(moves: Mapping[str, float], output: str) -> str:
 
 def _scenarios(against: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     if isinstance(against, Mapping):
-        return dict(against)
-    return {(found := preset(name)).label: found for name in ([against] if isinstance(against, str) else against)}
+        return dict(mapping("against", against))
+    return {(found := preset(name)).label: found for name in texts("against", against)}
 
 
 def _sourced(start: Mapping[str, Any], base: dict[str, Any]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from factorykit.borders import mapping, number, one_of, several, text, texts
+from factorykit.borders import mapping, number, one_of, several, text, texts, whole
 from factorykit.charts import encoding
 from factorykit.charts.bundle import SCHEMA
 from factorykit.charts.control import Control, control
@@ -51,8 +51,15 @@ class Case:
 
     def __post_init__(self) -> None:
         text("label", self.label)
-        mapping("using", self.using)
-        mapping("given", self.given)
+        for name in ("using", "given"):
+            object.__setattr__(self, name, mapping(name, getattr(self, name)))
+
+
+def _range(name: str, given: object) -> tuple[float, ...]:
+    ends = [number(name, end) for end in several(name, given)]
+    if len(ends) != 2 or not ends[0] < ends[1]:
+        raise ScenarioError(f"{name} = {shown(given)} is no range; give two ends, the lower one first")
+    return tuple(ends)
 
 
 @dataclass(frozen=True)
@@ -122,25 +129,30 @@ class Live:
         for name in ("title", "x", "key", "source", "description"):
             text(name, getattr(self, name))
         for name in ("base", "band", "y_domain", "only_where", "presets", "menus"):
-            mapping(name, getattr(self, name))
+            object.__setattr__(self, name, mapping(name, getattr(self, name)))
         for name, spread in self.band.items():
             number(f"band: {name}", spread)
-        for label, values in self.presets.items():
-            mapping(f"presets: {label}", values)
-        object.__setattr__(self, "presets", {label: values for label, values in self.presets.items() if label})
-        if self.domain is not None:
-            ends = [number("domain", end) for end in several("domain", self.domain)]
-            by_factors = self.x in self.doubling or quantity(self.x).slider_scale == "log"
-            if len(ends) != 2 or not ends[0] < ends[1] or (by_factors and ends[0] <= 0.0):
-                raise ScenarioError(f"domain = {shown(self.domain)} is no range; give two ends, the lower one first")
-            object.__setattr__(self, "domain", tuple(ends))
-        for name in ("curves", "points"):
-            if strange := [each for each in several(name, getattr(self, name)) if not isinstance(each, Case)]:
-                raise ScenarioError(f"{name} hold {shown(strange[0])}; give cases, such as Case('Daly')")
+        for name, least in self.only_where.items():
+            number(f"only_where: {name}", least)
+        for name, words in self.menus.items():
+            texts(f"menus: {name}", words)
+        presets = {label: mapping(f"presets: {label}", values) for label, values in self.presets.items()}
+        object.__setattr__(self, "presets", {label: values for label, values in presets.items() if label})
         for name in ("outputs", "sliders", "readouts", "log", "doubling"):
             object.__setattr__(self, name, texts(name, getattr(self, name)))
         for name in (self.x, *self.outputs, *self.sliders, *self.readouts, *self.log, *self.doubling):
             quantity(name)
+        if self.domain is not None:
+            ends = _range("domain", self.domain)
+            if (self.x in self.doubling or quantity(self.x).slider_scale == "log") and ends[0] <= 0.0:
+                raise ScenarioError(f"domain = {shown(self.domain)} reaches 0, and the axis goes by factors")
+            object.__setattr__(self, "domain", ends)
+        for name, given in self.y_domain.items():
+            _range(f"y_domain: {name}", given)
+        for name in ("curves", "points"):
+            if strange := [each for each in several(name, getattr(self, name)) if not isinstance(each, Case)]:
+                raise ScenarioError(f"{name} hold {shown(strange[0])}; give cases, such as Case('Daly')")
+        whole("height", self.height)
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -47,9 +47,11 @@ class LiveChart(Scripted):
             self._live = chart
             payload = dict(chart.payload)
         else:
-            self._spec = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
+            is_altair = type(chart).__module__.startswith("altair.")
+            self._spec = chart.to_dict() if is_altair else dict(borders.mapping("chart", chart))
             payload = chart_payload(self._spec)
-        super().__init__(payload=payload, controls=dict(controls or {}), **options)
+        shown = {} if controls is None else dict(borders.mapping("controls", controls))
+        super().__init__(payload=payload, controls=shown, **options)
 
     def set(self, **values: float) -> None:
         """Set parameters of the chart.

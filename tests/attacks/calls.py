@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gzip
 import inspect
+import io
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from strange import damaged
+from strange import STRANGE, damaged
 
 import factorykit as fk
+from factorykit.cli import main
 from factorykit.model.performance.nearness import DOUBLINGS
+from factorykit.quantities import vocabulary
 
 ELASTIC = {"training_s": 1e6, "cluster_mtbf_s": 1e5, "replicas": 4.0, "reconfigure_s": 600.0, "correlated_share": 0.1}
 ELASTIC |= {"checkpoint_interval_s": 1800.0, "cold_restart_s": 900.0}
@@ -159,16 +164,32 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "levels": lambda: (fk.checkpoint_patterns.Level(0.8, 1.0, 5.0), fk.checkpoint_patterns.Level(0.2, 30.0, 60.0)),
         "cluster_mtbf_s": lambda: 3600.0,
     }
+    failing: dict[str, Any] = {
+        "causes": lambda: (fk.Cause("gpu", repair_s=fk.lifetimes.Lognormal(3600.0, 1.0)),),
+        "tiers": lambda: (fk.Tier("disk", 5.0),),
+        "gap_s": lambda: None,
+        "spare_nodes": lambda: 2,
+        "restart_failure_probability": lambda: 0.1,
+        "maintenance": lambda: fk.Maintenance(1e6, 1e3),
+        "protected_restart": lambda: False,
+    }
     curve = fk.lifetimes.survival_curve(_durations())
     fits = fk.lifetimes.fit(_durations())
     made: dict[str, tuple[Callable[..., Any], Mapping[str, Callable[[], Any]]]] = {
-        "Calibration": (fk.Calibration, {"constants": dict, "learned": tuple, "refused": dict, "rows": lambda: 0}),
+        "Calibration": (
+            fk.Calibration,
+            {"constants": dict, "learned": tuple, "refused": dict, "rows": lambda: 0, "layouts": tuple}
+            | {"width": lambda: 1.0},
+        ),
         "Calibration.load": (fk.Calibration.load, {"path": lambda: "/nowhere/calibration.json"}),
         "Live": (
             lambda **given: fk.charts.Live(**given)._repr_mimebundle_(),
             {"title": lambda: "t", "base": lambda: dict(RUN), "x": lambda: "accelerators"}
             | {"outputs": lambda: ("wall_days",), "sliders": lambda: ("mfu",), "curves": lambda: (fk.charts.Case("a"),)}
-            | {"presets": lambda: {"one": dict(RUN)}, "band": lambda: {"mfu": 0.1}, "domain": lambda: (64.0, 4096.0)},
+            | {"presets": lambda: {"one": dict(RUN)}, "band": lambda: {"mfu": 0.1}, "domain": lambda: (64.0, 4096.0)}
+            | {"points": tuple, "readouts": lambda: ("goodput",), "y_domain": dict, "log": lambda: ("accelerators",)}
+            | {"doubling": tuple, "only_where": dict, "menus": dict, "key": lambda: "chart", "source": lambda: "s"}
+            | {"description": lambda: "d", "height": lambda: 300},
         ),
         "Case": (fk.charts.Case, {"label": lambda: "one", "using": lambda: dict(USING), "given": dict}),
         "Cause": (
@@ -179,7 +200,11 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "LogUniform": (fk.LogUniform, {"low": lambda: 1.0, "high": lambda: 2.0}),
         "Maintenance": (fk.Maintenance, {"every_s": lambda: 1e6, "duration_s": lambda: 1e3}),
         "Normal": (fk.Normal, {"mean": lambda: 1.0, "sd": lambda: 2.0, "low": lambda: 0.0, "high": lambda: 9.0}),
-        "Plant": (fk.Plant, {"accelerators": lambda: 64.0, "node_repair_median_s": lambda: 3600.0}),
+        "Plant": (fk.Plant, {each.name: partial(getattr, fk.Plant(), each.name) for each in fields(fk.Plant)}),
+        "Plant.replace": (
+            lambda **given: fk.Plant().replace(**given).nodes,
+            {"accelerators": lambda: 64.0, "pod_spread_penalty": lambda: 0.1},
+        ),
         "Plant.of": (fk.Plant.of, dict(run)),
         "Policy": (fk.Policy, {"backfill": lambda: True, "preempt": lambda: True, "packed": lambda: True}),
         "Quantiles": (fk.Quantiles, {"shares": lambda: (0.0, 0.5, 1.0), "values": lambda: (1.0, 2.0, 4.0)}),
@@ -199,7 +224,7 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "attribute": (
             fk.attribute,
             {"start": lambda: dict(RUN), "end": lambda: RUN | {"mfu": 0.5}, "output": lambda: "wall_days"}
-            | {"order": lambda: ["mfu"], "using": dict},
+            | {"order": lambda: ["mfu"], "using": dict, "assume": lambda: False},
         ),
         "audit": (fk.audit, {"document": lambda: None, "verdict": lambda: "agrees"}),
         "bands": (fk.bands, {"frame": _frame, "outputs": lambda: "mfu", "shares": lambda: (0.1, 0.9), "by": tuple}),
@@ -207,7 +232,10 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "charts.svg": (fk.charts.svg, {"spec": _spec, "width": lambda: 300}),
         "charts.mimebundle": (fk.charts.mimebundle, {"spec": _spec}),
         "charts.table": (fk.charts.table, {"frame": _frame}),
-        "check_recipe": (fk.check_recipe, {"inputs": lambda: dict(RUN), "practices": tuple, "using": dict}),
+        "check_recipe": (
+            fk.check_recipe,
+            {"inputs": lambda: dict(RUN), "practices": tuple, "using": dict, "assume": lambda: False},
+        ),
         "best_pattern": (fk.checkpoint_patterns.best_pattern, {**levels, "downtime_s": lambda: 1.0}),
         "first_order": (fk.checkpoint_patterns.first_order, dict(levels)),
         "pattern_s": (
@@ -225,17 +253,23 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         ),
         "connect": (fk.connect, {"name": lambda: "epoch_notable_models", "path_or_url": lambda: "/nowhere/file.csv"}),
         "arguments": (fk.formulas.arguments, {"formula": lambda: fk.formulas.cost.rental_cost_usd}),
-        "changes": (fk.datasets.changes, {"since": lambda: "/nowhere", "sources": lambda: None}),
+        "changes": (
+            fk.datasets.changes,
+            {"since": lambda: "/nowhere", "sources": lambda: None, "apply": lambda: False, "day": lambda: None},
+        ),
         "refresh": (
-            lambda origin, sources: fk.datasets.refresh(origin, sources=sources),
-            {"origin": lambda: "/nowhere", "sources": lambda: None},
+            lambda origin, **given: fk.datasets.refresh(origin, **given),
+            {"origin": lambda: "/nowhere", "sources": lambda: "/nowhere", "apply": lambda: False, "day": lambda: None},
         ),
         "accelerator_in": (fk.datasets.accelerator_in, {"text": lambda: "NVIDIA H100 SXM"}),
         "identify": (fk.identify, {"kind": lambda: "accelerator", "name": lambda: "H100"}),
         "sources": (fk.sources, {"table_name": lambda: "accelerators", "key": lambda: None}),
-        "sql": (fk.sql, {"query": lambda: "select $a + 1 as b", "a": lambda: 3.0}),
+        "sql": (fk.sql, {"query": lambda: "select $a + 1 as b", "a": lambda: 3.0, "timeout_s": lambda: 5.0}),
         "table": (fk.table, {"name": lambda: "clusters", "as_of": lambda: "2025-06"}),
-        "decide": (fk.decide, {"inputs": lambda: dict(RUN), "conditions": tuple, "assume": lambda: True}),
+        "decide": (
+            fk.decide,
+            {"inputs": lambda: dict(RUN), "conditions": tuple, "assume": lambda: True, "using": dict},
+        ),
         "empirical": (fk.empirical, {"values": lambda: [1.0, 2.0, 4.0]}),
         "evaluate": (fk.evaluate, {**run, "outputs": lambda: ["wall_days", "rental_cost_usd"]}),
         "evaluate frame": (fk.evaluate, {"inputs": _frame, "outputs": lambda: "wall_days", "assume": lambda: False}),
@@ -246,8 +280,9 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "exceedance": (fk.exceedance, {"frame": _frame, "output": lambda: "mfu", "points": lambda: 5}),
         "explain": (fk.explain, {**run, "output": lambda: "rental_cost_usd"}),
         "explore": (
-            fk.explore,
-            {"what": lambda: dict(RUN), "over": lambda: "mfu", "sliders": lambda: ["accelerators"], "using": dict},
+            lambda what, output, **given: fk.explore(what, output, **given),
+            {"what": lambda: dict(RUN), "output": lambda: "wall_days", "over": lambda: "mfu", "using": dict}
+            | {"sliders": lambda: ["accelerators"], "against": lambda: ("deepseek_v3",)},
         ),
         "advise": (fk.fleet.advise, {"log": _log, "checkpoint_write_s": lambda: 20.0, **law}),
         "fleet.beside": (fk.fleet.beside, {"log": _log, "nodes": lambda: 3, **law}),
@@ -277,7 +312,18 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             fk.lifetimes.survival_curve,
             {"durations_s": _durations, "observed": lambda: None, "points": lambda: 4, **law},
         ),
-        "outside": (fk.outside, {"inputs": _frame, "outputs": lambda: "wall_days", "using": dict}),
+        "outside": (
+            fk.outside,
+            {"inputs": _frame, "outputs": lambda: "wall_days", "using": dict, "assume": lambda: False},
+        ),
+        "Pattern": (
+            fk.checkpoint_patterns.Pattern,
+            {"checkpoint_interval_s": lambda: 60.0, "counts": lambda: (1,), "goodput": lambda: 0.9},
+        ),
+        "Plan": (
+            fk.Plan,
+            {name: partial(_part_of_plan, name) for name in ("question", "plans", "draws", "left_out")},
+        ),
         "plan": (
             fk.plan,
             {"model": lambda: "llama3_8b", "tokens": lambda: "1T", "chips": lambda: ["h100_sxm"]}
@@ -347,44 +393,34 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         ),
         "rent": (
             fk.rent,
-            {"inputs": lambda: RUN | {"accelerator": "h100_sxm"}, "offers": lambda: None, "whole": lambda: True},
+            {"inputs": lambda: RUN | {"accelerator": "h100_sxm"}, "offers": lambda: None, "whole": lambda: True}
+            | {"using": dict, "assume": lambda: False},
         ),
         "sample": (
             fk.sample,
             {**run, "distributions": lambda: dict(LAWS), "outputs": lambda: "wall_days", "n": lambda: 8}
-            | {"seed": lambda: 1, "method": lambda: "sobol", "grid": lambda: {"accelerators": [8.0, 16.0]}},
+            | {"seed": lambda: 1, "method": lambda: "sobol", "grid": lambda: {"accelerators": [8.0, 16.0]}}
+            | {"engine": lambda: "local", "out": lambda: None},
         ),
-        "schedule": (fk.schedule, {"jobs": _jobs, "plant": lambda: None, "policy": lambda: None, "seed": lambda: 0}),
+        "schedule": (fk.schedule, {"jobs": _jobs, "plant": fk.Plant, "policy": fk.Policy, "seed": lambda: 0}),
         "search": (
             fk.search,
             {"model": lambda: "llama3_8b", "cluster": lambda: dict(CLUSTER), "global_batch_size": lambda: 64.0}
             | {"objective": lambda: "step_s", "choices": lambda: {"tensor_parallel": [1, 2]}, "using": dict}
-            | {"keep_excluded": lambda: False, "assume": lambda: True},
+            | {"keep_excluded": lambda: False, "assume": lambda: True, "engine": lambda: "local", "out": lambda: None},
         ),
         "sensitivity": (
             fk.sensitivity,
             {**run, "distributions": lambda: dict(LAWS), "outputs": lambda: "wall_days", "n": lambda: 16}
             | {"swing": lambda: (0.1, 0.9), "seed": lambda: 0},
         ),
-        "simulate": (
-            fk.simulate,
-            {
-                **run,
-                "runs": lambda: 3,
-                "seed": lambda: 1,
-                "causes": lambda: (fk.Cause("gpu", repair_s=fk.lifetimes.Lognormal(3600.0, 1.0)),),
-                "gap_s": lambda: None,
-            }
-            | {"tiers": lambda: (fk.Tier("disk", 5.0),), "spare_nodes": lambda: 2}
-            | {"restart_failure_probability": lambda: 0.1, "maintenance": lambda: fk.Maintenance(1e6, 1e3)}
-            | {"protected_restart": lambda: False},
-        ),
+        "simulate": (fk.simulate, {**run, "runs": lambda: 3, "seed": lambda: 1, **failing}),
         "sweep": (
             fk.sweep,
             {**run, "grid": lambda: {"accelerators": [8.0, 16.0]}, "outputs": lambda: "wall_days"}
             | {"engine": lambda: "local", "out": lambda: None},
         ),
-        "timeline": (fk.timeline, {**run, "seed": lambda: 1, "restart_failure_probability": lambda: 0.1}),
+        "timeline": (fk.timeline, {**run, "seed": lambda: 1, **failing}),
         "trend": (
             fk.trend,
             {"rows": lambda: pl.DataFrame({"year": [2020, 2021, 2022, 2023], "mfu": [0.3, 0.35, 0.4, 0.5]})}
@@ -392,7 +428,7 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         ),
         "validate": (
             fk.validate,
-            {"rows": lambda: _runs().head(1), "leave_family_out": lambda: False, "calibration": lambda: None},
+            {"rows": lambda: _runs().head(1), "leave_family_out": lambda: False, "calibration": _calibration},
         ),
         "practices": (fk.practices, {"group": lambda: "goodput"}),
         "validate_energy": (
@@ -418,6 +454,7 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         "Explorer.preset": (lambda **given: _explorer().preset(**given), {"label": lambda: "As given"}),
         "Explorer.set": (lambda **given: _explorer().set(**given), {"mfu": lambda: 0.4, "accelerators": lambda: 512.0}),
         "Explorer.unpin": (lambda label: _explorer().pin("mine").unpin(label), {"label": lambda: "mine"}),
+        "LiveChart": (fk.widgets.LiveChart, {"chart": _spec, "controls": dict}),
         "LiveChart.set": (lambda **given: _explorer().chart.set(**given), {"mfu": lambda: 0.4}),
         "LiveChart.set_frame": (
             lambda **given: _explorer().chart.set_frame(**given),
@@ -491,6 +528,11 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         ),
         "law.ppf": (fk.lifetimes.Weibull(5.0, 0.8).ppf, {"q": lambda: 0.5}),
         "law.survival": (fk.lifetimes.Lognormal(5.0, 0.8).survival, {"t": lambda: 0.5}),
+        "Exponential.ppf": (fk.lifetimes.Exponential(5.0).ppf, {"q": lambda: 0.5}),
+        "Exponential.survival": (fk.lifetimes.Exponential(5.0).survival, {"t": lambda: 0.5}),
+        "Lognormal.ppf": (fk.lifetimes.Lognormal(5.0, 0.8).ppf, {"q": lambda: 0.5}),
+        "Weibull.survival": (fk.lifetimes.Weibull(5.0, 0.8).survival, {"t": lambda: 0.5}),
+        "LogUniform.ppf": (fk.LogUniform(1.0, 2.0).ppf, {"q": lambda: 0.5}),
         "ppf": (fk.LogNormal(1.0, 2.0).ppf, {"q": lambda: 0.5}),
         "Quantiles.ppf": (fk.Quantiles((0.0, 1.0), (1.0, 2.0)).ppf, {"q": lambda: 0.5}),
         "Uniform.ppf": (fk.Uniform(1.0, 2.0).ppf, {"q": lambda: 0.5}),
@@ -502,13 +544,67 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
         ),
         "slider moved": (lambda value: setattr(_slider(), "value", value), {"value": lambda: 0.5}),
         "study": (fk.study, {"folder": lambda: _study().folder}),
+        "Log read": (
+            lambda **given: _read(fk.Log(**given)),
+            {name: (lambda name=name: getattr(_log(), name)) for name in ("events", "jobs", "steps", "power", "notes")},
+        ),
+        "Scenario read": (
+            lambda name: [fk.preset("llama_3_1_405b").get(name), name in fk.preset("llama_3_1_405b")],
+            {"name": lambda: "mfu"},
+        ),
+        "Quantity.check": (fk.quantity("mfu").check, {"value": lambda: 0.4}),
         "workload": (
             fk.workload,
             {"name": lambda: "seren", "jobs": lambda: 5, "load": lambda: 0.8, "accelerators": lambda: 64}
             | {"seed": lambda: 0, "estimate_factor": lambda: 2.0},
         ),
     }
-    return made | _charts() | _formulas()
+    commands = {f"command {line}": (_command, {"words": line.split}) for line in COMMANDS}
+    return made | commands | _charts() | _formulas()
+
+
+COMMANDS = (
+    "evaluate --preset llama_3_1_405b goodput mfu=0.3 -o wall_days --json",
+    "evaluate mfu=0.4 tokens=1T active_parameters=8B accelerators=64 accelerator=h100_sxm --assume -o training_s",
+    "sweep --preset llama_3_1_405b -g mfu=0.3:0.5:3 -o wall_days",
+    "simulate --preset llama_3_1_405b --assume --runs 3 --seed 1",
+    "explain wall_days --preset llama_3_1_405b",
+    "assumed --preset llama_3_1_405b -o wall_days",
+    "search llama3_8b h100_sxm 64 --rows 3 --assume",
+    "plan llama3_8b --tokens 1T --chips h100_sxm --counts 64 --deadline 30d",
+    "data show clusters --json",
+    "data sql select(1)",
+    "data sources accelerators",
+    "data list --json",
+    "audit --verdict agrees",
+    "report /nowhere --out report --kind events --zone UTC",
+    "validate /nowhere.csv --by family",
+    "site check /nowhere",
+)
+
+
+def _command(words: Any) -> None:
+    """Run words as the command line does: a status, and no word of Python."""
+    if not isinstance(words, list):
+        words = [words]
+    words = [each for each in words if isinstance(each, str)]  # a shell gives nothing else
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            status = main(words)
+        except SystemExit as end:
+            status = end.code
+    if status not in (0, 1, 2) or "Traceback" in said.getvalue():
+        raise RuntimeError(f"{words} ended with {status}: {said.getvalue()}")
+
+
+def _part_of_plan(name: str) -> Any:
+    return getattr(_plan(), name)
+
+
+def _read(found: Any) -> list[Any]:
+    """Return all that is to be read of an answer."""
+    names = [name for name, kind in inspect.getmembers(type(found)) if isinstance(kind, (property, cached_property))]
+    return [repr(found), *(getattr(found, name) for name in names)]
 
 
 CHART = {
@@ -575,6 +671,9 @@ def _found() -> pl.DataFrame:
     return _runs().filter(pl.col("id").str.starts_with("mb-")).head(2)
 
 
+NAMED = {"Scenario", "Scenario.replace", "accelerator", "plan", "Plant.of", "Plant.replace", "advise", "fleet.scenario"}
+NAMED |= {"sql", "Archive.sql", "Explorer.at", "Explorer.set", "LiveChart.set"}
+"""Calls that take arguments of any name."""
 SLOW = dict.fromkeys(("calibrate", "validate", "validate_runs", "validate_energy", "Live", "decide", "plan"), 0.15)
 SLOW |= {"datasets.build": 0.02, "Plan.compare": 0.3, "Explorer.set": 0.5, "batch": 0.3, "read_log of a folder": 0.3}
 SLOW |= {"plan of lists": 0.1, "imitate_jobs": 0.3, "imitate_failures": 0.3, "imitate_power": 0.3}
@@ -583,14 +682,22 @@ SLOW |= {"fit": 0.3, "Study.sql": 0.3, "Calibration.design": 0.3}
 """Calls that take a hundred times as long as others, and how often they are made beside those."""
 
 
-def attacks(seed: int, number: int) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:
-    """Yield calls with one or two arguments damaged; the same seed yields the same."""
-    chance = random.Random(seed)
+def attack(seed: int, number: int, *, evenly: bool = False) -> tuple[str, Callable[..., Any], dict[str, Any]]:
+    """Return a call with one or two arguments damaged; the same seed and number are the same call.
+
+    ``evenly`` makes slow calls as often as others.
+    """
+    chance = random.Random(f"{seed} {number}")
     known = sorted(calls())
-    weights = [SLOW.get(name, 1.0) for name in known]
-    for name in chance.choices(known, weights, k=number):
-        function, makers = calls()[name]
-        arguments = {key: make() for key, make in makers.items()}
-        for key in chance.sample(sorted(arguments), k=min(len(arguments), 1 + (chance.random() < 0.2))):
+    name = chance.choice(known) if evenly else chance.choices(known, [SLOW.get(name, 1.0) for name in known])[0]
+    function, makers = calls()[name]
+    arguments = {key: make() for key, make in makers.items()}
+    for key in chance.sample(sorted(arguments), k=min(len(arguments), 1 + (chance.random() < 0.2))):
+        if chance.random() < 0.05:  # what is right elsewhere
+            other = calls()[chance.choice(known)][1]
+            arguments[key] = other[chance.choice(list(other))]() if other else None
+        else:
             arguments[key] = damaged(arguments[key], chance)
-        yield name, function, arguments
+    if name in NAMED and chance.random() < 0.2:
+        arguments[chance.choice((*STRANGE, *vocabulary()))] = damaged(0.5, chance)
+    return name, function, arguments

@@ -19,11 +19,14 @@ import re
 import threading
 import types
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import pandas as pd
 import polars as pl
 
 import factorykit as fk
@@ -185,6 +188,81 @@ class Place:
         raise OSError("no place")
 
 
+class Shifty(dict[str, Any]):
+    """Says something else each time it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(mfu=0.4)
+        self.asked = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.asked += 1
+        return iter(("mfu", "tokens", "goodput")[: self.asked % 4])
+
+    def keys(self) -> Any:
+        return list(self)
+
+    def items(self) -> Any:
+        return [(name, None) for name in self]
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked += 1
+        return self.asked if self.asked % 2 else "0.4 s"
+
+    def __len__(self) -> int:
+        return -1
+
+
+class Yes(int):
+    """A number that is a truth value, a text and a list by its own account."""
+
+    @property
+    def __class__(self) -> Any:
+        return dict
+
+    @__class__.setter
+    def __class__(self, _: Any) -> None:
+        raise RuntimeError("no class")
+
+
+class Alike(enum.StrEnum):
+    MFU = "mfu"
+
+
+class Grown(pl.DataFrame):
+    """A frame of somebody's own, which has fewer columns than it tells."""
+
+    columns = ("mfu", "tokens")  # type: ignore[assignment]
+
+    def collect_schema(self) -> Any:
+        raise RuntimeError("no schema")
+
+
+class Spread(np.ndarray):
+    """An array whose every operation raises."""
+
+    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no arithmetic")
+
+    def __array_function__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no functions")
+
+
+class Arrayed:
+    """An array by its own account, of too much."""
+
+    __array_interface__ = {"shape": (2**40,), "typestr": "<f8", "version": 3, "data": (0, True)}  # noqa: RUF012
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no array")
+
+    def __dataframe__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no frame")
+
+    def __arrow_c_stream__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no stream")
+
+
 class Columned(list[float]):
     """A list that has columns like a frame."""
 
@@ -313,6 +391,15 @@ MAKERS: tuple[Callable[[], Any], ...] = (
     lambda: "1_000",
     lambda: "0x10",
     lambda: 10**18,
+    lambda: 1000,
+    lambda: 4096,
+    lambda: 2**20,
+    lambda: 2**30,
+    lambda: 10**9,
+    lambda: 10**12,
+    lambda: 1e6,
+    lambda: 1e12,
+    lambda: 2**53 - 1,
     lambda: 1e18,
     lambda: 123456789.123,
     lambda: Path("/dev/zero"),
@@ -484,6 +571,138 @@ MAKERS: tuple[Callable[[], Any], ...] = (
     lambda: fk.lifetimes.Weibull(5.0, 0.8),
     lambda: fk.quantity("mfu"),
     lambda: fk.widgets.slider("mfu", 0.4),
+    Shifty,
+    lambda: Yes(3),
+    lambda: Alike.MFU,
+    lambda: Grown({"mfu": [0.4]}),
+    lambda: np.array([0.3, 0.4]).view(Spread),
+    Arrayed,
+    mock.MagicMock,
+    lambda: mock.MagicMock(spec=pl.DataFrame),
+    lambda: mock.MagicMock(spec=pl.LazyFrame),
+    lambda: mock.MagicMock(spec=dict),
+    lambda: mock.MagicMock(spec=float),
+    lambda: mock.MagicMock(spec=Path),
+    lambda: mock.Mock(spec=fk.Scenario),
+    lambda: mock.Mock(spec=fk.Uniform),
+    lambda: pd.DataFrame({"mfu": [0.4], "accelerators": [8]}),
+    lambda: pd.Series([0.3, 0.4]),
+    lambda: pd.NA,
+    lambda: pd.NaT,
+    lambda: pd.Timestamp("2025-01-01"),
+    lambda: weakref.proxy(fk.Plant),
+    lambda: weakref.ref(fk.Plant),
+    lambda: {math.nan: 0.4, "mfu": 0.4},
+    lambda: {("mfu", "tokens"): 0.4},
+    lambda: dict.fromkeys((f"name{n}" for n in range(2000)), 1.0),
+    lambda: {"mfu": list(range(10_000))},
+    lambda: "mfu" * 3_000_000,
+    lambda: "9" * 10_000 + " s",
+    lambda: "(" * 10_000,
+    lambda: "1e" * 5000,
+    lambda: "-" * 20_000 + "1",
+    lambda: "1 " * 20_000,
+    lambda: "select " + "(" * 3000 + "1" + ")" * 3000,
+    lambda: "a=" * 1000,
+    lambda: "mfu\u2028\x85\x7f",
+    lambda: "\ufffe\uffff",
+    lambda: "\U000e0001",
+    lambda: "mfu\r",
+    lambda: "＋１",
+    lambda: "0.4 GPU",
+    lambda: "40 %",
+    lambda: "$3/h",
+    lambda: "1e309 s",
+    lambda: "1/3 s",
+    lambda: "-1 d",
+    lambda: "1 TB/s/GPU",
+    lambda: "0.4 s^-1",
+    lambda: np.array([1.0, 2.0], dtype=">f8"),
+    lambda: np.array([1.0, 2.0], dtype=np.longdouble),
+    lambda: np.array([1.0, 2.0], dtype=np.float16),
+    lambda: np.array([2**64 - 1], dtype=np.uint64),
+    lambda: np.matrix([[1.0, 2.0]]),
+    lambda: np.rec.array([(1.0, 2.0)], dtype=[("mfu", "f8"), ("pue", "f8")]),
+    lambda: np.array([1.0, 2.0, 3.0])[::-1],
+    lambda: np.array(["a", "b"], dtype="U2"),
+    lambda: np.array([["mfu"]], dtype=object),
+    lambda: np.timedelta64("NaT"),
+    lambda: np.float64(0.4),
+    lambda: np.int64(-(2**63)),
+    lambda: pl.Series("mfu", [0.4], dtype=pl.Float32),
+    lambda: pl.Series([1], dtype=pl.UInt128),
+    lambda: pl.Series([0.5], dtype=pl.Float16),
+    lambda: pl.DataFrame({"mfu": [[0.4]]}, schema={"mfu": pl.Array(pl.Float64, 1)}),
+    lambda: pl.DataFrame({"mfu": [{"a": [None]}], "accelerators": [[{"b": 1}]]}),
+    lambda: pl.DataFrame({"mfu": [decimal.Decimal("0.4")], "accelerators": [8]}).lazy(),
+    lambda: pl.DataFrame(schema={"mfu": pl.Object}),
+    lambda: pl.DataFrame({"accelerator": [datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)]}),
+    lambda: pl.LazyFrame({"mfu": [0.4]}).with_columns(pl.col("mfu").cast(pl.Int8).replace_strict({})),
+    lambda: pl.LazyFrame({"mfu": ["x"]}).with_columns(pl.col("mfu").str.to_integer()),
+    lambda: pl.LazyFrame({"mfu": [0.4]}).join(pl.LazyFrame({"pue": [1]}), on="gone"),
+    lambda: pl.scan_ndjson("/nowhere.json"),
+    lambda: pl.Schema({"mfu": pl.Float64}),
+    lambda: pl.SQLContext(),
+    lambda: pl.when(pl.col("mfu") > 0).then(1),
+    lambda: datetime.datetime.min,
+    lambda: datetime.datetime(2025, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=23, minutes=59))),
+    lambda: datetime.timedelta.max,
+    lambda: (n for n in itertools.repeat("mfu")),
+    lambda: itertools.repeat(0.5),
+    lambda: itertools.cycle(("mfu", 3)),
+    lambda: zip((1, 2), ("a",), strict=False),
+    lambda: reversed([1.0, 2.0]),
+    lambda: [0.5] * 5000,
+    lambda: ["mfu"] * 5000,
+    lambda: list(range(2000)),
+    lambda: [math.nan] * 6,
+    lambda: [0.0] * 6,
+    lambda: [1e308] * 6,
+    lambda: [5e-324, 1e308],
+    lambda: [True, None, "a", b"b", 1j, [], {}, ()],
+    lambda: [Agreeable(), 0.5],
+    lambda: [Real(0.4), Count(3)],
+    lambda: [decimal.Decimal("1"), fractions.Fraction(1, 3)],
+    lambda: [np.array([1.0]), np.float32(1)],
+    lambda: [10**400, -(10**400)],
+    lambda: [[]],
+    lambda: ([],),
+    lambda: [{}],
+    lambda: [fk.Cause("gpu"), fk.Tier("disk", 1.0)],
+    lambda: type("", (), {})(),
+    lambda: type("Named\x1b", (), {})(),
+    lambda: type,
+    lambda: int,
+    lambda: float("0.1") + 1j,
+    lambda: open,
+    lambda: (lambda: (yield))(),
+    lambda: contextlib.suppress(Exception),
+    lambda: memoryview(array.array("d", [1.0])),
+    lambda: range(-5, 5),
+    lambda: range(1, 10**30, 10**29),
+    lambda: fk.Normal(0.0, 1e300),
+    lambda: fk.Uniform("1 h", "2 h"),
+    lambda: fk.LogNormal(1e-300, 1e300),
+    lambda: fk.Quantiles((0.0, 1.0), (-1e308, 1e308)),
+    lambda: fk.empirical([0.0, 0.0, 1.0]),
+    lambda: fk.charts.Case("\x1b", {"mfu": "goodput"}, {"mfu": 0.4}),
+    lambda: fk.Maintenance(1.0, 0.5),
+    lambda: fk.checkpoint_patterns.Level(0.5, 2.0, 3.0),
+    lambda: fk.lifetimes.Lognormal(1e-9, 50.0),
+    lambda: fk.reliability.Interval(2.0, 1.0),
+    lambda: Path("a" * 200 + "/" + "b" * 200),
+    lambda: Path("/proc/self/environ"),
+    lambda: Path("/dev/full"),
+    lambda: Path("/etc"),
+    lambda: "-",
+    lambda: "file\x00name",
+    lambda: "http://[::1",
+    lambda: "s3://bucket/key",
+    lambda: "hf://datasets/a/b",
+    lambda: "glob*/**",
+    lambda: "Europe/Nowhere",
+    lambda: "UTC+25",
+    lambda: "../" * 50,
 )
 
 DTYPES = (

@@ -41,7 +41,7 @@ def checked(inputs: Mapping[str, Any], without: Container[str] = ()) -> tuple[di
     if not isinstance(inputs, Mapping):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
     if type(inputs) is not dict:
-        mapping("inputs", inputs)
+        inputs = mapping("inputs", inputs)
     values: dict[str, float | str] = {}
     rivals: dict[str, str] = {}
     for name, given in ((name, given) for name, given in inputs.items() if name not in without):

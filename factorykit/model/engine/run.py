@@ -73,7 +73,7 @@ def _ieee(step: Step, operands: list[Any]) -> float:
     return pl.select(step.formula(*[pl.lit(operand, dtype=pl.Float64) for operand in operands])).item()
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def columns(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
     """Return the steps as columns in groups that need only earlier groups.
 

@@ -12,6 +12,7 @@ from factorykit.borders import file_path, number, one_of, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.datasets.query import quoted, sql_over
 from factorykit.errors import ScenarioError
+from factorykit.model.reliability.lifetimes import MOST_POINTS
 from factorykit.model.reliability.statistics import mtbf_interval_s
 
 if TYPE_CHECKING:
@@ -189,9 +190,7 @@ class Archive:
         )
         import polars as pl
 
-        wanted = whole("points", points)
-        if wanted < 2:
-            raise ScenarioError(f"points = {points!r} is no length of a curve; give 2 or more")
+        wanted = whole("points", points, 2, MOST_POINTS)
         low, high = float(curve["span_s"][0]), float(curve["span_s"][-1])
         spans = pl.DataFrame({"span_s": [low * (high / low) ** (i / (wanted - 1)) for i in range(wanted)]})
         spans = spans.with_columns(pl.col("span_s") * (1.0 + 1e-12))

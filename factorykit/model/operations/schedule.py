@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import renamed, whole
+from factorykit.borders import MOST, one_of, renamed, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError, shown
 from factorykit.model.engine.evaluate import evaluate
@@ -101,6 +101,8 @@ class Plant:
         Failures of the job that the scenario tells by accelerator or by cluster are those of its nodes. ``using`` and
         ``assume`` are those of :func:`factorykit.evaluate`.
         """
+        for name in changes:
+            one_of("value of a plant", name, _NAMED)
         values, rivals = checked(inputs)
         rivals |= chosen(using)
         said: dict[str, Any] = {}
@@ -115,6 +117,8 @@ class Plant:
 
     def replace(self, **changes: Any) -> Plant:
         """Return a plant with these values changed."""
+        for name in changes:
+            one_of("value of a plant", name, _NAMED)
         return replace(self, **changes)
 
     @property
@@ -123,7 +127,9 @@ class Plant:
         return int(self.accelerators // self.accelerators_per_node)
 
 
-Plant.__init__ = renamed(repair_median_s="node_repair_median_s", spread_penalty="pod_spread_penalty")(Plant.__init__)
+_RENAMED: Final = {"repair_median_s": "node_repair_median_s", "spread_penalty": "pod_spread_penalty"}
+_NAMED: Final = (*(each.name for each in fields(Plant)), *_RENAMED)
+Plant.__init__ = renamed(**_RENAMED)(Plant.__init__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +232,8 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
         raise ScenarioError("jobs have no rows; give at least one")
     for name, least in (("arrival_s", 0.0), ("accelerators", 1.0), ("run_s", 0.0), ("estimate_s", 0.0)):
         values = jobs[name].cast(pl.Float64)
-        if values.null_count() or not (values.is_finite() & (values >= least)).all():
-            raise ScenarioError(f"column {name} holds a value below {least:g}, missing or not finite")
+        if values.null_count() or not values.is_between(least, MOST).all():
+            raise ScenarioError(f"column {name} holds a value that is missing or outside [{least:g}, {MOST:,}]")
     if jobs["priority"].null_count() or not jobs["priority"].cast(pl.Float64).is_finite().all():
         raise ScenarioError("column priority holds a value missing or not finite")
     largest = jobs["accelerators"].max()

@@ -105,6 +105,8 @@ class Calibration(Mapping[str, float]):
 
     def __getitem__(self, name: str) -> float:
         """Return one constant."""
+        if not isinstance(name, str):
+            raise KeyError(name)
         return self.constants[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -240,7 +240,7 @@ class Layouts(Design):
 def _scalars(
     model: str | Mapping[str, Any], cluster: Mapping[str, Any], global_batch_size: float
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    mapping("cluster", cluster)
+    cluster = mapping("cluster", cluster)
     shape = {"sequence_length": 4096.0, **architecture(model)} if isinstance(model, str) else mapping("model", model)
     values, using = checked({**shape, **cluster, "global_batch_size": global_batch_size})
     values.setdefault("precision", "bf16")

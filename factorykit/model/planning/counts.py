@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import several
 from factorykit.constants import SECONDS_PER_DAY
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.evaluate import evaluate
@@ -47,7 +48,7 @@ def usual(fixed: Mapping[str, Any]) -> list[float]:
 def given(counts: Any) -> list[float]:
     """Return the numbers of accelerators that somebody gave, each checked."""
     row = quantity("accelerators")
-    listed = list(counts) if isinstance(counts, Iterable) and not isinstance(counts, str) else [counts]
+    listed = [counts] if isinstance(counts, str) or not isinstance(counts, Iterable) else several("counts", counts)
     read = [float(row.check(each)) for each in listed]
     for number in read:
         if number % 1.0:

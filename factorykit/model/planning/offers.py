@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.borders import cells, several
 from factorykit.datasets import identify
 from factorykit.model.market.rent import PRICE, offered
 from factorykit.quantities import quantity
@@ -25,8 +26,9 @@ def read(offers: Any) -> pl.DataFrame:
     """
     import polars as pl
 
-    if isinstance(offers, list) and all(isinstance(row, dict) for row in offers):
-        offers = pl.DataFrame(offers, infer_schema_length=None)
+    if isinstance(offers, list):
+        rows = [cells("one of offers", row) for row in several("offers", offers)]
+        offers = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     offers = offered(offers, COLUMNS)
     said = offers[HAS] if HAS in offers.columns else [None] * offers.height
     return pl.DataFrame(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit import datasets
-from factorykit.borders import frame, texts, whole
+from factorykit.borders import frame, several, texts, whole
 from factorykit.datasets import identify
-from factorykit.errors import MissingQuantity, ScenarioError
+from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.model.engine import progress
 from factorykit.model.engine.assumed import assumed
 from factorykit.model.engine.chain import ask
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 Part: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
 """Plans of one chip at a precision, what is the same for all, the way to acquire it, and the tiers of checkpoints."""
 DRAWS: Final = 256
+MOST_DRAWS: Final = 2**14
 CHOICES: Final = ("accelerator", "precision", "accelerators", "global_batch_size", *PARTS, SHARE)
 
 
@@ -122,6 +123,10 @@ def plan(
     >>> found.best["wall_days"].item() <= 30.0
     True
     """
+    chips, counts, acquire, sites, tiers = (
+        list(several("plan", each)) if isinstance(each, Iterator) else each
+        for each in (chips, counts, acquire, sites, tiers)
+    )
     asked = {
         "tokens": tokens,
         "chips": chips,
@@ -165,7 +170,7 @@ def plan(
         None if objective is None else _objective(objective),
         checked({**shape, **once})[1] | chosen(using),
         doubted,
-        whole("draws", draws),
+        whole("draws", draws, 2, MOST_DRAWS),
         whole("seed", seed),
         (model, said),
     )
@@ -370,6 +375,20 @@ class Plan:
     plans: pl.DataFrame
     draws: pl.DataFrame
     left_out: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        import polars as pl
+
+        if not isinstance(self.question, Question):
+            raise ScenarioError(f"question is {shown(self.question)}; a plan is what fk.plan returns")
+        chosen = dict.fromkeys(("accelerator", "precision", "acquire", "tiers"), pl.String)
+        results = {"plan": pl.Int64, **dict.fromkeys(RESULTS, pl.Float64)}
+        for name, columns in (("plans", {**results, **chosen}), ("draws", results), ("left_out", {})):
+            rows = getattr(self, name)
+            if not isinstance(rows, pl.DataFrame) or not columns.items() <= dict(rows.schema).items():
+                raise ScenarioError(f"{name} are not those of a plan; a plan is what fk.plan returns")
+        if self.plans.is_empty():
+            raise ScenarioError("plans are empty; a plan is what fk.plan returns")
 
     @property
     def best(self) -> pl.DataFrame:

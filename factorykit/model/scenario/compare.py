@@ -67,7 +67,8 @@ def compare(
     import polars as pl
 
     names = texts("outputs", outputs)
-    if len(mapping("scenarios", scenarios)) < 2:
+    scenarios = mapping("scenarios", scenarios)
+    if len(scenarios) < 2:
         raise ScenarioError(f"{len(scenarios)} scenario; give two or more, by name")
     given = {label: _given(scenario, names, using, assume=assume) for label, scenario in scenarios.items()}
     results = {label: evaluate(scenario, names, using=using, assume=assume) for label, scenario in scenarios.items()}

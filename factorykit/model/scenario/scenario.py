@@ -79,6 +79,8 @@ class Scenario(Mapping[str, "float | str"]):
         return Scenario.sourced(self.label, kept, sources)
 
     def __getitem__(self, name: str) -> float | str:
+        if not isinstance(name, str):
+            raise KeyError(name)
         return self._values[name]  # type: ignore[attr-defined]
 
     def __iter__(self) -> Iterator[str]:

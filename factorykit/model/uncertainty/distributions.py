@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from factorykit.borders import mapping, need, number, several, spread
+from factorykit.borders import anything, mapping, need, number, several, spread
 from factorykit.errors import ScenarioError, shown
 from factorykit.quantities import Quantity, as_float, is_number, quantity
 from factorykit.units import read
@@ -74,11 +74,13 @@ def _numbers(law: Any) -> list[Any]:
 
 
 def in_units_of(row: Quantity, law: Distribution) -> Distribution:
-    """Return the law with its texts read as values of a quantity.
+    """Return the law with its texts read as values of a quantity, and a stranger's held to give numbers.
 
     >>> in_units_of(quantity("restart_s"), Uniform("5 min", "1 h"))
     Uniform(low=300.0, high=3600.0)
     """
+    if type(law).__module__.partition(".")[0] != "factorykit":
+        return _Stranger(law)
     if not isinstance(law, _InUnits) or not any(isinstance(number, str) for number in _numbers(law)):
         return law
 
@@ -92,6 +94,31 @@ def in_units_of(row: Quantity, law: Distribution) -> Distribution:
         )
 
     return replace(law, **{field.name: number(getattr(law, field.name)) for field in fields(law)})  # type: ignore[type-var]
+
+
+class _Stranger:
+    """A law from elsewhere, such as one of SciPy's, which may give anything."""
+
+    __slots__ = ("law",)
+
+    def __init__(self, law: Distribution) -> None:
+        self.law = law
+
+    def __repr__(self) -> str:
+        return shown(self.law)
+
+    def ppf(self, q: Any) -> Any:
+        """Return quantiles, as doubles."""
+        np = need("numpy")
+
+        try:
+            found = self.law.ppf(q)
+            told = np.asarray(found) if isinstance(found, (np.ndarray, np.generic, float, int)) else None
+        except anything() as error:
+            raise ScenarioError(f"{self!r} gives no quantiles ({type(error).__name__})") from error
+        if told is None or told.dtype.kind not in "fiu" or told.shape != np.shape(q):
+            raise ScenarioError(f"{self!r} gives {shown(found)} as quantiles; a law gives one number for each share")
+        return told.astype(float)
 
 
 def _finite(kind: str, **numbers: float) -> None:

@@ -98,7 +98,7 @@ def test_hours_and_power_are_summed_by_week(drawn: Path) -> None:
         (lambda folder: fk.fleet.archive(folder, 0), "nodes = 0 is below 1"),
         (lambda folder: fk.fleet.archive(folder, 1).mtbf("weak"), "nearest is 'week'"),
         (lambda folder: fk.fleet.archive(folder, 1).rolling_mtbf(0), "days = 0"),
-        (lambda folder: fk.fleet.archive(folder, 1).survival(1), "give 2 or more"),
+        (lambda folder: fk.fleet.archive(folder, 1).survival(1), "points = 1 is outside"),
         (lambda folder: fk.fleet.archive(folder, 1).sql("from read_csv('/etc/passwd')"), "there are failures"),
         (lambda folder: fk.fleet.archive(folder, 1).sql("drop view failures"), "DROP is not allowed"),
         (lambda folder: fk.fleet.imitate_failures(folder / "x", 1, 1.0, 0.0), "node_mtbf_s = 0.0 is outside"),
