@@ -223,6 +223,33 @@ def anything() -> tuple[type[BaseException], ...]:
     return Exception, PanicException
 
 
+def array(name: str, value: Any, kinds: str = "fiu") -> Any:
+    """Return a list, a series or an array as an array of doubles, of which NumPy's kind is one of ``kinds``.
+
+    What a list holds is looked at before NumPy sees it, which goes into whatever says that it holds something.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    np = need("numpy")
+    whole = isinstance(value, np.ndarray) or type(value).__module__.startswith("polars")
+    many = value if whole else several(name, value)
+    try:
+        if not whole and not all(
+            is_number(each) or ("b" in kinds and isinstance(each, (bool, np.bool_))) for each in many
+        ):
+            raise TypeError(name)
+        found = np.asarray(many)
+        if found.size <= MOST_POINTS and (found.dtype.kind in kinds or not found.size):
+            return found.astype(float)
+    except anything() as error:
+        raise ScenarioError(f"{name} = {shown(value)} is no array of numbers ({type(error).__name__})") from error
+    if found.size > MOST_POINTS:
+        raise ScenarioError(f"{name} holds {found.size:,} numbers; give at most {MOST_POINTS:,}")
+    raise ScenarioError(f"{name} = {shown(value)} is no array of numbers; give one")
+
+
 def spread(name: str, value: Any, least: float, most: float) -> Any:
     """Return a number, or an array of them, that lies within limits.
 
@@ -233,24 +260,8 @@ def spread(name: str, value: Any, least: float, most: float) -> Any:
     if is_number(value):
         found = low = high = as_float(value)
     else:
-        np = need("numpy")
-        whole = isinstance(value, np.ndarray) or type(value).__module__.startswith("polars")
-        many = value if whole else several(name, value)
-        if not whole and not all(map(is_number, many)):
-            raise ScenarioError(f"{name} = {shown(value)} is no array of numbers; give one")
-        try:
-            found = np.asarray(many)
-            if found.size > MOST_POINTS:
-                raise ScenarioError(f"{name} holds {found.size:,} numbers; give at most {MOST_POINTS:,}")
-            low, high = float(found.min(initial=most)), float(found.max(initial=least))
-            plain = found.dtype.kind in "fiu"
-            found = found.astype(float, copy=False) if plain else found
-        except ScenarioError:
-            raise
-        except anything() as error:
-            raise ScenarioError(f"{name} = {shown(value)} is no array of numbers ({type(error).__name__})") from error
-        if not plain:
-            raise ScenarioError(f"{name} = {shown(value)} is no array of numbers; give one")
+        found = array(name, value)
+        low, high = float(found.min(initial=most)), float(found.max(initial=least))
     if not least <= low <= high <= most:
         raise ScenarioError(f"{name} = {shown(value)} is outside [{least:g}, {most:g}]")
     return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import ipywidgets
 import polars as pl
 import traitlets
 from ipywidgets import widget_serialization
 
-from factorykit import borders
+from factorykit import borders, errors
 from factorykit.charts.embed import chart_payload, outputs, summary, summary_lines
 from factorykit.charts.live import Live
 from factorykit.errors import ScenarioError, UnknownName, unknown
@@ -50,8 +51,11 @@ class LiveChart(Scripted):
             is_altair = type(chart).__module__.startswith("altair.")
             self._spec = chart.to_dict() if is_altair else dict(borders.mapping("chart", chart))
             payload = chart_payload(self._spec)
-        shown = {} if controls is None else dict(borders.mapping("controls", controls))
-        super().__init__(payload=payload, controls=shown, **options)
+        moving = {} if controls is None else dict(borders.mapping("controls", controls))
+        for name, control in moving.items():
+            if not isinstance(control, ipywidgets.Widget):
+                raise ScenarioError(f"controls: {name} = {errors.shown(control)} is no widget; give a slider")
+        super().__init__(payload=payload, controls=moving, **options)
 
     def set(self, **values: float) -> None:
         """Set parameters of the chart.

@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from factorykit.errors import ScenarioError
 from factorykit.model.operations.run_plan import MOST_FAILURES, Law, Plan
 from factorykit.model.uncertainty.distributions import is_distribution
 
 CHUNK = 1 << 20
 """Draws held at once."""
+MOST_HELD = 500_000_000
+"""Numbers of all runs at once: of ten million runs with a few tiers, or of fewer with many spare nodes."""
 NONE = np.empty(0, np.intp)
 Columns = dict[str, np.ndarray]
 
@@ -157,6 +160,8 @@ class _Steps:
         self.done = np.full((4, count), math.inf)
         self.ready = 0  # spares, at least, that are ready in every run
         spares = 0 if plan.spare_nodes is None else int(plan.spare_nodes) + 1
+        if (held := (9 + len(plan.tiers) + spares) * count) > MOST_HELD:
+            raise ScenarioError(f"these runs and spare nodes hold {held:,} numbers; give fewer, at most {MOST_HELD:,}")
         self._keep(np.arange(count), np.zeros((9 + len(plan.tiers) + spares, count)))
         self.gap[:] = self.gaps.take(count)
         self.planned[:] = plan.maintenance.every_s if plan.maintenance else math.inf

@@ -123,10 +123,8 @@ def plan(
     >>> found.best["wall_days"].item() <= 30.0
     True
     """
-    chips, counts, acquire, sites, tiers = (
-        list(several("plan", each)) if isinstance(each, Iterator) else each
-        for each in (chips, counts, acquire, sites, tiers)
-    )
+    chips, counts, acquire, sites = map(_listed, (chips, counts, acquire, sites))
+    tiers = _listed(tiers)
     asked = {
         "tokens": tokens,
         "chips": chips,
@@ -175,6 +173,11 @@ def plan(
         (model, said),
     )
     return largest(question) if is_largest else question.answer()
+
+
+def _listed(given: Any) -> Any:
+    """Return what can be gone over but once as a list."""
+    return list(several("plan", given)) if isinstance(given, Iterator) else given
 
 
 def _objective(named: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import anything, frame, need, number, numbers, one_of, several, share, spread, whole
+from factorykit.borders import array, frame, need, number, numbers, one_of, share, spread, whole
 from factorykit.errors import ScenarioError
 from factorykit.formulas.functions import exp
 from factorykit.model.reliability.statistics import weibull_mean_s
@@ -321,15 +321,8 @@ def misfit_limit(events: float, confidence: float = 0.95) -> float:
 def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
     import numpy as np
 
-    try:
-        times = np.asarray(several("durations_s", durations_s), float)
-        seen = np.ones(len(times), bool) if observed is None else np.asarray(several("observed", observed), bool)
-    except ScenarioError:
-        raise
-    except anything() as error:
-        raise ScenarioError(
-            f"durations_s cannot be read as numbers: {str(error).partition(chr(10))[0]}; give seconds"
-        ) from None
+    times = array("durations_s", durations_s)
+    seen = np.ones(len(times), bool) if observed is None else array("observed", observed, "fiub").astype(bool)
     if times.ndim != 1 or seen.ndim != 1:
         raise ScenarioError("durations_s holds lists; give one number of seconds each")
     if len(times) != len(seen):
