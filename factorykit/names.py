@@ -812,6 +812,7 @@ TableName: TypeAlias = Literal[
     "frameworks",
     "performance_constants",
     "held_out",
+    "few_shots",
     "failures",
     "reliability",
     "root_causes",

@@ -179,3 +179,26 @@ class HeldOut(Sourced):
     in_interval = share("share whose measured step lies in the predicted interval")
     order_in_sweeps = share("share of pairs of layouts of one sweep that it puts in the measured order")
     day = text("day of the computation", required=True)
+
+
+class FewShots(Sourced):
+    """Misses after a few measured layouts.
+
+    A row is one family of measured runs that the constants never saw, and how far its other rows are missed once some
+    of them calibrated the model; beside it, predictions scaled by the median of measured over predicted of the same
+    rows. Means over four draws; `python -m benchmarks.validation` writes the rows.
+    """
+
+    few_shots = key("family and, after @, rows taken", unique=True, entity=True)
+    family = text("family of measured runs", required=True)
+    rows_taken = text(
+        "how rows were taken: drawn, chosen by Calibration.design, or most (all but a fifth, each fifth in turn)",
+        required=True,
+        one_of=("drawn", "chosen", "most"),
+    )
+    measured_rows = number("1", "rows that calibrated; empty for most")
+    median_absolute_error = number("1", "half of the other rows are missed by less")
+    ninetieth_absolute_error = number("1", "nine tenths of the other rows are missed by less")
+    in_interval = share("share of the other rows whose measured step lies in the predicted interval")
+    scaled_median_error = number("1", "half of them are missed by less where predictions are scaled by one ratio")
+    scaled_ninetieth_error = number("1", "nine tenths of them are missed by less where predictions are scaled")

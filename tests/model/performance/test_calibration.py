@@ -116,6 +116,15 @@ def test_a_row_that_nothing_explains_is_refused_by_name(runs, change, word):
         fk.calibrate(wrong)
 
 
+def test_five_rows_are_worth_more_than_one_ratio_for_all_layouts():
+    """Families that no constant saw, as benchmarks.validation found them in four draws of five rows each."""
+    five = fk.table("few_shots").filter(rows_taken="drawn", measured_rows=5.0).collect()
+    own, scaled = five["median_absolute_error"], five["scaled_median_error"]
+    assert five.height >= 20
+    assert own.mean() < 0.8 * scaled.mean()
+    assert (own - scaled).max() < 0.02
+
+
 @pytest.mark.long
 def test_chosen_layouts_teach_more_than_drawn_ones_in_the_mean_of_families():
     rows = fk.table("training_runs").collect()
