@@ -172,6 +172,7 @@ QuantityName: TypeAlias = Literal[
     "step_high_s",
     "model_flop_per_s_per_accelerator",
     "predicted_mfu",
+    "expert_biases",
     "mtp_layers",
     "query_rank",
     "kv_rank",
@@ -611,6 +612,7 @@ QuantityName: TypeAlias = Literal[
     "gather_buffer_bytes",
     "graph_pool_share",
     "lora_rank",
+    "adapter_bytes",
     "lora_matrices",
     "adapter_parameters",
     "trained_share",
@@ -659,6 +661,7 @@ QuantityName: TypeAlias = Literal[
     "memory_bytes_per_s",
     "chip_year",
     "design_j_per_flop",
+    "matrix_tile",
     "exponentials_per_s",
     "power_limit_share",
     "maker_kernels",
@@ -1212,6 +1215,7 @@ class Quantities(TypedDict, total=False):
     step_high_s: Any
     model_flop_per_s_per_accelerator: Any
     predicted_mfu: Any
+    expert_biases: Any
     mtp_layers: Any
     query_rank: Any
     kv_rank: Any
@@ -1651,6 +1655,7 @@ class Quantities(TypedDict, total=False):
     gather_buffer_bytes: Any
     graph_pool_share: Any
     lora_rank: Any
+    adapter_bytes: Any
     lora_matrices: Any
     adapter_parameters: Any
     trained_share: Any
@@ -1699,6 +1704,7 @@ class Quantities(TypedDict, total=False):
     memory_bytes_per_s: Any
     chip_year: Any
     design_j_per_flop: Any
+    matrix_tile: Any
     exponentials_per_s: Any
     power_limit_share: Any
     maker_kernels: Any

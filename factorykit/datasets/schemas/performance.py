@@ -39,6 +39,7 @@ class Generations(Sourced):
     )
     generation = text("generation of the chip", required=True, one_of=GENERATIONS)
     exponentials_per_s = measured("exponentials_per_s")
+    matrix_tile = measured("matrix_tile")
 
 
 class Links(Sourced):

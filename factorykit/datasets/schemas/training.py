@@ -345,6 +345,7 @@ class Architectures(Sourced):
     shared_experts = measured("shared_experts")
     expert_ffn_size = measured("expert_ffn_size")
     mtp_layers = measured("mtp_layers")
+    expert_biases = measured("expert_biases")
     gated_attention = measured("gated_attention")
     index_heads = measured("index_heads")
     index_head_size = measured("index_head_size")

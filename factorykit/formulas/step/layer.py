@@ -13,6 +13,9 @@ CAST_BYTES = 4.0
 """Bytes per element of an 8-bit matrix product's input: 16 bits read, 8 written, and 8 once more transposed."""
 SCALE_BYTES = 2.0
 """Bytes per element that are read before, where the scale is of the tensor at hand and no kernel before it found it."""
+FOUR_BIT_BYTES = 3.0
+"""Bytes per element more where products are in 4 bits: read once for the scale of the tensor, and once for the copy
+that is transformed before it is transposed; what is written is half as wide."""
 ROUTED_BYTES = 20.0
 """Bytes per routed element: permuted, exchanged, sorted to experts, and all three back, each read and written in 16
 bits; the first reads and the last writes each element once and not for every expert."""
@@ -21,6 +24,10 @@ UNROUTED_BYTES = 4.0
 EXPONENTIAL_PASSES = 2.0 / 3.5
 """Exponentials of a forward's worth of fused attention: a forward and backward take those of each score twice, in the
 time of three and a half forwards' products (the backward has five products where the forward has two)."""
+BIAS_BYTES = 28.0
+"""Bytes per routed element where experts add a bias: its product with the token's weight is written in 32 bits, the sum
+read in 16 and 32 bits and written, gathered from all experts, and written again in 16 bits (Megatron's
+``_apply_bias``)."""
 GRAPHED = 0.9
 """Share of launches that a graph of a whole iteration or layer saves."""
 
@@ -47,13 +54,15 @@ def layer_gemm_s(
     gemm_16bit_flop_per_s: Numeric,
     gemm_traffic_factor: Numeric,
     gemm_wave_outputs: Numeric,
+    matrix_tile: Numeric,
     gradient_bytes_per_parameter: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
     r"""Time of one forward of one micro-batch through the weights of a mean layer.
 
     .. math::
-        \sum_{i \in \{d, x\}} \frac{w_i}{F_g} \left(1 + \frac{W}{n_i} \overline{o_i^{-1}} + \frac{T_m}{T_x} [x]\right)
+        \sum_{i \in \{d, x\}} \frac{w_i}{F_g} \left(\overline{\lceil o_i \rceil / o_i}
+        + \frac{W}{n_i} \overline{o_i^{-1}} + \frac{T_m}{T_x} [x]\right)
         + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
         + \frac{t_i}{f_i}\right)
         + \delta \iota \frac{4 T}{t} \frac{L_e}{L} \frac{k s h}{F_{16}}, \qquad
@@ -68,21 +77,23 @@ def layer_gemm_s(
     expert sees :math:`T_x = T k e t_e / (t E)` tokens of a micro-batch and is split :math:`t_e` ways; the fullest rank,
     with :math:`\iota` times the mean, sets the pace. A product is computed in waves of tiles, and the last one is
     partly filled: it takes the time of :math:`W` outputs, of the :math:`o` of one product, or of the :math:`n_x o_x` of
-    all experts of a rank. A kernel that lays the tokens of all experts end to end computes a tile of :math:`T_m` tokens
-    over the border of two experts for both of them, one more for each expert. Where padded experts are filled by
-    products with masks (:math:`\delta = 1`), every token meets the :math:`\iota k s` places that its
-    sequence has, there and back, in 16 bits.
+    all experts of a rank; a tile that reaches beyond the sides of a product takes its time, too, so that
+    :math:`\lceil o \rceil` has sides of multiples of :math:`o_t`. A kernel that lays the tokens of all experts end to
+    end computes a tile of :math:`T_m` tokens over the border of two experts for both of them, one more for each expert.
+    Where padded experts are filled by products with masks (:math:`\delta = 1`), every token meets the :math:`\iota k s`
+    places that its sequence has, there and back, in 16 bits.
 
     References
     ----------
     .. [williams2009]
+    .. [nvidiagemm] tile quantization, wave quantization
     .. [lepikhin2020] section 2.2: dispatch and combination as products with masks
     .. [maxtext] src/maxtext/kernels/megablox/backend.py, make_group_metadata: tiles are visited once for each group
 
     Examples
     --------
     >>> shape, experts = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0), (0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 8192.0)
-    >>> round(layer_gemm_s(*shape, *experts, 8.55e8, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 4.0, 2.7e12), 4)
+    >>> round(layer_gemm_s(*shape, *experts, 8.55e8, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 128.0, 4.0, 2.7e12), 4)
     0.0228
     """
     moe = moe_layers / layers
@@ -102,8 +113,16 @@ def layer_gemm_s(
     waves = gemm_wave_outputs * _part_waves(micro_batch_tokens, hidden_size, width)
     held = maximum(experts, 1.0) / expert_parallel
     routed_waves = gemm_wave_outputs / held * _part_waves(visited, hidden_size, expert_width)
-    work = dense * (1.0 + waves) + routed * (1.0 + routed_waves + grouped_tile_tokens / visited)
+    whole = _tiled(hidden_size, width, matrix_tile)
+    routed_whole = _tiled(hidden_size, expert_width, matrix_tile)
+    work = dense * (whole + waves) + routed * (routed_whole + routed_waves + grouped_tile_tokens / visited)
     return work / gemm_flop_per_s + masks / gemm_16bit_flop_per_s + traffic * (dense * thin + routed * sparse)
+
+
+def _tiled(hidden_size: Numeric, width: Numeric, tile: Numeric) -> Numeric:
+    """Return the outputs of whole tiles over those asked for, forward and for the gradients of input and weight."""
+    tall, wide = (ceil(side / tile) * tile / side for side in (hidden_size, width))
+    return (tall + wide + tall * wide) / 3.0
 
 
 def _part_waves(tokens: Numeric, hidden_size: Numeric, width: Numeric) -> Numeric:
@@ -201,6 +220,7 @@ def layer_elementwise_s(
     hidden_size: Numeric,
     layer_blocks: Numeric,
     mixing_bytes: Numeric,
+    adapter_bytes: Numeric,
     mixing_outputs: Numeric,
     ffn_size: Numeric,
     gated_ffn: Numeric,
@@ -210,6 +230,7 @@ def layer_elementwise_s(
     experts_per_token: Numeric,
     shared_experts: Numeric,
     expert_ffn_size: Numeric,
+    expert_biases: Numeric,
     precision: Numeric,
     tensor_parallel: Numeric,
     kept_rows_share: Numeric,
@@ -226,36 +247,42 @@ def layer_elementwise_s(
     .. math::
         k_e \left[1 + (1 - f)(k_{eager} - 1)\right] \mathrm{e}^{-\gamma (y - 2024)} \frac{T}{B_s}
         \left[\frac{10 n_b h}{t_s}
-        + \frac{(2 + 4 g) f + b_{mix} + (20 k + 4) h
-        + (4 + 2 (1 - u) [\text{fp8}]) (n_b h + o + f) [8 \text{ bits}]}{t}\right]
+        + \frac{(2 + 4 g) f + b_{mix} + b_{lora} + ((20 + 28 \beta) k + 4) h
+        + (4 + 2 (1 - u) [\text{fp8}] + 3 [4 \text{ bits}]) (n_b h + o + f) [8 \text{ bits}]}{t}\right]
 
     Notes
     -----
     A norm and a residual sum for each block, what moves around attention and states, and the activation, each read and
-    written once in 16 bits; tokens on their way to experts and back in six passes. Products in 8 bits or fewer cast
+    written once in 16 bits; tokens on their way to experts and back in six passes, and where experts have a bias
+    (:math:`\beta = 1`) once more, in 32 bits. Products in 8 bits or fewer cast
     their inputs first: of the projections, of attention's output and of both halves of the feed-forward. Kernels of the
-    chip's maker (:math:`u`) find the scale of an 8-bit tensor where it is made; others read it once more. Eager code
-    stores what fused kernels keep in registers. The year counts from 2022 to 2028.
+    chip's maker (:math:`u`) find the scale of an 8-bit tensor where it is made; others read it once more.
+    In 4 bits the tensor has a scale beside those of its blocks, and what is transposed is transformed before. Adapters
+    add :math:`b_{lora}`. Eager code stores what fused kernels keep in registers. The year counts from 2022 to 2028.
 
     References
     ----------
     .. [ivanov2021] table III
     .. [torchao] torchao/float8/README.md: dynamic scaling, overhead of max_abs and casts
+    .. [megatronlm] megatron/core/transformer/moe/experts.py: biases of experts
+    .. [nvfp4] section 4: scales of blocks and tensors, random Hadamard transforms
 
     Examples
     --------
-    >>> shape = (8192.0, 8192.0, 2.0, 61440.0, 8192.0, 28672.0, 1.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0)
+    >>> shape = (8192.0, 8192.0, 2.0, 61440.0, 0.0, 8192.0, 28672.0, 1.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     >>> round(layer_elementwise_s(*shape, "bf16", 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 0.0, 2024.0, 2.68e12), 5)
     0.00121
     """
     moe = moe_layers / layers
     dense = (ffn_layers - moe_layers) / layers
     inner = dense * ffn_size + moe * (experts_per_token + shared_experts) * expert_ffn_size
-    routed = moe * (ROUTED_BYTES * experts_per_token + UNROUTED_BYTES) * hidden_size
-    scale = where(equal(precision, "fp8"), (1.0 - maker_kernels) * SCALE_BYTES, 0.0)
+    each = ROUTED_BYTES + BIAS_BYTES * expert_biases
+    routed = moe * (each * experts_per_token + UNROUTED_BYTES) * hidden_size
+    two_levels = where(equal(precision, "nvfp4"), FOUR_BIT_BYTES, 0.0)
+    scale = where(equal(precision, "fp8"), (1.0 - maker_kernels) * SCALE_BYTES, two_levels)
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES + scale))
     cast = narrow * (layer_blocks * hidden_size + mixing_outputs + inner)
-    split = (2.0 + 4.0 * gated_ffn) * inner + mixing_bytes + routed + cast
+    split = (2.0 + 4.0 * gated_ffn) * inner + mixing_bytes + adapter_bytes + routed + cast
     moved = 10.0 * layer_blocks * hidden_size * kept_rows_share + split / tensor_parallel
     era = exp(-software_gain_per_year * (minimum(maximum(software_year, 2022.0), 2028.0) - 2024.0))
     eager = 1.0 + (1.0 - fused_kernels) * (eager_traffic_factor - 1.0)

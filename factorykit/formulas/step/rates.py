@@ -155,6 +155,7 @@ def gemm_flop_per_s(
     narrow_rate_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
+    young_attention_share: Numeric,
     maker_kernels: Numeric,
     maker_gain: Numeric,
 ) -> Numeric:
@@ -166,7 +167,8 @@ def gemm_flop_per_s(
 
     Notes
     -----
-    The casts that feed narrow products are counted as element-wise work.
+    The casts that feed narrow products are counted as element-wise work. Formats of 8 bits and fewer are new with a
+    chip, so that kernels for them ripen as slowly as those of attention.
 
     References
     ----------
@@ -174,13 +176,15 @@ def gemm_flop_per_s(
 
     Examples
     --------
-    >>> gemm_flop_per_s(2e15, 0.7, "fp8", 0.85, 1.0, 0.9, 1.0, 1.0, 1.0, 0.8, 0.0, 1.2) / 1e12
+    >>> gemm_flop_per_s(2e15, 0.7, "fp8", 0.85, 1.0, 0.9, 1.0, 1.0, 1.0, 0.8, 0.3, 0.0, 1.2) / 1e12
     1400.0
     """
     narrow = where(equal(precision, "fp8"), gemm_share_8bit, gemm_share_block)
     not_bf16 = where(equal(precision, "fp16"), gemm_share_16bit, narrow)
     sustained = where(equal(precision, "bf16"), gemm_share_16bit, not_bf16)
-    grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
+    young_narrow = where(equal(precision, "fp16"), young_gemm_share, young_attention_share)
+    young = where(equal(precision, "bf16"), young_gemm_share, young_narrow)
+    grown = 1.0 - (1.0 - maturity) * (1.0 - young)
     gain = 1.0 + maker_kernels * (maker_gain - 1.0)
     held_not_bf16 = where(equal(precision, "fp16"), held_rate_share, narrow_rate_share)
     held = where(equal(precision, "bf16"), held_rate_share, held_not_bf16)

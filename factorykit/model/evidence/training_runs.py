@@ -145,6 +145,9 @@ TENSOR_WAYS: Final = (1.0, 2.0, 4.0, 8.0)
 PIPELINE_STAGES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 EXPERT_WAYS: Final = (1.0, 8.0, 16.0, 32.0, 64.0)
 """Degrees that are tried where a source states no layout; operators choose the fastest that fits."""
+FROZEN_NARROW: Final = ("fp8", "mxfp8")
+"""Precisions in which frozen weights are stored: they need no copy in 16 bits (Transformer Engine's
+``quantized_model_init``), and H200 holds those of Llama 2 70B whole."""
 LAYOUT_DEGREES: Final = 5
 """Inputs that are assumed where a source states no layout: tensor, pipeline, virtual, context and expert degree."""
 
@@ -302,8 +305,8 @@ def software_year(row: Mapping[str, Any]) -> float | None:
     return float(row["year"]) + 0.5 if row.get("year") else None
 
 
-def _adapters(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
-    """Return the low-rank adapters that a row names, in its group, model or note."""
+def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dict[str, Any]:
+    """Return the low-rank adapters that a row names, in its group, model or note, and the bits of frozen weights."""
     texts = " ".join(str(row.get(name) or "") for name in ("group", "model", "note", "notes")).lower()
     if "lora" not in texts:
         return {"lora_rank": 0.0, "lora_matrices": "all", "weight_bits": 16.0}
@@ -315,7 +318,7 @@ def _adapters(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
     return {
         "lora_rank": float(rank[1] or rank[2]) if rank else USUAL_RANK,
         "lora_matrices": next((kind for kind, word in ADAPTED.items() if word in texts), usual),
-        "weight_bits": 4.0 if "qlora" in texts else 16.0,
+        "weight_bits": 4.0 if "qlora" in texts else 8.0 if precision in FROZEN_NARROW else 16.0,
     }
 
 
@@ -416,6 +419,7 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
         "expert_ffn_size": expert_width or width,
         "dense_layers": _dense_layers(layers, public),
         "mtp_layers": _prediction_layers(row),
+        "expert_biases": float(public.get("expert_biases") or 0),
         "sequence_length": float(row["seq_len"]),
     }
 
@@ -697,7 +701,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         **chip,
         **shape,
         **layout,
-        **_adapters(row, assumed),
+        **_adapters(row, precision, assumed),
         "precision": precision,
         "recompute": stated or "none",
         "recompute_stated": stated is not None,

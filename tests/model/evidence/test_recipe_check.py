@@ -94,7 +94,8 @@ def test_with_the_whole_layout_memory_is_computed_and_not_guessed():
 def test_with_the_whole_layout_bubble_and_utilization_are_computed():
     plan = whole(pipeline_parallel=32.0)
     computed = fk.evaluate({**plan}, ["pipeline_bubble", "predicted_mfu"])
-    assert f"{computed['pipeline_bubble']:.1%}".replace("%", " %") in found(plan, "pipeline bubble")["reason"]
+    idle = f"{100 * computed['pipeline_bubble']:.3g} %"
+    assert f"leaves {idle} of the step idle" in found(plan, "pipeline bubble")["reason"]
     assert found(plan, "MFU")["found"].startswith("predicted")
 
 
