@@ -19,7 +19,7 @@ from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.rules import check
 from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.supply import frameworks
-from factorykit.model.supply.chips import BROUGHT, brought, chips
+from factorykit.model.supply.chips import BROUGHT, brought, chip_in, chips
 from factorykit.model.supply.fitted import constants
 from factorykit.quantities import quantity, vocabulary
 
@@ -64,6 +64,8 @@ TEXTS: Final = (
 """Columns of words."""
 INT8_TPU_YEAR: Final = 2023.0
 """TPUs multiply whole numbers of 8 bits twice as fast as those of 16 bits from v5e of that year on; v4 as fast."""
+EIGHT_BITS_YEAR: Final = 2024.0
+"""All 75 submissions to MLPerf from that year on that say their number format say one of 8 bits."""
 SPELLINGS: Final = {"bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
 """Number formats as frameworks write them."""
 USUAL_HEAD: Final = 128.0
@@ -206,10 +208,12 @@ class _Unpredictable(Exception):
     """Why a row cannot be predicted."""
 
 
-def _precision(stated: str | None, assumed: list[str]) -> str:
+def _precision(row: Mapping[str, Any], assumed: list[str]) -> str:
+    stated = row.get("precision")
     if not stated:
         assumed.append("precision")
-        return "bf16"
+        late = row.get("kind") == "mlperf" and (software_year(row) or 0.0) >= EIGHT_BITS_YEAR
+        return "fp8" if late and chip_in(row.get("hardware")).get("peak_fp8_flop_per_s") else "bf16"
     text = stated.lower()
     for spelling, name in SPELLINGS.items():
         text = text.replace(spelling, name)
@@ -649,7 +653,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     for name in COLUMNS[2:]:
         if name in NUMBERS and row[name] < 1.0:
             raise _Unpredictable(f"{name} {row[name]:g} is less than one")
-    precision = _precision(row.get("precision"), assumed)
+    precision = _precision(row, assumed)
     chip = _chip(row, precision)
     precision = "fp8" if precision == "int8" else precision
     shape = _architecture(row, assumed)

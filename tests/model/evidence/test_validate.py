@@ -271,6 +271,15 @@ def test_omni_path_is_slower_than_its_links():
     assert found["step_s"][1] > found["step_s"][0]
 
 
+def test_late_submissions_to_mlperf_that_say_no_precision_are_in_8_bits_where_the_chip_has_them():
+    submitted = RUN | {"kind": "mlperf", "release_month": "2025-11", "precision": None}
+    rows = [submitted, submitted | {"hardware": "A100-80GB SXM"}, submitted | {"release_month": "2023-06"}]
+    stated = [row | {"precision": precision} for row, precision in zip(rows, ("fp8", "bf16", "bf16"), strict=True)]
+    silent, said = (fk.validate(pl.DataFrame(some, infer_schema_length=None)) for some in (rows, stated))
+    assert silent["step_s"].to_list() == said["step_s"].to_list()
+    assert silent["assumed"].str.contains("precision").all()
+
+
 @pytest.mark.parametrize("rows", [[RUN], pl.DataFrame(), pl.DataFrame({"x": [1]}), pl.DataFrame([RUN]).clear()])
 def test_what_is_no_table_of_runs_is_refused(rows):
     with pytest.raises(ScenarioError):
