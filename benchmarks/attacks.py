@@ -1,7 +1,7 @@
 """Attack the package as the long tests do, count, and write what survived into data/sources/attacks.csv.
 
-``python -m benchmarks.attacks [CALLS [MUTATIONS [KILLS]]]``: calls with damaged arguments, mutations of each kind of
-file, and kills of each writer; 0 leaves a part out. Rows of other kinds, such as pages, stay as they are.
+``python -m benchmarks.attacks [CALLS [MUTATIONS [KILLS [SEED]]]]``: calls with damaged arguments, mutations of each
+kind of file, and kills of each writer; 0 leaves a part out. Rows of other kinds, such as pages, stay as they are.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ BUILDS = ("site", "notebooks", "data")
 
 def row(attack: str, kind: str, tried: int, survived: int, promise: str, locator: str) -> dict[str, str]:
     today = datetime.now(UTC).date().isoformat()
-    said = {"attack": attack, "kind": kind, "tried": tried, "survived": survived, "seed": SEED, "day": today}
+    said = {"attack": attack, "kind": kind, "tried": tried, "survived": survived, "day": today}
     said |= {"version": fk.__version__, "promise": promise, "source": "factorykit_attacks", "locator": locator}
     return {name: str(said.get(name, "")) for name in COLUMNS} | {"as_of": today}
 
 
-def attacked_calls(number: int, folder: Path) -> Iterator[dict[str, str]]:
+def attacked_calls(number: int, seed: int, folder: Path) -> Iterator[dict[str, str]]:
     from slices import failed_in_slices
 
     bad: set[str] = set()
-    for line in failed_in_slices(SEED, number, folder):
+    for line in failed_in_slices(seed, number, folder):
         bad.add(line.partition(" ")[0])
         print(line, flush=True)
     promise = "an answer or a FactorykitError of short, printable lines"
     yield row("calls", "calls with damaged arguments", number, number - len(bad), promise, "tests/attacks/calls.py")
 
 
-def attacked_files(number: int, folder: Path) -> Iterator[dict[str, str]]:
+def attacked_files(number: int, seed: int, folder: Path) -> Iterator[dict[str, str]]:
     from mutated import subjects, wrong
 
     counts: dict[str, list[int]] = {}
@@ -70,7 +70,7 @@ def attacked_files(number: int, folder: Path) -> Iterator[dict[str, str]]:
     for name, subject in every.items():
         kind = name.partition(" ")[0]
         each = number // sum(other.partition(" ")[0] == kind for other in every)
-        bad, _ = wrong(name, subject, folder, SEED, each)
+        bad, _ = wrong(name, subject, folder, seed, each)
         counted = counts.setdefault(kind, [0, 0])
         counted[0], counted[1] = counted[0] + each, counted[1] + each - len(bad)
         print(*bad, name, each, len(bad), flush=True)
@@ -79,7 +79,7 @@ def attacked_files(number: int, folder: Path) -> Iterator[dict[str, str]]:
         yield row(f"file_{kind}", f"mutated files: {kind}", tried, survived, promise, "tests/attacks/mutated.py")
 
 
-def killed_writers(number: int, folder: Path) -> Iterator[dict[str, str]]:
+def killed_writers(number: int, _: int, folder: Path) -> Iterator[dict[str, str]]:
     from test_kills import killed, killed_builds
 
     promise = "the state before or the new one, whole; nothing left after the next"
@@ -92,13 +92,14 @@ def killed_writers(number: int, folder: Path) -> Iterator[dict[str, str]]:
         yield row(f"kill_{kind}", f"kills: {said}", told["tried"], survived, promise, place)
 
 
-def main(calls: int = 120_000, mutations: int = 10_000, kills: int = 100) -> None:
+def main(calls: int = 120_000, mutations: int = 10_000, kills: int = 100, seed: int = SEED) -> None:
     sys.path.insert(0, str(ROOT / "tests" / "attacks"))
     warnings.simplefilter("ignore")
     folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
     found: list[dict[str, str]] = []
     for attack, number in ((attacked_calls, calls), (attacked_files, mutations), (killed_writers, kills)):
-        found += attack(number, folder) if number else ()
+        found += [each | {"seed": str(seed)} for each in attack(number, seed, folder)] if number else ()
     names = {each["attack"] for each in found}
     if TABLE.is_file():
         with TABLE.open(encoding="utf-8", newline="") as file:

@@ -178,8 +178,7 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
     made: dict[str, tuple[Callable[..., Any], Mapping[str, Callable[[], Any]]]] = {
         "Calibration": (
             fk.Calibration,
-            {"constants": dict, "learned": tuple, "refused": dict, "rows": lambda: 0, "layouts": tuple}
-            | {"width": lambda: 1.0},
+            {each.name: (lambda name=each.name: getattr(_calibration(), name)) for each in fields(fk.Calibration)},
         ),
         "Calibration.load": (fk.Calibration.load, {"path": lambda: "/nowhere/calibration.json"}),
         "Live": (
@@ -679,6 +678,7 @@ SLOW |= {"datasets.build": 0.02, "Plan.compare": 0.3, "Explorer.set": 0.5, "batc
 SLOW |= {"plan of lists": 0.1, "imitate_jobs": 0.3, "imitate_failures": 0.3, "imitate_power": 0.3}
 SLOW |= {"Archive.mtbf": 0.3, "Archive.survival": 0.3, "Archive.sql": 0.3}
 SLOW |= {"fit": 0.3, "Study.sql": 0.3, "Calibration.design": 0.3}
+SLOW |= {f"command {line}": 0.2 for line in COMMANDS}
 """Calls that take a hundred times as long as others, and how often they are made beside those."""
 
 
