@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import datasets
-from factorykit.borders import flag, renamed
+from factorykit.borders import flag, frame, renamed
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import checked, chosen
@@ -160,6 +160,7 @@ def offered(offers: Any, needed: Sequence[str]) -> pl.DataFrame:
 
     if not isinstance(offers, pl.DataFrame):
         raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
+    offers = frame("offers", offers)
     for name in needed:
         if name not in offers.columns:
             raise ScenarioError(f"offers have no column {name}; give {', '.join(needed)} and what else is known")

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import MOST, one_of, renamed, whole
+from factorykit.borders import MOST, frame, one_of, renamed, whole
 from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError, shown
 from factorykit.model.engine.evaluate import evaluate
@@ -220,6 +220,7 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
     needed = ("arrival_s", "accelerators", "run_s", "estimate_s", "priority")
     if not isinstance(jobs, pl.DataFrame):
         raise ScenarioError(f"jobs are {type(jobs).__name__}; give a polars DataFrame with {', '.join(needed)}")
+    jobs = frame("jobs", jobs)
     for name in needed:
         if name not in jobs.columns:
             raise ScenarioError(f"jobs have no column {name}; give {', '.join(needed)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit import datasets
-from factorykit.borders import frame, several, texts, whole
+from factorykit.borders import columns_of, frame, several, texts, whole
 from factorykit.datasets import identify
 from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.model.engine import progress
@@ -388,7 +388,7 @@ class Plan:
         results = {"plan": pl.Int64, **dict.fromkeys(RESULTS, pl.Float64)}
         for name, columns in (("plans", {**results, **chosen}), ("draws", results), ("left_out", {})):
             rows = getattr(self, name)
-            if not isinstance(rows, pl.DataFrame) or not columns.items() <= dict(rows.schema).items():
+            if not isinstance(rows, pl.DataFrame) or not columns.items() <= dict(columns_of(name, rows)).items():
                 raise ScenarioError(f"{name} are not those of a plan; a plan is what fk.plan returns")
         if self.plans.is_empty():
             raise ScenarioError("plans are empty; a plan is what fk.plan returns")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LONGEST_S = 1e9
+MOST_LEVELS = 10
 """Of a save or a restart of a level."""
 
 
@@ -65,7 +66,7 @@ def first_order(levels: Sequence[Level], cluster_mtbf_s: float) -> pl.DataFrame:
     import polars as pl
 
     mtbf = _checked_mtbf(cluster_mtbf_s)
-    _check(levels)
+    levels = _checked(levels)
     frame = pl.DataFrame(
         {
             "level": [float(number) for number in range(1, len(levels) + 1)],
@@ -128,7 +129,7 @@ def pattern_s(
     """
     mtbf = _checked_mtbf(cluster_mtbf_s)
     interval = float(quantity("checkpoint_interval_s").check(checkpoint_interval_s))
-    _check(levels)
+    levels = _checked(levels)
     counts = several("counts", counts)
     if len(counts) != len(levels) - 1:
         raise ScenarioError(f"counts = {shown(counts)}: give {len(levels) - 1} for {len(levels)} levels")
@@ -211,7 +212,7 @@ def best_pattern(
     ((13,), 90, 0.9056)
     """
     mtbf = _checked_mtbf(cluster_mtbf_s)
-    _check(levels)
+    levels = _checked(levels)
     minimize = need("scipy.optimize").minimize_scalar
 
     def evaluated(counts: tuple[int, ...]) -> Pattern:
@@ -251,12 +252,12 @@ def _rounded(ratio: float | None) -> int:
     return max(1, round(min(ratio, 1e6))) if ratio is not None and not math.isnan(ratio) else 1
 
 
-def _check(levels: Sequence[Level]) -> None:
-    levels = several("levels", levels)
+def _checked(given: Sequence[Level]) -> Sequence[Level]:
+    levels = several("levels", given)
     if strangers := [level for level in levels if not isinstance(level, Level)]:
         raise ScenarioError(f"levels hold {shown(strangers[0])}; give Level(share, write_s, restart_s) for each")
-    if not levels:
-        raise ScenarioError("levels are empty; give at least one place for checkpoints")
+    if not 1 <= len(levels) <= MOST_LEVELS:
+        raise ScenarioError(f"levels are {len(levels)}; give 1 to {MOST_LEVELS} places for checkpoints")
     total = sum(level.share for level in levels)
     if not math.isclose(total, 1.0, rel_tol=1e-6):
         raise ScenarioError(f"level shares sum to {total:g}, not to 1; every failure needs one level")
@@ -264,6 +265,7 @@ def _check(levels: Sequence[Level]) -> None:
         raise ScenarioError(f"a level takes {longest:g} s; give at most {LONGEST_S:g} s, some thirty years")
     if levels[-1].share <= 0.0:
         raise ScenarioError("the last level recovers no failure; leave it out")
+    return levels
 
 
 def _checked_mtbf(cluster_mtbf_s: float) -> float:

@@ -347,8 +347,6 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
     """
     if not isinstance(distributions, Mapping):
         raise ScenarioError(f"distributions are {type(distributions).__name__}; give a mapping by quantity")
-    if not distributions:
-        raise ScenarioError("distributions are empty; give at least one, e.g. {'mfu': Uniform(0.35, 0.45)}")
     checked: dict[str, Distribution] = {}
     for name, distribution in mapping("distributions", distributions).items():
         row = quantity(name)
@@ -367,4 +365,6 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
                     f"{name}: the distribution reaches {end:g}, outside {row.bounds}; "
                     f"use a narrower one, or cut a Normal off with low and high"
                 )
+    if not checked:
+        raise ScenarioError("distributions are empty; give at least one, e.g. {'mfu': Uniform(0.35, 0.45)}")
     return checked

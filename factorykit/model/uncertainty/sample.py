@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from factorykit.borders import Called, need, one_of, renamed, several, text, texts, whole
+from factorykit import borders
+from factorykit.borders import Called, mapping, need, one_of, renamed, several, text, texts, whole
 from factorykit.errors import FactorykitWarning, ScenarioError, shown
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.read import Outputs, checked, chosen, named
@@ -111,7 +112,7 @@ def sample(
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
     if n > MOST[one_of("method", method, MOST)]:
         raise ScenarioError(f"n = {n:,} draws are more than {MOST[method]:,}, the most by {method}; give fewer")
-    axes = {} if grid is None or (isinstance(grid, Mapping) and not grid) else axes_of(grid)
+    axes = {} if grid is None or (isinstance(grid, Mapping) and not mapping("grid", grid)) else axes_of(grid)
     values, rivals = checked(inputs, without=distributions | axes)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
     design = Drawn(distributions, n, whole("seed", seed), method, axes, asked)
@@ -212,7 +213,7 @@ def bands(
 
     names, keys = texts("outputs", outputs), texts("by", by)
     columns = {_share_name(share): float(share) for share in several("shares", shares)}
-    _refuse_missing(frame, [*names, *keys])
+    frame = _sampled(frame, [*names, *keys])
     long = frame.unpivot(names, index=keys, variable_name="quantity", value_name="value")
     quantiles = [pl.col("value").quantile(share, "linear").alias(name) for name, share in columns.items()]
     return long.group_by(*keys, "quantity", maintain_order=True).agg(quantiles)
@@ -238,7 +239,7 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     """
     import polars as pl
 
-    _refuse_missing(frame, [text("output", output)])
+    frame = _sampled(frame, [text("output", output)])
     if whole("points", points) < 2:
         raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
     above = 1.0 - pl.int_range(1, pl.len() + 1) / pl.len()
@@ -248,11 +249,12 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     return curve[[round(i * (curve.height - 1) / (points - 1)) for i in range(points)]]
 
 
-def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
+def _sampled(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     import polars as pl
 
     if not isinstance(frame, pl.DataFrame):
         raise ScenarioError(f"the sample is {type(frame).__name__}; give a polars DataFrame")
+    frame = borders.frame("the sample", frame)
     if frame.is_empty():
         raise ScenarioError("the frame has no rows; give the rows of a sample")
     for name in names:
@@ -260,6 +262,7 @@ def _refuse_missing(frame: pl.DataFrame, names: Iterable[str]) -> None:
             raise ScenarioError(f"the frame has no column {shown(name)}; there are {', '.join(frame.columns)}")
         if frame.schema[name] == pl.Object:
             raise ScenarioError(f"column {shown(name)} holds objects of Python; give numbers or texts")
+    return frame
 
 
 @renamed(base="inputs")

@@ -118,14 +118,14 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str,
     """
     if not isinstance(grid, Mapping):
         raise ScenarioError(f"grid is {type(grid).__name__}; give a mapping such as {{'mfu': [0.3, 0.4]}}")
-    if not grid:
-        raise ScenarioError("the grid is empty; give values for at least one quantity, e.g. {'mfu': [0.3, 0.4]}")
     axes = {}
     for name, values in mapping("grid", grid).items():
         row = quantity(name)
         axes[name] = tuple(value(row, given) for given in several(f"grid: {name}", values))
         if not axes[name]:
             raise ScenarioError(f"grid: {name} has no values; give at least one")
+    if not axes:
+        raise ScenarioError("the grid is empty; give values for at least one quantity, e.g. {'mfu': [0.3, 0.4]}")
     return axes
 
 
