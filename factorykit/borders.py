@@ -29,6 +29,8 @@ MOST_PARTS: Final = 500
 """Of a path; folders within so many others are made one call within another."""
 MOST_ITEMS, MOST_YIELDED = 10_000_000, 1_000_000
 """Of one list, and of what does not say how much it holds; more are not copied."""
+MOST_LETTERS: Final = 1_000_000
+"""Of one text."""
 MOST_NAMES: Final = 100_000
 """Of a mapping; there are a hundredth as many quantities."""
 MOST_POINTS: Final = 100_000_000
@@ -127,16 +129,20 @@ def text(name: str, value: object) -> str:
     """
     if not is_text(value):
         raise ScenarioError(f"{name} = {shown(value)} is no text; give one")
+    if str.__len__(value) > MOST_LETTERS:
+        raise ScenarioError(f"{name} = {shown(value)} has more than {MOST_LETTERS:,} letters; give fewer")
     return str.__str__(value)
 
 
 def is_text(value: object) -> TypeGuard[str]:
     """Return whether ``value`` is a text that can be written down: half a surrogate pair cannot.
 
+    Its type is asked, since what a stranger calls its class may be anything.
+
     >>> is_text("70B"), is_text(70), is_text(chr(0xD800))
     (True, False, False)
     """
-    return isinstance(value, str) and (str.isascii(value) or not SURROGATE.search(value))
+    return issubclass(type(value), str) and (str.isascii(value) or not SURROGATE.search(value))  # type: ignore[arg-type]
 
 
 def texts(name: str, value: object) -> tuple[str, ...]:
@@ -278,7 +284,8 @@ def cells(name: str, value: object) -> dict[str, str | float | bool | None]:
     for key, cell in found.items():
         if not (cell is None or isinstance(cell, bool) or is_text(cell) or (is_number(cell) and abs(cell) < 2**63)):
             raise ScenarioError(f"{name}: {key} = {shown(cell)} fits in no cell; give a text, a number or nothing")
-        found[key] = float(cell) if is_number(cell) and not isinstance(cell, int) else cell
+        if is_number(cell):
+            found[key] = int(cell) if isinstance(cell, int) else float(cell)
     return found
 
 

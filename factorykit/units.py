@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.errors import ScenarioError
+from factorykit.errors import ScenarioError, shown
 from factorykit.quantities import begins_with_digit, quantity, vocabulary
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from factorykit.quantities import Quantity
 
+LONGEST: Final = 1000
+"""Letters of a number with its unit."""
 PREFIXES: Final = (
     {"p": "1e-12", "n": "1e-9", "u": "1e-6", "µ": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9"}
     | {"T": "1e12", "P": "1e15", "E": "1e18", "Z": "1e21", "Y": "1e24"}
@@ -103,6 +105,8 @@ def read(row: Quantity, text: str) -> float:
     >>> read(quantity("scale_out_bytes_per_s"), "400 Gb/s")
     50000000000.0
     """
+    if not issubclass(type(text), str) or len(text) > LONGEST:
+        raise ScenarioError(f"{row.name} = {shown(text)} is no number with a unit; give one, e.g. '{_example(row)}'")
     said = f"{row.name} = {text!r}"
     found = _NUMBER.match(text.strip())
     if found is None or not _PLAIN.fullmatch(digits := found["digits"]) or not any(map(str.isdigit, digits)):

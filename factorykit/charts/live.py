@@ -50,7 +50,7 @@ class Case:
     given: Mapping[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        text("label", self.label)
+        object.__setattr__(self, "label", text("label", self.label))
         for name in ("using", "given"):
             object.__setattr__(self, name, mapping(name, getattr(self, name)))
 
@@ -127,7 +127,7 @@ class Live:
 
     def __post_init__(self) -> None:
         for name in ("title", "x", "key", "source", "description"):
-            text(name, getattr(self, name))
+            object.__setattr__(self, name, text(name, getattr(self, name)))
         for name in ("base", "band", "y_domain", "only_where", "presets", "menus"):
             object.__setattr__(self, name, mapping(name, getattr(self, name)))
         for name, spread in self.band.items():

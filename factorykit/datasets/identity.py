@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
-from factorykit.borders import one_of
+from factorykit.borders import is_text, one_of
 from factorykit.datasets.catalogue import resources, table
 from factorykit.errors import DatasetError, UnknownName, shown, unknown
 
@@ -28,6 +28,8 @@ OPTIONAL: Final = (
 """Words that may stand in the name of a chip or be left out."""
 ANOTHER_CHIP: Final = r"pcie|nvl|max|ultra|cpx|ti|super|laptop|mobile|kunlun|bi|v\d+[a-z]?"
 """Words that make another chip of the one named beside them."""
+MOST_LETTERS: Final = 10_000
+"""Of a text in which a chip is looked for."""
 LONGEST: Final = 8
 """Words of the longest name that is looked for in one piece."""
 
@@ -58,7 +60,7 @@ def identify(kind: str, name: str) -> str:
     """
     one_of("kind of thing", kind, KINDS)
     names = _names(kind, _state())
-    if not isinstance(name, str):
+    if not is_text(name):
         raise UnknownName(unknown(kind, name, names.exact))
     said = " ".join(name.split())
     if said in names.exact:
@@ -82,7 +84,7 @@ def accelerator_in(text: str) -> str:
     >>> accelerator_in("8x H100 SXM5 80GB (700 W)"), accelerator_in("GB200 NVL72"), accelerator_in("A100 80 GB PCIe")
     ('h100_sxm', 'gb200', 'a100_pcie')
     """
-    if not isinstance(text, str):
+    if not is_text(text) or len(text) > MOST_LETTERS:
         raise UnknownName(unknown("accelerator", text, ()))
     return _accelerator_in(" ".join(text.split()), _state())
 

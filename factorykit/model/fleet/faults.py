@@ -181,7 +181,7 @@ def window(log: Log) -> tuple[datetime, datetime]:
     ------
     ScenarioError
     """
-    if not isinstance(log, Log):
+    if not issubclass(type(log), Log):
         raise ScenarioError(f"log = {shown(log)} is no log; give what fk.read_log returns")
     moments = [
         moment

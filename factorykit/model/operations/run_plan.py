@@ -206,9 +206,9 @@ def plan(
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
     causes, tiers = several("causes", causes), several("tiers", tiers)
     for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
-        if strangers := [one for one in given if not isinstance(one, kind)]:
+        if strangers := [one for one in given if not issubclass(type(one), kind)]:
             raise ScenarioError(f"{name} hold {shown(strangers[0])}; each is a fk.{kind.__name__}")
-    if maintenance is not None and not isinstance(maintenance, Maintenance):
+    if maintenance is not None and not issubclass(type(maintenance), Maintenance):
         raise ScenarioError(f"maintenance = {shown(maintenance)}; give fk.Maintenance(every_s, duration_s)")
     if not isinstance(inputs, Mapping):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")

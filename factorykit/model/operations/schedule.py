@@ -206,7 +206,7 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     plant = Plant() if plant is None else plant
     policy = Policy() if policy is None else policy
     for name, given, kind in (("plant", plant, Plant), ("policy", policy, Policy)):
-        if not isinstance(given, kind):
+        if not issubclass(type(given), kind):
             raise ScenarioError(f"{name} = {shown(given)}; give a fk.{kind.__name__}")
     rows = _checked(jobs, plant)
     run = _Run(rows, plant, policy, random.Random(whole("seed", seed)))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import need, renamed, whole
+from factorykit.borders import need, renamed, several, whole
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.model.operations.run_plan import Cause, Maintenance, Tier, plan
 from factorykit.model.uncertainty.distributions import Distribution
@@ -110,6 +110,7 @@ def simulate(
     """
     import polars as pl
 
+    causes, tiers = several("causes", causes), several("tiers", tiers)
     planned = plan(
         inputs,
         causes=causes,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_NODES = 1e9
 MOST_STEPS = 20_000
+MOST_SPARES = 1_000_000
 """Of the renewal equation: the work grows with their square, to half a second."""
 NEVER = 1e-300
 """Failures a second below which nothing fails."""
@@ -315,7 +316,7 @@ def spares_table(
     found = evaluate(inputs, needed, using=using, assume=assume)
     nodes, mtbf, repair, per_node, price = (float(found[name]) for name in needed)
     mean = nodes_in_repair(nodes, mtbf, repair)
-    last = spares_poisson(mean, confidence) if most is None else whole("most", most)
+    last = whole("most", spares_poisson(mean, confidence) if most is None else most, 0, MOST_SPARES)
     poisson = need("scipy.stats").poisson
     numbers = [float(number) for number in range(last + 1)]
     enough = poisson.cdf(numbers, mean)

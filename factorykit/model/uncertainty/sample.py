@@ -369,6 +369,8 @@ def indices(
     n = whole("n", n)
     if n < 2 or n & (n - 1):
         raise ScenarioError(f"n = {n!r} is no power of two; give one, such as 4096")
+    if (rows := n * (len(distributions) + 2)) > ROWS_IN_MEMORY:
+        raise ScenarioError(f"n = {n:,} draws make {rows:,} rows; give fewer, at most {ROWS_IN_MEMORY:,} rows")
     names = list(distributions)
 
     medians = {name: np.full(1, distribution.ppf(0.5)) for name, distribution in distributions.items()}
