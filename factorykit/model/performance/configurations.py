@@ -555,6 +555,8 @@ def _feed_forward(fields: _Fields, kinds: list[str], layers: float, hidden: floa
     yield "dense_layers", dense
     yield "experts", fields.count(*NAMES["experts"])
     yield "experts_per_token", fields.count(*NAMES["experts_per_token"])
+    if fields.get("expert_biases"):
+        yield "expert_biases", 1.0
     llama = fields.kind.startswith("llama4") or "intermediate_size_mlp" in fields.given
     own = ("intermediate_size",) if llama else NAMES["expert_ffn_size"]
     width = fields.count(*own) if fields.get(*own) is not None else _width(fields, hidden)

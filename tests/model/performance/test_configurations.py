@@ -153,6 +153,14 @@ def test_windows_are_read(tmp_path, change, share):
     assert found.get("attention_window") == (change["sliding_window"] if share else None)
 
 
+def test_experts_have_biases_where_the_code_of_the_model_type_gives_them(tmp_path):
+    experts = {"num_local_experts": 8, "num_experts_per_tok": 2}
+    biased = fk.read_hf_config(written(tmp_path, LLAMA | experts | {"model_type": "gpt_oss"}))
+    plain = fk.read_hf_config(written(tmp_path, LLAMA | experts | {"model_type": "mixtral"}))
+    assert (biased["expert_biases"], plain.get("expert_biases")) == (1.0, None)
+    assert "gpt_oss" in biased.sources["expert_biases"]
+
+
 def test_a_window_takes_flop_and_time_from_attention_alone(tmp_path):
     flop = ["linear_flop_per_token", "attention_flop_per_token", "model_flop_per_token"]
     flop += ["model_flop_per_token_full_attention"]
