@@ -146,3 +146,13 @@ def test_a_trillion_weights_fine_tune_on_one_node_of_16_v100_with_drives():
 def test_frozen_weights_save_a_third_of_the_products():
     full, adapted = (fk.evaluate(scenario("llama3_8b", lora_rank=rank), "step_gemm_s") for rank in (0.0, 16.0))
     assert adapted["step_gemm_s"] / full["step_gemm_s"] == pytest.approx(3 / 4, abs=0.01)
+
+
+def test_a_step_of_mlperfs_fine_tune_on_eight_h200_is_met():
+    """MLPerf v5.0, llama2_70b_lora: 3.18 s a step in two submissions, frozen weights in 8 bits."""
+    layout = {"accelerator": "h200_sxm", "accelerators": 8.0, "tensor_parallel": 2.0, "sequence_length": 8192.0}
+    layout |= {"lora_rank": 16.0, "lora_matrices": "attention", "weight_bits": 8.0, "precision": "fp8"}
+    shape = fk.architecture("llama2_70b")
+    found = fk.evaluate({**shape, **layout, "global_batch_size": 8.0, "micro_batch_size": 1.0}, ["step_s", "fits"])
+    assert found["step_s"] == pytest.approx(3.18, rel=0.1)
+    assert found["fits"] == 1.0
