@@ -33,7 +33,7 @@ SPREADS = (
 )
 LEAST_ROWS = 20
 """Rows of a stratum whose coverage counts."""
-GOAL, SHORT, LOST, WIDTH = 0.9, 1.25, 0.6, 0.15
+GOAL, SHORT, LOST, WIDTH = 0.9, 1.5, 0.6, 0.15
 """Coverage aimed at, how much more too little of it counts than too much, how far from it a stratum is given up, and
 what a spread of one costs beside strata."""
 LEAST, MOST = 0.05, 1.0
