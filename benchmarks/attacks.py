@@ -40,8 +40,9 @@ KILLED = {
     "site": "builds of a small site",
     "notebooks": "runs of notebooks",
     "data": "builds of all tables",
+    "whole": "builds of the whole site",
 }
-BUILDS = ("site", "notebooks", "data")
+BUILDS = ("site", "notebooks", "data", "whole")
 
 
 def row(attack: str, kind: str, tried: int, survived: int, promise: str, locator: str) -> dict[str, str]:
