@@ -146,7 +146,7 @@ def is_text(value: object) -> TypeGuard[str]:
 
 
 def texts(name: str, value: object) -> tuple[str, ...]:
-    """Return one text or several.
+    """Return one text or several, each once.
 
     Raises
     ------
@@ -154,11 +154,9 @@ def texts(name: str, value: object) -> tuple[str, ...]:
     """
     if not isinstance(value, Iterable) or isinstance(value, bytes) or hasattr(type(value), "columns"):
         raise ScenarioError(f"{name} = {shown(value)}: give a name, or a list of names")
-    return (
-        (text(name, value),)
-        if isinstance(value, str)
-        else tuple(text(f"one of {name}", one) for one in _all(name, value, MOST_NAMES))
-    )
+    if isinstance(value, str):
+        return (text(name, value),)
+    return tuple(dict.fromkeys(text(f"one of {name}", one) for one in _all(name, value, MOST_NAMES)))
 
 
 def one_of(what: str, name: object, names: Iterable[str]) -> str:

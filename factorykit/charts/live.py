@@ -431,7 +431,7 @@ class Live:
         conditions = self._rules(now)
         texts = []
         for name in dict.fromkeys((*self.parameters, *self.shown)):
-            text = encoding.text_expression(quantity(name), now[name])
+            text = encoding.text_expression(quantity(name), now.get(name, name))
             if conditions and name not in self.parameters:
                 text = f"({' && '.join(conditions.values())} ? {text} : '–')"
             texts.append({"name": f"{name}_text", "expr": text})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 from pathlib import Path
 
 import pytest
+import slices
 from calls import calls
 from slices import failed, failed_in_slices
 
@@ -39,6 +41,19 @@ def test_every_chart_checks_what_it_is_asked_for() -> None:
 
 def test_damaged_arguments_are_answered_or_refused_in_words(tmp_path: Path) -> None:
     assert [*failed(16, range(QUICK), tmp_path)] == []
+
+
+def test_a_process_that_hangs_or_takes_too_much_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = tmp_path / "at"
+    at.write_bytes(b"7")
+    monkeypatch.setattr(slices, "HANGS_S", 0.2)
+    for most, said in ((2**40, "hangs"), (0, "takes more than")):
+        monkeypatch.setattr(slices, "MOST_BYTES", most)
+        with subprocess.Popen(["sleep", "60"]) as process:
+            assert slices.watched(process.pid, at).startswith(said)
+            process.kill()
+    with subprocess.Popen(["true"]) as process:
+        assert slices.watched(process.pid, at) == ""
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from strange import Agreeable
 
 import factorykit as fk
 from factorykit import files
@@ -42,6 +43,12 @@ RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerat
             "runs = 1,000,000,000,000 are more than",
         ),
         (lambda: fk.reliability.renewal_failures(1e5, 10, 1e6, 0.7, steps=10**9), "outside"),
+        (lambda: fk.sensitivity({}, {"mfu": Agreeable()}, "training_s"), "as quantiles"),
+        (lambda: fk.sensitivity({}, {"mfu": fk.Uniform(0.3, 0.4)}, "training_s", n=2**30), "3,221,225,472 rows"),
+        (lambda: fk.lifetimes.survival_curve([Agreeable(), 1.0]), "no array of numbers"),
+        (lambda: fk.charts.mimebundle({"data": {"values": range(10**12)}}), "cannot be drawn"),
+        (lambda: fk.datasets.accelerator_in("h100 " * 1_000_000), "no accelerator"),
+        (lambda: fk.preset("x" * 10_000_000), "no preset"),
         (lambda: fk.sql(ENDLESS, timeout_s=0.2), "took longer than 0.2 s"),
         (lambda: fk.sql("select 1", timeout_s=-1), "timeout_s = -1 is not above 0"),
     ],
