@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import factorykit
+from factorykit.borders import is_text
 from factorykit.datasets import things
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, shown, unknown
 from factorykit.places import INCOMING
@@ -256,7 +257,7 @@ def _earlier(resource: dict[str, Any], frame: pl.LazyFrame, when: str) -> pl.Laz
     """Return a table as it could be said at the end of ``when``."""
     import polars as pl
 
-    if not isinstance(when, str) or not re.fullmatch(MOMENT, when):
+    if not is_text(when) or not re.fullmatch(MOMENT, when):
         raise DatasetError(f"as_of = {shown(when)} is no year, month or day; give one such as '2025-06'")
     fields = resource["schema"]["fields"]
     if resource["name"] in things.KINDS:
