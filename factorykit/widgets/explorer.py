@@ -121,6 +121,11 @@ class Explorer(ipywidgets.VBox):
         """Set every input as the preset called ``label`` has it."""
         return self.set(**self.live.preset(label))
 
+    def close(self) -> None:
+        """Take it from the screen and, with all it is made of, out of memory: ipywidgets keep what is not closed."""
+        for widget in {**_within(self), **_within(self._preset)}.values():
+            ipywidgets.Widget.close(widget)
+
     def reset(self) -> None:
         """Take every input back to where it started."""
         self.set(**self.live.parameters)
@@ -282,3 +287,14 @@ def explore(
     if isinstance(what, Live):
         return Explorer(what)
     return Explorer(exploring(what, *outputs, over=over, sliders=sliders, against=against, using=using))
+
+
+def _within(widget: ipywidgets.Widget) -> dict[int, ipywidgets.Widget]:
+    """Return a widget and all it holds: what it shows, its sliders, their layouts and styles."""
+    found = {id(widget): widget}
+    for value in widget.trait_values(sync=True).values():
+        many = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else (value,)
+        for each in many:
+            if isinstance(each, ipywidgets.Widget):
+                found |= _within(each)
+    return found

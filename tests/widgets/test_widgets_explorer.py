@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("anywidget", reason="the notebook extra is not installed; no widget was made")
 
 import altair as alt
+from ipywidgets import Widget
 
 import factorykit as fk
 from factorykit.charts import checkpoint, compute, cost
@@ -22,6 +23,12 @@ from factorykit.widgets import Explorer, LiveChart, Slider, explore, slider
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 PRESETS = {"Large": {"accelerators": 16384.0}, "Small": {"accelerators": 512.0, "checkpoint_write_s": 5.0}}
+
+
+def test_an_explorer_that_is_closed_leaves_nothing_in_memory() -> None:
+    before = Widget.get_manager_state()["state"].keys()
+    explore("llama_3_1_405b", "wall_days", against=["deepseek_v3"]).close()
+    assert Widget.get_manager_state()["state"].keys() <= before
 
 
 @pytest.fixture

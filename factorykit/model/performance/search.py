@@ -55,6 +55,8 @@ OUTPUTS: Final = (
 )
 UNEVEN_STAGES: Final = range(1, 9)
 """Chunks a stage that are tried whether or not they divide the layers: Llama 3.1 405B has 126 on 16 stages of eight."""
+MOST_DIVIDED: Final = 1e12
+"""Of which all divisors are tried, up to its root."""
 BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_accelerator")
 """Objectives of which more is better."""
 
@@ -251,6 +253,8 @@ def _scalars(
     for name in ("accelerators", "global_batch_size", "layers"):
         if values.get(name, 1.0) != math.floor(values.get(name, 1.0)):  # type: ignore[arg-type]
             raise ScenarioError(f"{name} = {values[name]!r} is not whole")
+        if values.get(name, 1.0) > MOST_DIVIDED:  # type: ignore[operator]
+            raise ScenarioError(f"{name} = {values[name]:g} is more than {MOST_DIVIDED:g}, the most that is divided")
     return values, using
 
 
