@@ -48,7 +48,10 @@ RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerat
         (lambda: fk.lifetimes.survival_curve([Agreeable(), 1.0]), "no array of numbers"),
         (lambda: fk.charts.mimebundle({"data": {"values": range(10**12)}}), "cannot be drawn"),
         (lambda: fk.datasets.accelerator_in("h100 " * 1_000_000), "no accelerator"),
-        (lambda: fk.search("llama3_8b", {"accelerators": 2.0**63}, global_batch_size=64), "more than 1e\\+12"),
+        (
+            lambda: fk.search("llama3_8b", {"accelerator": "h100_sxm", "accelerators": 2.0**63}, global_batch_size=64),
+            r"more than 1e\+12",
+        ),
         (lambda: fk.preset("x" * 10_000_000), "no preset"),
         (lambda: fk.sql(ENDLESS, timeout_s=0.2), "took longer than 0.2 s"),
         (lambda: fk.sql("select 1", timeout_s=-1), "timeout_s = -1 is not above 0"),

@@ -37,7 +37,7 @@ MOST_ROWS: Final = 100_000_000_000
 """Of a study: about a terabyte."""
 LIMITS: Final[Mapping[str, tuple[float, float]]] = {
     "nodes": (1.0, MOST_ACCELERATORS),
-    "days": (1e-3, 1e6),
+    "days": (1e-3, 36_600.0),
     "node_mtbf_s": (1.0, 1e12),
     "lifetime_shape": (0.01, 100.0),
     "accelerators_per_node": (1.0, 1000.0),
@@ -46,7 +46,7 @@ LIMITS: Final[Mapping[str, tuple[float, float]]] = {
     "every_s": (1e-3, 1e6),
     "busy_share": (0.0, 1.0),
 }
-"""Of what is said of a fleet: what moments of the calendar, and a part of a study, can hold."""
+"""Of what is said of a fleet: a century, and what moments of the calendar and a part of a study can hold."""
 
 
 def imitate_failures(
