@@ -264,7 +264,9 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
         if measured.prepared.height
         else measured.prepared
     )
-    held = memories.learned(sound, frame.select(positive(frame, "mem_gib_per_gpu") * GIB).to_series(), start)
+    held = memories.learned(
+        sound, frame.with_columns(printed=positive(frame, "mem_gib_per_gpu") * GIB)["printed"], start
+    )
     refused = {name: why for name, why in refused.items() if name not in {names[row] for row in held.rows}}
     usual = {**neutral(), **start}
     if not used and held.rows:
