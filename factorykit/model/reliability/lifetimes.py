@@ -322,7 +322,7 @@ def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
     import numpy as np
 
     times = array("durations_s", durations_s)
-    seen = np.ones(len(times), bool) if observed is None else array("observed", observed, "fiub").astype(bool)
+    seen = np.ones(times.shape, bool) if observed is None else array("observed", observed, "fiub").astype(bool)
     if times.ndim != 1 or seen.ndim != 1:
         raise ScenarioError("durations_s holds lists; give one number of seconds each")
     if len(times) != len(seen):
