@@ -19,6 +19,7 @@ from factorykit.quantities import as_float, is_number
 
 if TYPE_CHECKING:
     import polars as pl
+    from typing_extensions import TypeIs
 
 MOST: Final = 2**53
 """Where whole numbers end that a float can tell apart."""
@@ -287,6 +288,13 @@ def cells(name: str, value: object) -> dict[str, str | float | bool | None]:
     return found
 
 
+def is_frame(value: object) -> TypeIs[pl.DataFrame | pl.LazyFrame]:
+    """Return whether ``value`` is a frame of polars, by its type: what a stranger calls its class may be anything."""
+    import polars as pl
+
+    return issubclass(type(value), (pl.DataFrame, pl.LazyFrame))
+
+
 def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
     """Return ``value`` as a DataFrame that has the columns; a LazyFrame is collected.
 
@@ -294,10 +302,6 @@ def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
     ------
     ScenarioError
     """
-    import polars as pl
-
-    if not isinstance(value, (pl.DataFrame, pl.LazyFrame)):
-        raise ScenarioError(f"{name} = {shown(value)} is a {type(value).__name__}; give a polars DataFrame")
     columns_of(name, value)
     try:
         found = value.lazy().collect()
@@ -314,8 +318,10 @@ def columns_of(name: str, value: pl.DataFrame | pl.LazyFrame) -> pl.Schema:
     Raises
     ------
     ScenarioError
-        If a lazy frame cannot be read, or a column is called like a pattern of columns.
+        If it is no frame, a lazy one cannot be read, or a column is called like a pattern of columns.
     """
+    if not is_frame(value):
+        raise ScenarioError(f"{name} = {shown(value)} is a {type(value).__name__}; give a polars DataFrame")
     try:
         found = value.collect_schema()
     except Exception as error:  # whatever a file, or a stranger's function in the query, raises

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from factorykit.borders import columns_of, renamed
-from factorykit.errors import ScenarioError
 from factorykit.formulas.validity import validity
 from factorykit.model.engine.chain import FORMULA
 from factorykit.model.engine.evaluate import evaluate
@@ -54,8 +53,6 @@ def outside(inputs: Frame, outputs: Outputs, *, using: Mapping[str, str] | None 
     """
     import polars as pl
 
-    if not isinstance(inputs, (pl.DataFrame, pl.LazyFrame)):
-        raise ScenarioError(f"inputs are {type(inputs).__name__}; give a polars DataFrame or LazyFrame")
     schema = columns_of("inputs", inputs)
     steps = resolved(schema, named(outputs) or (), chosen(using), assume=assume).steps
     stated = {step.quantity: found for step in steps if step.origin == FORMULA and (found := validity(step.quantity))}

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from factorykit.borders import columns_of, mapping, renamed, several
+from factorykit.borders import columns_of, is_frame, mapping, renamed, several
 from factorykit.errors import ScenarioError
 from factorykit.model.engine.grids import Gridded
 from factorykit.model.engine.read import Outputs, checked, chosen, named, value
@@ -94,13 +94,10 @@ def sweep(
     >>> sweep(run, {"mfu": [0.3, 0.4]}, "training_days")["training_days"].round(1).to_list()
     [90.3, 67.7]
     """
-    import polars as pl
-
-    listed = isinstance(grid, (pl.DataFrame, pl.LazyFrame))
-    axes = {} if listed else axes_of(grid)
-    values, rivals = checked(inputs, without=columns_of("grid", grid) if listed else axes)
+    axes = {} if is_frame(grid) else axes_of(grid)
+    values, rivals = checked(inputs, without=columns_of("grid", grid) if is_frame(grid) else axes)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
-    if listed:
+    if is_frame(grid):
         rows = Listed(grid.lazy(), asked)
         if not rows.rows:
             raise ScenarioError("the grid has no rows; give at least one")
