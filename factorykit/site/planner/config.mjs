@@ -139,6 +139,7 @@ function feedForward(fields, words, shape) {
   const size = fields.get(...named) === null ? width() : fields.count(named);
   if (!size) throw new Error(`${named[0]} = 0 with ${experts} experts; give their width`);
   Object.assign(shape, { dense_layers: dense, experts, experts_per_token: fields.count(names.experts_per_token), expert_ffn_size: size });
+  shape.expert_biases = Number(Boolean(fields.get("expert_biases")));
   shape.ffn_size = dense || fields.get(...names.ffn_size) !== null ? width() : size;
   const shared = fields.count(["n_shared_experts", "moe_num_shared_experts", "num_shared_expert"], Number(llama));
   const whole = fields.count(["shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size"], 0);
