@@ -190,7 +190,7 @@ class FewShots(Sourced):
     rows. Means over four draws; `python -m benchmarks.validation` writes the rows.
     """
 
-    few_shots = key("family and, after @, rows taken", unique=True, entity=True)
+    few_shots = key("family, how rows were taken, and how many", unique=True, entity=True)
     family = text("family of measured runs", required=True)
     rows_taken = text(
         "how rows were taken: drawn, chosen by Calibration.design, or most (all but a fifth, each fifth in turn)",

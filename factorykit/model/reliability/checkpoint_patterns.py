@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 LONGEST_S = 1e9
-MOST_LEVELS = 10
 """Of a save or a restart of a level."""
+MOST_LEVELS = 10
+"""Of a pattern."""
 
 
 @dataclass(frozen=True, slots=True)

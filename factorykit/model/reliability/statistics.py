@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 MOST_NODES = 1e9
 MOST_STEPS = 20_000
-MOST_SPARES = 1_000_000
 """Of the renewal equation: the work grows with their square, to half a second."""
+MOST_SPARES = 1_000_000
+"""Of a table, one row each."""
 NEVER = 1e-300
 """Failures a second below which nothing fails."""
 ACCELERATORS_PER_NODE = 8.0
