@@ -28,6 +28,8 @@ OPTIONAL: Final = (
 """Words that may stand in the name of a chip or be left out."""
 ANOTHER_CHIP: Final = r"pcie|nvl|max|ultra|cpx|ti|super|laptop|mobile|kunlun|bi|v\d+[a-z]?"
 """Words that make another chip of the one named beside them."""
+COUNTED: Final = r"(?i)\b\d+ ?[x*\u00d7] ?(?=[a-z])(?!large)|(?<=\d)x(?=\d+\b)"
+"""A count that stands before or behind a name without a space, as in 8xH100 and H100x8."""
 MOST_LETTERS: Final = 10_000
 """Of a text in which a chip is looked for."""
 LONGEST: Final = 8
@@ -94,7 +96,7 @@ def _accelerator_in(said: str, state: str) -> str:
     names = _names("accelerator", state)
     if said in names.exact:
         return names.exact[said]
-    words = _words("accelerator", said)
+    words = _words("accelerator", re.sub(COUNTED, " ", said))
     places = _places(words)
     places |= {one[:-1]: where for one, where in places.items() if one.endswith("s") and one not in names.loose}
     found = [(where, keys) for spelt, keys in names.spelt.items() if (where := _where(spelt, places))]

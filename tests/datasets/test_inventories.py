@@ -222,7 +222,7 @@ def test_no_value_of_the_curated_accelerators_is_lost():
     curated = inventory("accelerators_curated.csv")
     assert len(curated) == 45
     # The ports of Gaudi that leave the node are no scale-up: three of 24, as Intel's documentation says.
-    # What the list left open of H200 NVL stands on NVIDIA's page since.
+    # What the list left open of H200 NVL stands on NVIDIA's page since, of 910C in the paper on CloudMatrix384.
     since = {
         "dense_bf16_tflops": "835.5",
         "dense_fp8_tflops": "1670.5",
@@ -233,6 +233,7 @@ def test_no_value_of_the_curated_accelerators_is_lost():
         "NVIDIA H200 NVL 141GB": since,
         "Intel Gaudi 2": {"scale_up_bw_gb_s": "525"},
         "Intel Gaudi 3": {"scale_up_bw_gb_s": "1050"},
+        "Huawei Ascend 910C": {"scale_up_bw_gb_s": "784", "scale_up_domain": "384"},
     }
     for stated in curated:
         row = rows[stated["name"]]

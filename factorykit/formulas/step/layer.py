@@ -28,6 +28,10 @@ BIAS_BYTES = 28.0
 """Bytes per routed element where experts add a bias: its product with the token's weight is written in 32 bits, the sum
 read in 16 and 32 bits and written, gathered from all experts, and written again in 16 bits (Megatron's
 ``_apply_bias``)."""
+WIDENED_RATE = 0.3
+"""Share of the rate of memory at which weights of few bits become 16: adapters beside 4-bit NormalFloat take 79 and 191
+ms longer than beside 16 bits for a sequence of Llama 2 7B and 13B on A100 of 40 GB, two passes over all weights, of
+which each reads 0.52 bytes and writes two (LitGPT, resource tables of October 2023)."""
 GRAPHED = 0.9
 """Share of launches that a graph of a whole iteration or layer saves."""
 
@@ -56,6 +60,8 @@ def layer_gemm_s(
     gemm_wave_outputs: Numeric,
     matrix_tile: Numeric,
     gradient_bytes_per_parameter: Numeric,
+    weight_bits: Numeric,
+    weight_bytes_per_parameter: Numeric,
     sustained_memory_bytes_per_s: Numeric,
 ) -> Numeric:
     r"""Time of one forward of one micro-batch through the weights of a mean layer.
@@ -65,7 +71,8 @@ def layer_gemm_s(
         + \frac{W}{n_i} \overline{o_i^{-1}} + \frac{T_m}{T_x} [x]\right)
         + k_t \frac{w_i}{B_s} \left(\frac{2 + b_g}{3 T_i} + \frac{1}{h}
         + \frac{t_i}{f_i}\right)
-        + \delta \iota \frac{4 T}{t} \frac{L_e}{L} \frac{k s h}{F_{16}}, \qquad
+        + \delta \iota \frac{4 T}{t} \frac{L_e}{L} \frac{k s h}{F_{16}}
+        + [q < 8] \frac{2 + b_w}{0.3\, B_s} \left(\frac{N_d}{t} + \frac{L_e}{L} \frac{N_{re}}{e\, t_e}\right), \qquad
         w_d = \frac{2 T}{t} N_d, \qquad
         w_x = \iota \frac{2 T}{t} \frac{L_e}{L} \frac{k}{E} N_{re}
 
@@ -81,19 +88,21 @@ def layer_gemm_s(
     :math:`\lceil o \rceil` has sides of multiples of :math:`o_t`. A kernel that lays the tokens of all experts end to
     end computes a tile of :math:`T_m` tokens over the border of two experts for both of them, one more for each expert.
     Where padded experts are filled by products with masks (:math:`\delta = 1`), every token meets the :math:`\iota k s`
-    places that its sequence has, there and back, in 16 bits.
+    places that its sequence has, there and back, in 16 bits. Weights of fewer than 8 bits are widened to 16 before each
+    product, a pass over memory at a third of its rate.
 
     References
     ----------
     .. [williams2009]
     .. [nvidiagemm] tile quantization, wave quantization
     .. [lepikhin2020] section 2.2: dispatch and combination as products with masks
+    .. [litgpt] tutorials/resource-tables.md: adapters beside weights of 4 bits and of 16
     .. [maxtext] src/maxtext/kernels/megablox/backend.py, make_group_metadata: tiles are visited once for each group
 
     Examples
     --------
     >>> shape, experts = (8192.0, 8192.0, 28672.0, 0.0, 80.0, 0.0), (0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 8192.0)
-    >>> round(layer_gemm_s(*shape, *experts, 8.55e8, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 128.0, 4.0, 2.7e12), 4)
+    >>> round(layer_gemm_s(*shape, *experts, 8.55e8, 0.0, 1.0, 7e14, 7e14, 1.2, 2e6, 128.0, 4.0, 16.0, 2.0, 2.7e12), 4)
     0.0228
     """
     moe = moe_layers / layers
@@ -116,7 +125,11 @@ def layer_gemm_s(
     whole = _tiled(hidden_size, width, matrix_tile)
     routed_whole = _tiled(hidden_size, expert_width, matrix_tile)
     work = dense * (whole + waves) + routed * (routed_whole + routed_waves + grouped_tile_tokens / visited)
-    return work / gemm_flop_per_s + masks / gemm_16bit_flop_per_s + traffic * (dense * thin + routed * sparse)
+    beside = expert_parallel * expert_tensor_parallel
+    stored = layer_dense_parameters / tensor_parallel + moe * routed_parameters / beside
+    widened = where(weight_bits < 8.0, (2.0 + weight_bytes_per_parameter) / WIDENED_RATE * stored, 0.0)
+    products = work / gemm_flop_per_s + masks / gemm_16bit_flop_per_s + traffic * (dense * thin + routed * sparse)
+    return products + widened / sustained_memory_bytes_per_s
 
 
 def _tiled(hidden_size: Numeric, width: Numeric, tile: Numeric) -> Numeric:

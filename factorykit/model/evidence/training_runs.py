@@ -10,6 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ from factorykit import datasets
 from factorykit.errors import FactorykitError, ScenarioError, UnknownName
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.engine.rules import check
+from factorykit.model.evidence import wording
 from factorykit.model.performance.recomputation import FIRST_LAYER, least_share
 from factorykit.model.supply import frameworks
 from factorykit.model.supply.chips import BROUGHT, brought, chip_in, chips
@@ -26,8 +28,6 @@ from factorykit.quantities import quantity, vocabulary
 if TYPE_CHECKING:
     import polars as pl
 
-PRECISIONS: Final = ("nvfp4", "mxfp8", "int8", "fp8", "fp16", "bf16")
-"""Number formats as sources write them, the more special ones first."""
 COLUMNS: Final = ("id", "group", "layers", "hidden", "heads", "seq_len", "hardware", "accelerator_count")
 """Columns without which nothing can be predicted."""
 NUMBERS: Final = frozenset(
@@ -66,8 +66,6 @@ INT8_TPU_YEAR: Final = 2023.0
 """TPUs multiply whole numbers of 8 bits twice as fast as those of 16 bits from v5e of that year on; v4 as fast."""
 EIGHT_BITS_YEAR: Final = 2024.0
 """All 75 submissions to MLPerf from that year on that say their number format say one of 8 bits."""
-SPELLINGS: Final = {"bfloat16": "bf16", "float16": "fp16", "float8": "fp8"}
-"""Number formats as frameworks write them."""
 USUAL_HEAD: Final = 128.0
 """Width of a head where a source gives no number of heads."""
 SHAPE: Final = {
@@ -85,6 +83,8 @@ SHAPE: Final = {
     "shared_experts": "shared_experts",
 }
 """Columns of a shape, and what the table of architectures calls them."""
+OF_A_MODEL: Final = ("layers", "hidden", "heads")
+"""Columns that tell one model from another."""
 STATES: Final = (
     *("attention_layers", "linear_attention_layers", "ffn_layers", "linear_key_heads", "linear_key_size"),
     *("linear_value_heads", "linear_value_size", "linear_gates", "linear_gate_rank", "convolution_width", "step_rank"),
@@ -133,6 +133,8 @@ POWER_LIMITED: Final = 0.72
 PARTS_APART: Final = 2.0
 """Most that the memories of two parts of one chip differ by (A100 of 40 and 80 GB); beyond it a name tells the memory
 of the host or the node, as "GH200 480GB" does."""
+CONTAINER: Final = r"v?(2\d)\.(\d\d?)(?!\d)"
+"""Version of a container that is its year and month."""
 RELEASES: Final = {"v2.1": 2022.5, "v3.0": 2023.5, "v3.1": 2023.85, "v4.0": 2024.45, "v4.1": 2024.85} | {
     "v5.0": 2025.45,
     "v5.1": 2025.85,
@@ -169,41 +171,6 @@ def _architectures() -> Mapping[tuple[float, float, float], Mapping[str, Any]]:
     return {(row["hidden_size"], row["attention_heads"], row["vocabulary_size"]): row for row in rows}
 
 
-def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float | None:
-    """Return the rate per accelerator and direction that a description of a network means, or None.
-
-    >>> link_bytes_per_s("8x200 Gb/s HDR per node"), link_bytes_per_s("400 Gb/s RoCE per GPU")
-    (25000000000.0, 50000000000.0)
-    """
-    several = re.search(r"(\d+) ?x ?(\d+) Gb/s", network)
-    if several:
-        return float(several[1]) * float(several[2]) * 1e9 / 8.0 / accelerators_per_node
-    one = re.search(r"(\d+) Gb/s[^,;]* per (GPU|chip|accelerator|node)", network)
-    if not one:
-        return None
-    per_node = one[2] == "node"
-    return float(one[1]) * 1e9 / 8.0 / (accelerators_per_node if per_node else 1.0)
-
-
-SHARDINGS: Final = ("zero", "fsdp", "hsdp", "shard", "distributed optimizer", "none", "data parallel", "ddp")
-"""Words of a description that says how state is sharded; others, such as sequence parallel, say nothing of it."""
-
-
-def zero_stage(sharding: str) -> float:
-    """Return the ZeRO stage that a description of sharding means.
-
-    >>> zero_stage("FSDP full (ZeRO-3)"), zero_stage("distributed optimizer (ZeRO-1)"), zero_stage("none")
-    (3.0, 1.0, 0.0)
-    """
-    text = sharding.lower()
-    stated = re.search(r"zero-?(\d)", text)
-    if stated:
-        return float(stated[1])
-    if any(word in text for word in ("fsdp", "hsdp", "fully sharded")):
-        return 3.0
-    return 1.0 if "distributed optimizer" in text else 0.0
-
-
 class _Unpredictable(Exception):
     """Why a row cannot be predicted."""
 
@@ -214,12 +181,11 @@ def _precision(row: Mapping[str, Any], assumed: list[str]) -> str:
         assumed.append("precision")
         late = row.get("kind") == "mlperf" and (software_year(row) or 0.0) >= EIGHT_BITS_YEAR
         return "fp8" if late and chip_in(row.get("hardware")).get("peak_fp8_flop_per_s") else "bf16"
-    text = stated.lower()
-    for spelling, name in SPELLINGS.items():
-        text = text.replace(spelling, name)
-    found = next((name for name in PRECISIONS if name in text), None)
+    found = wording.precision_of(stated)
     if found is None:
-        raise _Unpredictable(f"precision {stated!r} is not modelled; known are bf16, fp16, fp8, mxfp8, nvfp4, int8")
+        raise _Unpredictable(
+            f"precision {stated!r} is not modelled; give that of matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8"
+        )
     return found
 
 
@@ -241,12 +207,12 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
         *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s"),
         *("accelerator_memory_bytes", "memory_bytes_per_s"),
     )
-    if "GCD" in hardware:
+    if re.search(r"\b(GCD|tile|stack)s?\b", hardware):
         chip |= {name: 0.5 * chip[name] for name in half}
     network = row.get("network") or ""
-    node = re.search(r"\b(\d+) (?:[a-z]+\d+ )?(?:a|per) node", f"{hardware} {network}".lower())
-    if node:
-        chip["scale_up_domain"] = float(node[1])
+    node = wording.node_size(f"{hardware} {network}")
+    if node and chip["scale_up_domain"] < frameworks.RACK:
+        chip["scale_up_domain"] = node
     watts = re.search(r"(\d+) ?W\b", hardware)
     design = chips()[key]["tdp_w"] or chips()[key]["tdp_estimated_w"]
     limited = POWER_LIMITED if "power limited" in hardware.lower() else 1.0
@@ -254,7 +220,7 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     cut = re.search(r"NVLink cut to (\d+) GB/s", network)
     if cut:
         chip["scale_up_bytes_per_s"] = float(cut[1]) * 0.5e9
-    stated = link_bytes_per_s(network, float(node[1]) if node else 8.0)
+    stated = wording.link_bytes_per_s(network, node or 8.0)
     if stated:
         chip["scale_out_bytes_per_s"] = stated
     fabric = next((what for word, what in FABRICS.items() if re.search(rf"\b{word}\b", network.lower())), {})
@@ -296,8 +262,10 @@ def software_year(row: Mapping[str, Any]) -> float | None:
     """
     texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "note", "notes"))
     month = re.match(r"(20\d\d)-(\d\d)", row.get("release_month") or "")
-    container = re.match(r"(2\d)\.(\d\d)(?!\d)", row.get("framework_version") or "") or re.search(
-        r"(2\d)\.(\d\d)(?:\.\d\d)? NeMo", texts
+    container = (
+        re.match(CONTAINER, row.get("framework_version") or "")
+        or re.search(rf"(?<![\d.]){CONTAINER}", row.get("framework") or "")
+        or re.search(r"(2\d)\.(\d\d)(?:\.\d\d)? NeMo", texts)
     )
     mlperf = re.search(r"training_results_(v\d\.\d)", texts)
     if month:
@@ -319,10 +287,11 @@ def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dic
     if not rank and not reference:
         assumed.append("lora_rank")
     usual = "attention" if reference else "all"
+    narrow = re.search(wording.NARROW_WEIGHTS, f"{texts} {row.get('precision')}".lower())
     return {
         "lora_rank": float(rank[1] or rank[2]) if rank else USUAL_RANK,
         "lora_matrices": next((kind for kind, word in ADAPTED.items() if word in texts), usual),
-        "weight_bits": 4.0 if "qlora" in texts else 8.0 if precision in FROZEN_NARROW else 16.0,
+        "weight_bits": 4.0 if narrow else 8.0 if precision in FROZEN_NARROW else 16.0,
     }
 
 
@@ -387,10 +356,12 @@ def _said(row: Mapping[str, Any]) -> dict[str, float]:
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
     layers, hidden, heads = (float(row[name]) for name in ("layers", "hidden", "heads"))
     experts = float(row.get("experts") or 0)
-    known = _architectures().get((hidden, heads, float(row.get("vocab") or 0)), {})
+    known = _architectures().get((hidden, heads, float(row.get("vocab") or 0))) or _named_alike(row)
     public = known if experts > 1 and row.get("kv_heads") in (None, known.get("kv_heads")) else {}
-    if row.get("vocab") is None:
-        assumed.append("vocabulary_size")
+    unsaid = {"vocab": "vocabulary_size", "mlp_gated": "gated_ffn"} | (
+        {} if public or "attention_heads" in assumed else {"kv_heads": "kv_heads"}
+    )
+    assumed += [name for column, name in unsaid.items() if row.get(column) is None]
     head = float(row.get("head_dim") or public.get("head_size") or hidden / heads)
     expert_width = float(row.get("moe_ffn") or 0)
     width = float(row.get("ffn") or 0) or (expert_width if experts > 1 else 0.0)
@@ -462,7 +433,7 @@ def _dense_layers(layers: float, known: Mapping[str, Any]) -> float:
 
 def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
     count = float(row["accelerator_count"])
-    if row.get("tp") is None and row.get("pp") is None:
+    if row.get("tp") is None and row.get("pp") is None and count > 1.0:
         assumed.append("layout")
     tensor, pipeline, context = (1.0 if row.get(name) is None else row[name] for name in ("tp", "pp", "cp"))
     if min(tensor, pipeline, context) < 1.0:
@@ -487,14 +458,15 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         row["global_batch_tokens"] / row["seq_len"] if row.get("global_batch_tokens") else None
     )
     if not batch:
-        raise _Unpredictable("no global batch is stated")
+        batch = _batch(row, replicas, assumed)
     if batch < replicas:
         if "layout" not in assumed or replicas % batch:
             raise _Unpredictable(f"a batch of {batch:g} sequences is less than {replicas:g} data-parallel copies")
         context *= replicas / batch
-    if any(word in (row.get("sharding") or "").lower() for word in SHARDINGS):
-        stage = zero_stage(row["sharding"])
-    else:
+    stage = wording.zero_stage(row.get("sharding") or "")
+    if stage is None and count == 1.0:
+        stage = 0.0
+    elif stage is None:
         unstated = alone and "layout" in assumed
         stage = 3.0 if unstated else 1.0 if year >= 2023 else 0.0
         assumed.append("zero_stage")
@@ -510,6 +482,25 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         "zero_stage": stage,
         "schedule": _schedule(row),
     }
+
+
+def _batch(row: Mapping[str, Any], replicas: float, assumed: list[str]) -> float:
+    """Return the sequences of a step by micro-batch and accumulation: one micro-batch of each copy where none is said.
+
+    >>> _batch({"micro_batch": 2.0, "note": "gradient accumulation 4"}, 8.0, [])
+    64.0
+    """
+    steps = wording.accumulated(f"{row.get('note')} {row.get('notes')}")
+    split = (row.get("tp") or 1.0) * (row.get("pp") or 1.0)
+    tried, waits = "layout" in assumed and split > 1.0, (row.get("pp") or 1.0) > 1.0
+    if not row.get("micro_batch") or tried or (steps is None and waits):
+        raise _Unpredictable(
+            "no global batch is stated; give global_batch, global_batch_tokens, or micro_batch and how many are "
+            "accumulated (note: gradient accumulation 8)"
+        )
+    if steps is None:
+        assumed.append("global_batch_size")
+    return float(row["micro_batch"]) * replicas * (steps or 1.0)
 
 
 def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: list[str]) -> list[float]:
@@ -557,14 +548,30 @@ def _usual_heads(hidden: float, width: float, ways: float) -> float:
 
 
 def shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row that states no shape with the shape of the model that it names, where the tables know it."""
-    try:
-        known = _by_name()[datasets.identify("architecture", str(row.get("model") or ""))]
-    except FactorykitError:
+    """Return a row with what it leaves open of the shape of the model that it names, where the tables know it.
+
+    What the row states must agree with that shape in layers, hidden size and heads; otherwise it is another model.
+    """
+    known = _known_shape(str(row.get("model") or ""))
+    if any(row.get(name) not in (None, "", known.get(SHAPE[name])) for name in OF_A_MODEL):
         return row
-    shape = {column: known[name] for column, name in SHAPE.items()}
+    shape = {column: known[name] for column, name in SHAPE.items() if name in known}
     states = {name: value for name, value in known.items() if name in STATES and value is not None}
     return {**row, **states, **{name: value for name, value in shape.items() if row.get(name) in (None, "")}}
+
+
+def _named_alike(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the known model that a row names where it is as wide; rows may cut its layers or pad its vocabulary."""
+    known = _known_shape(str(row.get("model") or ""))
+    return known if all(row.get(name) == known.get(SHAPE[name]) for name in OF_A_MODEL[1:]) else {}
+
+
+@cache
+def _known_shape(model: str) -> Mapping[str, Any]:
+    for name in wording.model_names(model):
+        with suppress(FactorykitError):
+            return _by_name()[datasets.identify("architecture", name)]
+    return {}
 
 
 @cache
@@ -609,7 +616,8 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     On TPUs, and where a row tells its sharding, weights are sharded and models left whole.
     """
     stated = any(row.get(name) not in (None, "") for name in ("tp", "pp", "sharding"))
-    if stated or not _laid_out(row.get("hardware") or ""):
+    alone = _read_number(row, "accelerator_count") == 1.0
+    if stated or alone or not _laid_out(row.get("hardware") or ""):
         return _scenarios(row, [])
     found, reasons = [], []
     for ways, stages, spread in itertools.product(TENSOR_WAYS, PIPELINE_STAGES, _expert_ways(row)):
@@ -640,8 +648,9 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     if row.get("kind") not in (None, "throughput", "mlperf"):
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
-    if row.get("layers") is None:
-        row = shape_by_name(row)
+    row = shape_by_name(row)
+    if row.get("accelerator_count") is None and all(row.get(name) for name in ("tp", "pp", "dp")):
+        row["accelerator_count"] = row["tp"] * row["pp"] * row["dp"] * (row.get("cp") or 1.0)
     if row.get("heads") is None and row.get("hidden"):
         assumed.append("attention_heads")
         row["heads"] = _usual_heads(row["hidden"], row.get("head_dim") or USUAL_HEAD, row.get("tp") or 1.0)
@@ -672,11 +681,8 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     if layout["zero_stage"] == 1.0:
         layout["zero_stage"] = max(chip.pop("zero_stage"), 1.0)
     recompute = (row.get("recompute") or "").lower()
-    stated = next((word for word in ("full", "selective", "none") if recompute.startswith(word)), None)
-    if recompute.startswith("minimal"):
-        stated = "selective"
-    elif "offload" in recompute:
-        stated = "full"
+    said = wording.recomputation(recompute)
+    stated = said.kind if said else None
     text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
     kept = CHEAP_KEPT if stated == "selective" and re.search(r"\bmoe\b", recompute) else 1.0
     if stated is None and "norms and up-projections" in text:
@@ -685,6 +691,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         assumed.append("recompute")
     if row.get("vp") is None and layout["pipeline_parallel"] > 1 and stated is None and year >= 2023:
         assumed.append("virtual_stages")
+    waiting = wording.offloaded(row.get("sharding") or "", f"{row.get('note')} {row.get('notes')}")
     halved = "optimizer state in bfloat16" in text or "bf16 optimizer" in text
     optimizer = 4.0 if halved else 12.0
     state = chip["state_bytes"]
@@ -708,12 +715,12 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         **_adapters(row, precision, assumed),
         "precision": precision,
         "recompute": stated or "none",
-        "recompute_stated": stated is not None,
+        "share_stated": _share(said, layout, shape["layers"], chip["selective_share"]) if stated else None,
         "kept_stated": kept,
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
         "optimizer_bytes_per_parameter": optimizer,
         "offloaded_share": float("offload" in recompute),
-        "offloaded_optimizer_share": float("optimizer on the cpu" in text),
+        **dict(zip(("offloaded_optimizer_share", "offloaded_weights_share"), waiting, strict=True)),
         "dropout": chip["dropout"] * (1.0 - shape["gated_ffn"]),
         "sequence_parallel": chip["sequence_parallel"]
         if year >= 2023
@@ -742,6 +749,20 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     return [{**one, "assumed_inputs": inputs, "assumed": ", ".join(names)} for one in found]
 
 
+def _share(said: wording.Recomputation | None, layout: Mapping[str, Any], layers: float, selective: float) -> float:
+    """Return the share of layers that is recomputed whole where a source says what is; ``selective`` of a framework.
+
+    >>> stages = {"pipeline_parallel": 4.0, "virtual_stages": 2.0}
+    >>> _share(wording.recomputation("block 5"), stages, 80.0, 0.0), _share(None, stages, 80.0, 0.0)
+    (0.5, 0.0)
+    """
+    if said is None:
+        return 0.0
+    if said.layers_a_chunk is not None:
+        return min(said.layers_a_chunk * layout["pipeline_parallel"] * layout["virtual_stages"] / layers, 1.0)
+    return selective if said.share is None else said.share
+
+
 def positive(rows: pl.DataFrame, name: str, most: float = LARGEST) -> pl.Expr:
     """Return a column as numbers above zero and up to ``most``; what a row states otherwise, or not, is null."""
     import polars as pl
@@ -767,6 +788,16 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     of_hardware = (basis == "hardware") | (column("tflops_per_gpu").is_null() & column("mfu", 1.0).is_null())
     batch_tokens = pl.coalesce(column("global_batch_tokens"), column("global_batch") * column("seq_len"))
     rate = column("tokens_per_s_per_gpu") * column("accelerator_count")
+    if not ready.is_empty():
+        read = ready.unique("row", keep="first").select(
+            pl.col("row"), (pl.col("global_batch_size") * pl.col("sequence_length")).alias("read_tokens")
+        )
+        rows = (
+            rows.with_row_index("row")
+            .with_columns(pl.col("row").cast(pl.Int64))
+            .join(read, on="row", how="left", maintain_order="left")
+        )
+    batch_tokens = pl.coalesce(batch_tokens, column("read_tokens"))
     printed = rows.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
         pl.coalesce(column("step_time_s"), batch_tokens / rate).alias("printed_s"),
@@ -824,7 +855,7 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
         schema={"row": pl.Int64, "family": pl.String, "reason": pl.String},
     )
     predictable = [one for one in every if "reason" not in one]
-    types = {"row": pl.Int64, "stated_parameters": pl.Float64}
+    types = {"row": pl.Int64, "stated_parameters": pl.Float64, "share_stated": pl.Float64}
     ready = pl.DataFrame(predictable, infer_schema_length=None, schema_overrides=types if predictable else {})
     if ready.is_empty():
         return ready, reasons
@@ -832,7 +863,7 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
     room, needed = ready["accelerator_memory_bytes"], "memory_needed_bytes"
     said = [pl.lit(value).alias(name) for name, value in (memory or {}).items()]
     whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share"), *said), needed)[needed]
-    cheap = ~ready["recompute_stated"] & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
+    cheap = ready["share_stated"].is_null() & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
     kept = pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(pl.col("kept_stated"))
     plain = plain.with_columns(kept.alias("kept_share")).drop("kept_stated")
     none, first, full = (
@@ -840,12 +871,5 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
         for share in (0.0, FIRST_LAYER, 1.0)
     )
     least = pl.select(least_share(none, first, full, room)).to_series()
-    share = pl.select(
-        pl.when(ready["recompute_stated"])
-        .then(
-            (ready["recompute"] == "full").cast(pl.Float64)
-            + (ready["recompute"] == "selective").cast(pl.Float64) * ready["selective_share"]
-        )
-        .otherwise(least)
-    ).to_series()
+    share = ready["share_stated"].fill_null(least)
     return plain.with_columns(share.alias("recompute_share")), reasons

@@ -16,9 +16,9 @@ from factorykit.model.evidence.training_runs import (
     positive,
     shape_by_name,
     software_year,
-    zero_stage,
 )
 from factorykit.model.evidence.validate import tidied, validate
+from factorykit.model.evidence.wording import zero_stage
 from factorykit.model.supply.chips import chip_in
 from factorykit.model.supply.fitted import constants
 
@@ -198,7 +198,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
         count = 2.0 ** round(math.log2(seconds / (USUAL_DAYS * SECONDS_PER_DAY)))
         most = 2.0 ** math.floor(math.log2(batch / known["seq_len"]))
         count = known["accelerator_count"] = min(max(count, FEWEST), MOST, most)
-    if not known.get("tp") and not known.get("pp") and zero_stage(str(row.get("sharding"))) < WHOLLY_SHARDED:
+    if not known.get("tp") and not known.get("pp") and (zero_stage(str(row.get("sharding"))) or 0.0) < WHOLLY_SHARDED:
         known["sharding"] = None
     split = math.prod(_number(row, name) or 1.0 for name in ("tp", "pp", "cp"))
     replicas = (count or split) / split if known.get("tp") or known.get("pp") or known["sharding"] else 1.0
