@@ -13,7 +13,7 @@ from factorykit import files
 from factorykit.borders import file_path, frame, mapping, number, numbers, several, text, texts, whole
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.performance import memories
-from factorykit.model.performance.nearness import PLACED, PLACES, drawn, most_telling, places, slope, update
+from factorykit.model.performance.nearness import PLACED, PLACES, drawn, most_telling, places, slope, update, widened
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.places import write_whole
 from factorykit.quantities import neutral, quantity
@@ -289,7 +289,10 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     values |= held.constants
     learned = _sentences(values, dict(zip(numbers, found.sure, strict=True)) | dict(held.sure), usual)
     layouts = tuple(map(tuple, np.column_stack([where, found.pull, found.doubt]).tolist()))
-    return Calibration({**values, **narrowed}, learned, refused, len(used), layouts, found.alone)
+    spreads = measured.results({**start, **values, **narrowed}, "step_spread", at=at)["step_spread"]
+    wider = widened(found, where, spreads, 1.0 / copies)
+    narrowed |= {name: wider * narrowed.get(name, start[name]) for name in start if name.startswith("spread_")}
+    return Calibration({**values, **narrowed}, learned, refused, len(used), layouts, wider * found.alone)
 
 
 def missed_by(

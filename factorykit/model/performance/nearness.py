@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
+from factorykit.formulas.step.interval import NORMAL_95
+
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
@@ -56,6 +58,12 @@ STALL: Final = 0.7
 """Standard deviation of the logarithm by how much."""
 WIDEST: Final = (0.5, 0.25, 0.08)
 """Move, nearness and noise for which layouts are designed: of seven the best for three, five and ten rows."""
+COVERED: Final = 0.9
+"""Share of layouts that an interval covers."""
+WIDENED: Final = 3.0
+"""Factor on intervals beyond which no layout asks for more: something held it up."""
+AHEAD: Final = 10.0
+"""Layouts that the width of intervals is worth before one's own layouts say how wide they are."""
 TIMES: Final = 2
 """How often the constants move before slopes are taken where they have come to."""
 
@@ -96,6 +104,8 @@ class Update:
     """Variance of what each layout misses alone over that of what it misses in common with those near it."""
     alone: float
     """Standard deviation of what a layout misses alone."""
+    left: np.ndarray
+    """What each layout misses where the others predict it."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +175,37 @@ def update(
         _mean(beliefs, [one.kind[1] ** 2 * (one.known @ target) for one in beliefs]),
         _mean(beliefs, [one.own / one.kind[1] ** 2 for one in beliefs]),
         float(np.sqrt(_mean(beliefs, [np.array(one.kind[2] ** 2) for one in beliefs]))),
+        _mean(beliefs, [one.known @ target / one.known.diagonal() for one in beliefs]),
     )
+
+
+def widened(found: Update, where: np.ndarray, spread: np.ndarray, weight: np.ndarray) -> float:
+    """Return the factor on all spreads with which the layouts lie within each other's intervals as often as promised.
+
+    Each layout is predicted by the others [1]_; the more there are, the more they say.
+
+    Parameters
+    ----------
+    found
+        What all layouts say.
+    where
+        Places of the layouts.
+    spread
+        Standard deviation of the logarithm of each layout's step time before any was measured.
+    weight
+        How much each layout counts, the less the more copies it has.
+
+    References
+    ----------
+    .. [1] R. F. Barber et al., Predictive inference with the jackknife+, Annals of Statistics 49 (1), 2021.
+    """
+    import numpy as np
+
+    unsaid = np.clip(1.0 / np.linalg.inv(alike(where, where) + np.diag(found.doubt)).diagonal() - found.doubt, 0.0, 1.0)
+    squares = np.minimum((found.left / NORMAL_95) ** 2 / (found.alone**2 + unsaid * spread**2), WIDENED**2)
+    order, count = squares.argsort(), float(weight.sum())
+    reached = float(np.interp(COVERED * (count + 1.0), weight[order].cumsum(), squares[order]))
+    return math.sqrt((AHEAD + count * reached) / (AHEAD + count))
 
 
 def beliefs_of(

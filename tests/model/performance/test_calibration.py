@@ -1,7 +1,9 @@
 """A handful of measured layouts moves the model towards them, and says what it learned."""
 
 from dataclasses import replace
+from statistics import NormalDist
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -9,6 +11,7 @@ import factorykit as fk
 from factorykit.errors import ScenarioError
 from factorykit.model.evidence.training_runs import prepared
 from factorykit.model.evidence.validate import errors
+from factorykit.model.performance.nearness import PLACES, Update, widened
 from factorykit.model.supply.fitted import constants
 
 GROUP = "fms-acceleration-mistral-7b-v0.1"
@@ -182,3 +185,18 @@ def test_memories_alone_calibrate_memory_alone(runs):
     assert both.height > 20
     assert (both["memory_peak_bytes_own"] > both["memory_peak_bytes"]).all()
     assert both["step_s"].to_list() == both["step_s_own"].to_list()
+
+
+def test_a_calibrated_interval_holds_what_it_says_after_few_rows_and_after_most():
+    shots = fk.table("few_shots").collect().group_by("rows_taken", "measured_rows").agg(pl.col("in_interval").mean())
+    assert shots.height == 8
+    assert shots["in_interval"].is_between(0.85, 0.95).all()
+
+
+@pytest.mark.parametrize(("layouts", "factor"), [(400, 2.0), (1, (10.0 / 11.0) ** 0.5)])
+def test_intervals_widen_as_rows_miss_each_other_and_one_row_says_little(layouts, factor):
+    missed = np.abs([NormalDist().inv_cdf((rank + 0.5) / layouts) for rank in range(layouts)]) * 2.0
+    one = np.ones(layouts)
+    far_apart = 100.0 * np.arange(layouts)[:, None] * np.ones(PLACES)
+    found = Update(np.zeros(1), np.zeros(1), 0.0 * one, one, 0.0, missed)
+    assert widened(found, far_apart, one, one) == pytest.approx(factor, rel=0.03)
