@@ -105,8 +105,6 @@ FULL_GRADIENT_BYTES: Final = 4.0
 GRAPH_POOL: Final = 0.3
 """Share of activations that a graph of a whole step keeps in a pool of its own: 187 GB without graphs, 193 with those
 of attention and routing and 225 with one of the step, for one layout of Hy3 on GB300 (activations about 90 GB)."""
-ADAPTED: Final = {"all": "gate_proj", "attention": "o_proj", "query_value": "q_proj, v_proj"}
-"""Matrices that adapters stand beside, by a word of a note; the first that is said counts."""
 FUSED_LOSS: Final = 0.25
 """Whole logits of a library whose loss is one kernel: 8 bytes for each token and entry of the vocabulary in place of
 14, as it holds them in 16 bits beside those in 32 and their gradient. Slopes over the batch of Llama 3 8B with
@@ -135,6 +133,18 @@ PARTS_APART: Final = 2.0
 of the host or the node, as "GH200 480GB" does."""
 CONTAINER: Final = r"v?(2\d)\.(\d\d?)(?!\d)"
 """Version of a container that is its year and month."""
+PARTS: Final[Mapping[str, tuple[str, float]]] = {
+    "mi250x": ("gcd", 2.0),
+    "max_1550": ("tile|stack", 2.0),
+    "trainium1": ("(?:neuron)?[ -]?core", 2.0),
+    "trainium2": ("(?:neuron)?[ -]?core", 8.0),
+}
+"""Parts that some count instead of chips: the word for them, and how many a chip has."""
+OF_A_PART: Final = (
+    *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s", "accelerator_memory_bytes"),
+    *("memory_bytes_per_s", "scale_up_bytes_per_s", "scale_out_bytes_per_s"),
+)
+"""What the parts of a chip have shares of."""
 RELEASES: Final = {"v2.1": 2022.5, "v3.0": 2023.5, "v3.1": 2023.85, "v4.0": 2024.45, "v4.1": 2024.85} | {
     "v5.0": 2025.45,
     "v5.1": 2025.85,
@@ -203,12 +213,10 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     memory = re.search(r"(\d+) ?GB", hardware)
     if memory and float(memory[1]) * 1e9 <= PARTS_APART * chip["accelerator_memory_bytes"]:
         chip["accelerator_memory_bytes"] = float(memory[1]) * 1e9
-    half = (
-        *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s"),
-        *("accelerator_memory_bytes", "memory_bytes_per_s"),
-    )
-    if re.search(r"\b(GCD|tile|stack)s?\b", hardware):
-        chip |= {name: 0.5 * chip[name] for name in half}
+    word, parts = PARTS.get(key, ("", 0.0))
+    if parts and re.search(rf"\b(?:{word})s?\b", hardware.lower()):
+        chip |= {name: chip[name] / parts for name in OF_A_PART}
+        chip["scale_up_domain"] *= parts if chips()[key]["scale_up_domain"] else 1.0
     network = row.get("network") or ""
     node = wording.node_size(f"{hardware} {network}")
     if node and chip["scale_up_domain"] < frameworks.RACK:
@@ -286,11 +294,13 @@ def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dic
     reference = row.get("kind") == "mlperf" or "mlperf" in texts
     if not rank and not reference:
         assumed.append("lora_rank")
-    usual = "attention" if reference else "all"
+    matrices = wording.adapted(texts)
+    if not matrices and not reference:
+        assumed.append("lora_matrices")
     narrow = re.search(wording.NARROW_WEIGHTS, f"{texts} {row.get('precision')}".lower())
     return {
         "lora_rank": float(rank[1] or rank[2]) if rank else USUAL_RANK,
-        "lora_matrices": next((kind for kind, word in ADAPTED.items() if word in texts), usual),
+        "lora_matrices": matrices or ("attention" if reference else "all"),
         "weight_bits": 4.0 if narrow else 8.0 if precision in FROZEN_NARROW else 16.0,
     }
 

@@ -34,6 +34,14 @@ STAGES: Final[tuple[tuple[str, float], ...]] = (
 """ZeRO stages by words of a description, the more special ones first, where it states none in digits."""
 
 
+ADAPTED: Final[tuple[tuple[str, str], ...]] = (
+    (r"gate_proj|up_proj|fc1|all[ -](?:linear|layers|modules|matrices|weights)|all linear|\bmlp\b|\bffn\b", "all"),
+    (r"o_proj|linear_proj|qkvo|(?:of|on|in|to) (?:the )?attention|attention (?:only|layers|modules)", "attention"),
+    (r"q_proj|linear_qkv|\bqkv\b|\bqv\b|\bq(?:uery)?,? (?:and )?v(?:alue)?\b|query_key_value|c_attn", "query_value"),
+)
+"""Matrices that adapters stand beside, by words of a note; the first that is said counts."""
+
+
 class Recomputation(NamedTuple):
     """What a source says of recomputed activations."""
 
@@ -146,6 +154,15 @@ def offloaded(sharding: str, notes: str) -> tuple[float, float]:
     state = r"optimizer on the cpu|optimizer(?: states?)?[ -]offload|offload\w* (?:of )?(?:the )?optim|cpuadam"
     infinite = bool(re.search(weights, both))
     return float(infinite or bool(re.search(state, both)) or "offload" in of_state), float(infinite)
+
+
+def adapted(notes: str) -> str | None:
+    """Return the matrices that adapters stand beside, by the words of a note, or None.
+
+    >>> adapted("LoRA rank 16 on q_proj, k_proj, v_proj, o_proj"), adapted("r=8, q and v"), adapted("flash attention")
+    ('attention', 'query_value', None)
+    """
+    return next((matrices for words, matrices in ADAPTED if re.search(words, notes.lower())), None)
 
 
 def accumulated(notes: str) -> float | None:

@@ -53,6 +53,9 @@ OUTPUTS: Final = (
     "fits",
     "recompute_share",
 )
+PART_OF_A_SEQUENCE: Final = 4096.0
+"""Tokens that a rank keeps at least where a long sequence is split further than the usual ways."""
+LONG_WAYS: Final = (32, 64, 128, 256)
 UNEVEN_STAGES: Final = range(1, 9)
 """Chunks a stage that are tried whether or not they divide the layers: Llama 3.1 405B has 126 on 16 stages of eight."""
 MOST_DIVIDED: Final = 1e12
@@ -283,6 +286,10 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
         **CHOICES,
         "tensor_parallel": tuple(ways for ways in TENSOR_WAYS if ways <= domain),
         "pipeline_parallel": tuple(p for p in _divisors(fixed["accelerators"]) if p <= fixed.get("layers", 1.0)),
+        "context_parallel": (
+            *CHOICES["context_parallel"],
+            *(ways for ways in LONG_WAYS if ways * PART_OF_A_SEQUENCE <= fixed.get("sequence_length", 0.0)),
+        ),
         "virtual_stages": sorted({*_divisors(fixed.get("layers", 1.0)), *UNEVEN_STAGES}),
         "expert_parallel": _divisors(experts) if experts > 1 else (1,),
     }

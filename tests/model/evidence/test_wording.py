@@ -96,18 +96,10 @@ def test_a_rate_without_a_batch_is_measured_with_the_batch_that_is_assumed():
 
 
 def test_one_chip_leaves_no_layout_to_assume():
-    lora = {
-        "accelerator_count": 1,
-        "tp": None,
-        "pp": None,
-        "sharding": None,
-        "global_batch": 8,
-        "note": "QLoRA rank 64",
-    }
-    assumed = fk.validate(pl.DataFrame([HOME | lora | {"framework": "Axolotl"}], infer_schema_length=None))["assumed"][
-        0
-    ]
-    assert assumed == ""
+    alone = HOME | {"accelerator_count": 1, "tp": None, "pp": None, "sharding": None, "global_batch": 8}
+    notes = ["QLoRA rank 64, all linear", "LoRA"]
+    rows = pl.DataFrame([alone | {"framework": "Axolotl", "note": note} for note in notes], infer_schema_length=None)
+    assert fk.validate(rows)["assumed"].to_list() == ["", "lora_rank, lora_matrices"]
 
 
 def test_fine_tuning_fits_where_its_publisher_says():

@@ -183,6 +183,13 @@ def test_what_is_counted_is_whole(name, value):
         fk.search(given, cluster, global_batch_size=given.pop("global_batch_size"))
 
 
+def test_a_long_sequence_is_split_further():
+    layout = {"pipeline_parallel": 1, "tensor_parallel": 8, "zero_stage": 1, "recompute": "full", "schedule": "1f1b"}
+    cluster = layout | {"accelerators": 512, "accelerator": "h100_sxm", "micro_batch_size": 1, "sequence_length": 2**20}
+    found = fk.search("llama3_8b", cluster, global_batch_size=4).collect()
+    assert {16.0, 32.0, 64.0} == set(found["context_parallel"])
+
+
 def test_what_is_fixed_is_not_tried():
     fixed = SMALL | {"tensor_parallel": 2, "recompute": "none", "schedule": "1f1b"}
     found = fk.search("llama3_8b", fixed, global_batch_size=128)
