@@ -53,6 +53,10 @@ NUMBERS: Final = frozenset(
 """Columns of numbers that a scenario is read from."""
 WHOLE: Final = NUMBERS - {"year", "total_params", "mlp_gated", "global_batch", "global_batch_tokens"}
 """Columns of counts; a batch may be the mean of a ramp."""
+WITHOUT_STEPS: Final = ("training_run", "cost_estimate", "reliability", "energy_measured")
+"""Kinds of rows about whole runs."""
+UNSAID: Final = ("", "-", "--", "?", "n/a", "na", "none", "null", "nan", "unknown", "not stated")
+"""How cells say that they say nothing, whatever their case."""
 LARGEST: Final = 1e15
 """No cell of these columns comes near it; products of larger ones could overflow."""
 TEXTS: Final = (
@@ -97,7 +101,7 @@ GIB: Final = 2.0**30
 CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
 """Share of the activations of models with experts that software of that year keeps: it repeats norms, activations and
 up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it. So does
-selective recomputation that names whole layers of experts (``moe``; ``moe_act`` is their activation alone)."""
+selective recomputation that names them, or whole layers of experts (``moe``; ``moe_act`` is their activation alone)."""
 KEPT_NARROW: Final = 0.5
 """Bytes of activations that a source says are kept in 8 bits over those of 16."""
 FULL_GRADIENT_BYTES: Final = 4.0
@@ -607,17 +611,21 @@ def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
 
 def _read_number(row: Mapping[str, Any], name: str) -> float | None:
     cell = row.get(name)
-    if cell is None or cell == "":
+    if cell is None or (isinstance(cell, str) and cell.lower() in UNSAID):
         return None
     try:
         number = float(cell)
     except (TypeError, ValueError):
-        raise _Unpredictable(f"{name} {cell!r} is no number") from None
+        raise _Unpredictable(f"{name} {cell!r} is no number; give one without words, such as 8192") from None
     if not abs(number) < LARGEST:
         raise _Unpredictable(f"{name} {number:g} is no number of a training run")
     if name in WHOLE and number % 1.0:
         raise _Unpredictable(f"{name} {number:g} is not whole")
     return number
+
+
+def _read_words(cell: Any) -> Any:
+    return None if isinstance(cell, str) and cell.lower() in UNSAID and cell.lower() != "none" else cell
 
 
 def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -655,9 +663,13 @@ def _expert_ways(row: Mapping[str, Any]) -> list[float]:
 
 
 def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
-    if row.get("kind") not in (None, "throughput", "mlperf"):
+    if row.get("kind") in WITHOUT_STEPS:
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
-    row = {name: _read_number(row, name) if name in NUMBERS else value for name, value in row.items()}
+    if wording.is_no_language_model(str(row.get("model") or "")):
+        raise _Unpredictable(
+            f"model {row['model']!r} is not modelled; known are language models that learn to predict the next token"
+        )
+    row = {name: _read_number(row, name) if name in NUMBERS else _read_words(value) for name, value in row.items()}
     row = shape_by_name(row)
     if row.get("accelerator_count") is None and all(row.get(name) for name in ("tp", "pp", "dp")):
         row["accelerator_count"] = row["tp"] * row["pp"] * row["dp"] * (row.get("cp") or 1.0)
@@ -694,7 +706,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     said = wording.recomputation(recompute)
     stated = said.kind if said else None
     text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
-    kept = CHEAP_KEPT if stated == "selective" and re.search(r"\bmoe\b", recompute) else 1.0
+    kept = CHEAP_KEPT if stated == "selective" and re.search(r"\bmoe\b|up_proj|layernorm", recompute) else 1.0
     if stated is None and "norms and up-projections" in text:
         stated, kept = "none", CHEAP_KEPT * (KEPT_NARROW if "kept in 8 bits" in text else 1.0)
     if stated is None:

@@ -175,6 +175,16 @@ def accumulated(notes: str) -> float | None:
     return float(found[1]) if found else None
 
 
+def is_no_language_model(text: str) -> bool:
+    """Return whether a model sees, hears, draws or ranks, or reads in both directions, by its name.
+
+    >>> is_no_language_model("ViT-22B"), is_no_language_model("Stable Diffusion v2"), is_no_language_model("Vicuna 7B")
+    (True, True, False)
+    """
+    others = r"\bvit\b|\b(?:ro)?bert\b|bert-(?:base|large)|resnet|u-?net\b|diffusion|sdxl|\bdit\b|\bclip\b|whisper|dlrm"
+    return re.search(rf"{others}|retinanet|mask r-?cnn|\brnn-?t\b|\bgnn\b|r-gat|alphafold", text.lower()) is not None
+
+
 def model_names(text: str) -> list[str]:
     """Return the names that a description of a model may hold, the longest first.
 
