@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final, Literal
+
 import dataframely as dy
 import polars as pl
 
@@ -19,6 +21,10 @@ from factorykit.datasets.schemas.fields import (
     text,
 )
 from factorykit.quantities import vocabulary
+
+Closed = Literal["both", "left", "right", "none"]
+CLOSED: Final[dict[str, Closed]] = {"[]": "both", "[)": "left", "(]": "right", "()": "none"}
+"""What polars calls an interval by its brackets."""
 
 
 class RunFields(dy.Schema):
@@ -305,14 +311,15 @@ class Ranges(Sourced):
 
 
 def _within_bounds(column: str = "value") -> pl.Expr:
-    inside = pl.lit(value=False)
-    for name, this in vocabulary().items():
+    """Return whether numbers are within the bounds of their row's quantity; those that share bounds go together."""
+    alike: dict[tuple[float, float, Closed], list[str]] = {}
+    for this in vocabulary().values():
         if not this.is_text:
-            value = pl.col(column)
-            above = value >= this.lower if this.bounds[0] == "[" else value > this.lower
-            below = value <= this.upper if this.bounds[-1] == "]" else value < this.upper
-            inside = pl.when(pl.col("quantity") == name).then(above & below).otherwise(inside)
-    return inside
+            alike.setdefault((this.lower, this.upper, CLOSED[this.bounds[0] + this.bounds[-1]]), []).append(this.name)
+    return pl.any_horizontal(
+        pl.col("quantity").is_in(names) & pl.col(column).is_between(low, high, closed=closed)
+        for (low, high, closed), names in alike.items()
+    )
 
 
 class Architectures(Sourced):
