@@ -20,7 +20,6 @@ from factorykit.quantities import vocabulary
 from factorykit.site import build, finish, quarto, stamp
 from factorykit.site.build import _stage, choose, publish, restore
 from factorykit.site.pages import methods
-from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
 from factorykit.site.sources import load_project
 
@@ -33,16 +32,22 @@ def folder(path: Path, text: str) -> Path:
     return path
 
 
-def test_a_build_renders_checks_publishes_and_is_not_done_twice(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    made.write("report/changes.qmd", "---\ntitle: What may change\n---\nText.\n")
-    recipes = {name: text.replace("/tables/accelerators.html", "/index.qmd") for name, text in recipe_pages().items()}
-    monkeypatch.setattr("factorykit.site.pages.recipe_pages", lambda: recipes)  # this project has no tables
+@pytest.fixture
+def one_page_from_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print one page from code instead of a hundred, which the project's own site is rendered with."""
+
+    def write(stage: Path) -> None:
+        (stage / "report" / "printed.qmd").write_text("---\ntitle: Printed\n---\nText.\n", "utf-8")
+
+    monkeypatch.setattr("factorykit.site.pages.write", write)
+
+
+@pytest.mark.usefixtures("one_page_from_code")
+def test_a_build_renders_checks_publishes_and_is_not_done_twice(made: Made, tmp_path: Path):
     done = build(tmp_path / "out", renderer="embedded", project=made.root)
     assert done.renderer == "embedded"
     assert "as asked" in str(done)
-    assert (tmp_path / "out/report/methods.html").is_file()
+    assert (tmp_path / "out/report/printed.html").is_file()
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith("out.")]
     again = build(tmp_path / "out", renderer="embedded", project=made.root)
     assert (again.rendered, again.pages) == (False, done.pages)
@@ -60,6 +65,7 @@ def test_a_folder_that_was_touched_is_made_again(tmp_path: Path):
     assert stamp.kept(tmp_path / "stamp.json", "of this", out) is None
 
 
+@pytest.mark.usefixtures("one_page_from_code")
 def test_a_build_that_fails_leaves_the_previous_site(made: Made, tmp_path: Path):
     out = folder(tmp_path / "out", "before")
     made.write("index.qmd", "---\ntitle: Start\n---\n[x](none.qmd)\n")
@@ -68,6 +74,7 @@ def test_a_build_that_fails_leaves_the_previous_site(made: Made, tmp_path: Path)
     assert (out / "index.html").read_text() == "before"
 
 
+@pytest.mark.usefixtures("one_page_from_code")
 def test_a_build_waits_while_its_tables_are_built(made: Made, tmp_path: Path):
     made.write("data/beside.txt", "no tables")
     made.write("index.qmd", "---\ntitle: Start\n---\n[x](none.qmd)\n")
