@@ -154,9 +154,15 @@ def _size(picture: str) -> tuple[int, int]:
 
 
 def _placed(picture: str, x: int, y: int, wide: int, high: int) -> str:
-    """Return a picture at a place within another one."""
+    """Return a picture in the middle of a place within another one, as large as there is room.
+
+    It becomes a group: what is a picture within a picture is cut out, for which drawing takes nearly twice as long.
+    """
     head, _, body = picture.partition(">")
     box = re.search(r"viewBox=['\"]([^'\"]*)", head)
-    view = box[1] if box else "0 0 {} {}".format(*_size(picture))
+    left, top, width, height = map(float, box[1].split()) if box else (0.0, 0.0, *_size(picture))
+    scale = min(wide / width, high / height)
+    across, down = x + (wide - scale * width) / 2 - scale * left, y + (high - scale * height) / 2 - scale * top
     names = "xmlns:xlink='http://www.w3.org/1999/xlink' fill='none'"
-    return f"<svg {names} x='{x}' y='{y}' width='{wide}' height='{high}' viewBox='{view}'>{body}"
+    drawn = body.rstrip().removesuffix("</svg>")
+    return f"<g {names} transform='translate({across:g} {down:g}) scale({scale:g})'>{drawn}</g>"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from factorykit.borders import not_installed
 
 try:
     import yaml  # noqa: F401
+
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema's import of it takes 0.8 s
 except ModuleNotFoundError as error:
     raise not_installed(error) from None
 
