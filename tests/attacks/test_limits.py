@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,15 @@ def test_json_that_says_nothing_a_program_should_believe_is_refused(content: byt
         files.fields(content)
 
 
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """As in a terminal: what a shell starts in the background is told to ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_a_query_ends_when_its_thread_is_interrupted_and_the_next_one_is_answered() -> None:
     threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -118,12 +127,14 @@ def interrupted(arguments: list[str], after_s: float) -> tuple[int, str]:
     return process.returncode, said
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("arguments", [["data", "sql", ENDLESS], ["sweep", *RUN, "-g", "mfu=0.1:0.9:5000000"]])
 def test_an_interrupt_ends_a_command_in_silence(arguments: list[str]) -> None:
     assert interrupted(arguments, 1.5) == (130, "")
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("after_s", [0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize(
     "arguments",

@@ -138,37 +138,31 @@ def test_numbers_compare_as_numbers(conftest: Any, one: object, other: object, e
     assert conftest.same(one, other) is equal
 
 
-def compared(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", "-p", "no:cacheprovider", "."]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """A short notebook with one stored number, beside the project's conftest."""
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What nbval says of short notebooks beside the project's conftest: one as it ran, one changed, one never run."""
     pytest.importorskip("nbval", reason="nbval is absent; notebooks were not compared")
-    shutil.copy(ROOT / "notebooks" / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    output = {"output_type": "stream", "name": "stdout", "text": ["training_flop 3.7908e+25\n"]}
-    source = ["print('training_flop', 6 * 405e9 * 15.6e12)"]
-    cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": 1, "outputs": [output], "source": source}
+    folder = tmp_path_factory.mktemp("compared")
+    shutil.copy(ROOT / "notebooks" / "conftest.py", folder)
+    (folder / "pytest.ini").write_text("[pytest]\n")
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    notebook = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
-    (tmp_path / "small.ipynb").write_text(json.dumps(notebook))
-    return tmp_path
+    source = ["print('training_flop', 6 * 405e9 * 15.6e12)"]
+    for name, stored, count in (("same", "3.7908e+25", 1), ("changed", "3.7909e+25", 1), ("unrun", "3.7908e+25", None)):
+        cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": count, "source": source}
+        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": [f"training_flop {stored}\n"]}]
+        notebook = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        (folder / f"{name}.ipynb").write_text(json.dumps(notebook))
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-rA", "-p", "no:cacheprovider", "."]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120).stdout
 
 
-def test_an_unchanged_notebook_passes_and_a_changed_number_fails(small: Path) -> None:
-    fine = compared(small)
-    assert fine.returncode == 0, fine.stdout
-    path = small / "small.ipynb"
-    path.write_text(path.read_text().replace("3.7908e+25", "3.7909e+25"))
-    assert compared(small).returncode == 1
+def test_an_unchanged_notebook_passes_and_a_changed_number_fails(compared: str) -> None:
+    assert "PASSED same.ipynb::Cell 0" in compared
+    assert "FAILED changed.ipynb::Cell 0" in compared
+    assert "3.7909e+25" in compared
 
 
-def test_a_notebook_that_was_not_run_fails(small: Path) -> None:
-    path = small / "small.ipynb"
-    path.write_text(path.read_text().replace('"execution_count": 1', '"execution_count": null'))
-    found = compared(small)
-    assert found.returncode == 1
-    assert "without being run" in found.stdout
+def test_a_notebook_that_was_not_run_fails(compared: str) -> None:
+    assert "FAILED unrun.ipynb::Cell 0" in compared
+    assert "without being run" in compared
+    assert "1 passed" in compared
