@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PLATFORM_DIRS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup uv audit data site serve lab test stored test-long check lock bench mutants clean
+.PHONY: help setup uv audit data site serve lab test stored cells test-long check lock bench mutants clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -51,12 +51,14 @@ check: setup ## lint and types
 	@$(VENV)/bin/basedpyright
 
 test: setup ## everything that CI runs
-	@$(MAKE) --no-print-directory --jobs 2 check stored
-	@$(RUN) pytest -q -n 3 --dist loadfile
-	@$(RUN) pytest -q notebooks --nbval --nbval-current-env --nbval-cell-timeout=120 -n 2 --dist loadfile
+	@$(MAKE) --no-print-directory --jobs 3 check stored cells
+	@$(RUN) pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 stored: setup ## render the site from stored notebooks, for the tests
 	@$(FK) site build --stored --renderer embedded --out .cache/site
+
+cells: setup ## run every notebook again and compare what it stores
+	@$(RUN) pytest -q notebooks --nbval --nbval-current-env --nbval-cell-timeout=120 -n 2 --dist loadfile
 
 test-long: setup ## what takes longer than a change should wait: all pairs, all kills, mutants
 	@$(RUN) pytest -q -n 2 --dist loadfile -m long
