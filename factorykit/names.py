@@ -1019,6 +1019,17 @@ ArchitectureName: TypeAlias = Literal[
     "mamba2_2_7b",
     "falcon_mamba_7b",
     "lfm2_8b",
+    "llama2_13b",
+    "llama_33b",
+    "llama_65b",
+    "qwen2_5_0_5b",
+    "qwen2_5_1_5b",
+    "qwen2_5_3b",
+    "qwen2_5_14b",
+    "qwen2_5_32b",
+    "mistral_nemo_12b",
+    "yi_34b",
+    "phi3_mini",
 ]
 PresetName: TypeAlias = Literal[
     "llama_3_1_405b",

@@ -144,6 +144,8 @@ PARTS: Final[Mapping[str, tuple[str, float]]] = {
     "trainium2": ("(?:neuron)?[ -]?core", 8.0),
 }
 """Parts that some count instead of chips: the word for them, and how many a chip has."""
+WHOLE_CHIPS: Final = r"\b(?:chips|gpus|modules)\b"
+"""Words that say that chips are counted, whatever is said of their parts."""
 OF_A_PART: Final = (
     *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s", "accelerator_memory_bytes"),
     *("memory_bytes_per_s", "scale_up_bytes_per_s", "scale_out_bytes_per_s"),
@@ -218,7 +220,7 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     if memory and float(memory[1]) * 1e9 <= PARTS_APART * chip["accelerator_memory_bytes"]:
         chip["accelerator_memory_bytes"] = float(memory[1]) * 1e9
     word, parts = PARTS.get(key, ("", 0.0))
-    if parts and re.search(rf"\b(?:{word})s?\b", hardware.lower()):
+    if parts and re.search(rf"\b(?:{word})s?\b", hardware.lower()) and not re.search(WHOLE_CHIPS, hardware.lower()):
         chip |= {name: chip[name] / parts for name in OF_A_PART}
         chip["scale_up_domain"] *= parts if chips()[key]["scale_up_domain"] else 1.0
     network = row.get("network") or ""

@@ -334,3 +334,11 @@ def test_intermediate_sizes_of_llama_4_are_not_mixed_up(tmp_path):
 def test_a_list_says_for_each_layer_whether_it_has_experts(tmp_path):
     listed = fk.read_hf_config(written(tmp_path, DEEPSEEK | {"moe_layer_freq": [0] * 3 + [1] * 58}))
     assert listed.dense_layers == 3.0
+
+
+def test_models_that_are_named_often_have_the_parameters_their_makers_publish():
+    published = {"llama2_13b": 13.02e9, "llama_33b": 32.53e9, "llama_65b": 65.29e9, "mistral_nemo_12b": 12.25e9}
+    published |= {"qwen2_5_0_5b": 0.494e9, "qwen2_5_1_5b": 1.544e9, "qwen2_5_3b": 3.086e9, "qwen2_5_14b": 14.77e9}
+    published |= {"qwen2_5_32b": 32.76e9, "yi_34b": 34.39e9, "phi3_mini": 3.821e9}
+    counted = {name: fk.evaluate(fk.architecture(name), "parameters", assume=True)["parameters"] for name in published}
+    assert counted == pytest.approx(published, rel=1e-3)
