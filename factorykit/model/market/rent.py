@@ -149,21 +149,14 @@ def _listed(accelerator: str) -> pl.DataFrame:
 
 
 def offered(offers: Any, needed: Sequence[str]) -> pl.DataFrame:
-    """Return offers as they are, where they are a frame with rows and the needed columns.
+    """Return offers where they are a frame with rows and the needed columns.
 
     Raises
     ------
     ScenarioError
         If they are no frame, have no rows, or lack a column.
     """
-    import polars as pl
-
-    if not isinstance(offers, pl.DataFrame):
-        raise ScenarioError(f"offers are {type(offers).__name__}; give a polars DataFrame, one row per offer")
-    offers = frame("offers", offers)
-    for name in needed:
-        if name not in offers.columns:
-            raise ScenarioError(f"offers have no column {name}; give {', '.join(needed)} and what else is known")
+    offers = frame("offers", offers, needed)
     if offers.is_empty():
         raise ScenarioError("offers have no rows; give at least one")
     return offers

@@ -218,12 +218,8 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
     import polars as pl
 
     needed = ("arrival_s", "accelerators", "run_s", "estimate_s", "priority")
-    if not isinstance(jobs, pl.DataFrame):
-        raise ScenarioError(f"jobs are {type(jobs).__name__}; give a polars DataFrame with {', '.join(needed)}")
-    jobs = frame("jobs", jobs)
+    jobs = frame("jobs", jobs, needed)
     for name in needed:
-        if name not in jobs.columns:
-            raise ScenarioError(f"jobs have no column {name}; give {', '.join(needed)}")
         if jobs.schema[name] == pl.String and name != "priority":
             of = quantity("accelerators") if name == "accelerators" else duration(name)
             jobs = jobs.with_columns(column(jobs[name], of))

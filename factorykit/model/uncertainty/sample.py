@@ -252,8 +252,6 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
 def _sampled(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     import polars as pl
 
-    if not isinstance(frame, pl.DataFrame):
-        raise ScenarioError(f"the sample is {type(frame).__name__}; give a polars DataFrame")
     frame = borders.frame("the sample", frame)
     if frame.is_empty():
         raise ScenarioError("the frame has no rows; give the rows of a sample")

@@ -235,10 +235,10 @@ def test_the_old_names_of_a_plant_work_and_say_so():
     [
         (lambda: fk.schedule(jobs((0, 128, 1, 0)), CALM), "it never starts"),
         (lambda: fk.schedule(jobs((0, 1, -1, 0)), CALM), "column run_s"),
-        (lambda: fk.schedule(jobs((0, 1, 1, 0)).drop("priority"), CALM), "no column priority"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)).drop("priority"), CALM), "no column 'priority'"),
         (lambda: fk.schedule(jobs((0, 1, 1, 0)).head(0), CALM), "no rows"),
         (lambda: fk.schedule(jobs((0, 1, 1, math.nan)), CALM), "column priority holds a value missing or not finite"),
-        (lambda: fk.schedule([(0, 1, 1, 0)], CALM), "jobs are list"),
+        (lambda: fk.schedule([(0, 1, 1, 0)], CALM), "jobs = .* is a list"),
         (lambda: fk.schedule(jobs((0, 1, 1, 0)), 64), "plant = 64; give a fk.Plant"),
         (lambda: fk.schedule(jobs((0, 1, 1, 0)), CALM, seed=0.5), "seed = 0.5 is no whole number"),
         (lambda: Plant(accelerators=12), "no whole number of nodes"),

@@ -154,6 +154,11 @@ def test_a_number_of_draws_is_a_whole_number(n):
         fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", n)
 
 
+def test_bands_are_those_of_a_scan_of_the_sample():
+    rows = pl.DataFrame({"mfu": [0.3, 0.4, 0.5]})
+    assert fk.bands(rows.lazy(), "mfu").equals(fk.bands(rows, "mfu"))
+
+
 def test_bands_name_a_missing_column():
     with pytest.raises(fk.FactorykitError, match="no column 'wall_s'"):
         fk.bands(pl.DataFrame({"mfu": [0.4]}), "wall_s")
@@ -163,7 +168,7 @@ def test_bands_name_a_missing_column():
     ("call", "message"),
     [
         (lambda rows: fk.bands(rows, "mfu", ["5 %"]), "share = '5 %' is outside"),
-        (lambda rows: fk.bands(rows.lazy(), "mfu"), "the sample is LazyFrame"),
+        (lambda rows: fk.bands(rows.to_dicts(), "mfu"), "the sample = .* is a list"),
         (lambda rows: fk.exceedance(rows, "mfu", 2.5), "points = 2.5 is no whole number"),
         (lambda _: fk.sample(5, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8), "inputs are int"),
         (lambda _: fk.sample(RUN, [fk.Uniform(0.3, 0.5)], "training_s", 8), "distributions are list"),
