@@ -20,7 +20,7 @@ Columns = dict[str, np.ndarray]
 
 
 class Drawn(NamedTuple):
-    """What became of the runs: a column per quantity, counts by run and kind, and why runs would never end."""
+    """What became of the runs: a column per quantity, counts by run and named kind, and why runs would never end."""
 
     columns: Columns
     failures_by_cause: np.ndarray | None = None
@@ -187,7 +187,7 @@ class _Steps:
                     break
             self._stop(stop, NONE if due is None else np.flatnonzero(due < self.gap))
         wall, lost, wait, paused = self.done
-        by_cause, by_tier = self.counts.tables()
+        plan, (by_cause, by_tier) = self.plan, self.counts.tables()
         never = np.isinf(wall)
         said = (
             f" in {never.sum()} runs: they stopped {MOST_FAILURES:,} times without an end; "
@@ -202,7 +202,8 @@ class _Steps:
             "spare_wait_s": np.where(never, 0.0, wait),
             "maintenance_s": np.where(never, 0.0, paused),
         }
-        return Drawn(columns, by_cause, by_tier, said if never.any() else "")
+        told = by_cause if plan.names_causes else None, by_tier if plan.names_tiers else None
+        return Drawn(columns, *told, said if never.any() else "")
 
     def _leave(self, done: np.ndarray, going: np.ndarray, ahead: np.ndarray) -> None:
         if self.ways is not None:

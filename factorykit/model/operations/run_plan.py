@@ -137,6 +137,8 @@ class Plan:
     usd_per_s: float | None
     causes: tuple[Cause, ...]
     tiers: tuple[Tier, ...]
+    names_causes: bool
+    names_tiers: bool
     gap_s: Distribution | None
     spare_nodes: int | None
     restart_failure_probability: float
@@ -255,6 +257,8 @@ def plan(
         usd_per_s=usd_per_s,
         causes=kinds,
         tiers=tuple(places),
+        names_causes=bool(causes),
+        names_tiers=bool(tiers),
         gap_s=gap_s,
         spare_nodes=spare_nodes,
         restart_failure_probability=restart_failure_probability,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import need, renamed, several, whole
+from factorykit.borders import need, renamed, whole
 from factorykit.errors import FactorykitWarning, ScenarioError
 from factorykit.model.operations.run_plan import Cause, Maintenance, Tier, plan
 from factorykit.model.uncertainty.distributions import Distribution
@@ -110,7 +110,6 @@ def simulate(
     """
     import polars as pl
 
-    causes, tiers = several("causes", causes), several("tiers", tiers)
     planned = plan(
         inputs,
         causes=causes,
@@ -142,10 +141,10 @@ def simulate(
         *(
             pl.DataFrame(table, [part.name for part in named]).to_struct(name)
             for name, table, named in (
-                ("failures_by_cause", drawn.failures_by_cause, causes),
-                ("restores_by_tier", drawn.restores_by_tier, tiers),
+                ("failures_by_cause", drawn.failures_by_cause, planned.causes),
+                ("restores_by_tier", drawn.restores_by_tier, planned.tiers),
             )
-            if named and table is not None
+            if table is not None
         ),
     )
 
