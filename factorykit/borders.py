@@ -7,15 +7,15 @@ import importlib
 import itertools
 import math
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sized
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from factorykit.errors import FactorykitWarning, NotInstalled, ScenarioError, UnknownName, shown, unknown
 from factorykit.quantities import as_float, is_number
+from factorykit.typing import is_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 2**53
 """Where whole numbers end that a float can tell apart."""
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_PATH, LONGEST_NAME = 4095, 255
 """Bytes of a path and of a name in it that systems take."""
 MOST_PARTS: Final = 500
@@ -133,17 +132,6 @@ def text(name: str, value: object) -> str:
     if str.__len__(value) > MOST_LETTERS:
         raise ScenarioError(f"{name} = {shown(value)} has more than {MOST_LETTERS:,} letters; give fewer")
     return str.__str__(value)
-
-
-def is_text(value: object) -> TypeGuard[str]:
-    """Return whether ``value`` is a text that can be written down: half a surrogate pair cannot.
-
-    Its type is asked, since what a stranger calls its class may be anything.
-
-    >>> is_text("70B"), is_text(70), is_text(chr(0xD800))
-    (True, False, False)
-    """
-    return issubclass(type(value), str) and (str.isascii(value) or not SURROGATE.search(value))  # type: ignore[arg-type]
 
 
 def texts(name: str, value: object) -> tuple[str, ...]:
@@ -362,6 +350,16 @@ def file_path(name: str, value: object) -> Path:
         raise ScenarioError(f"{name} = {shown(value)} is no path; give a text or a Path")
     found = Path(os.fsdecode(said))
     return found.absolute() if said.startswith(b"~") else found  # polars takes it for the home of somebody
+
+
+def path_or_address(name: str, value: object) -> str:
+    """Return a path or an address as a text; a path would make one slash of an address's two.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    return text(name, value) if is_text(value) else str(file_path(name, value))
 
 
 EXTRAS: Final = {

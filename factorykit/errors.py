@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
+from factorykit.typing import is_text
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -136,9 +138,9 @@ def unknown(what: str, name: object, names: Iterable[str]) -> str:
     >>> unknown("quantity", "mtbf", ["node_mtbf_s", "mfu", "cluster_mtbf_s"])
     "no quantity 'mtbf'; there are node_mtbf_s, cluster_mtbf_s"
     """
-    if not issubclass(type(name), str):
+    if not is_text(name):
         return f"no {what} {shown(name)}: give a name, as a text"
-    names, said = list(names), name[:LONGEST]  # type: ignore[index]
+    names, said = list(names), name[:LONGEST]
     holding = [one for one in names if said and said in one]
     near = nearest(said, names, MISSPELT if len(holding) > 1 else 0.5)
     offered = holding if len(holding) > 1 else names

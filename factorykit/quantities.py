@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
 from factorykit.errors import ScenarioError, UnknownQuantity, shown, unknown
+from factorykit.typing import is_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,7 +120,7 @@ class Quantity:
         500000000000.0
         """
         if self.is_text:
-            word = str.__str__(value) if issubclass(type(value), str) else None  # type: ignore[arg-type]
+            word = str.__str__(value) if is_text(value) else None
             if word is None or (self.alternatives and word not in self.alternatives):
                 raise ScenarioError(f"{self.name} = {shown(value)} is not one of {self.bounds or 'the known names'}")
             return word
@@ -219,7 +220,7 @@ def begins_with_digit(text: str) -> bool:
     >>> begins_with_digit("70B"), begins_with_digit("$.5/h"), begins_with_digit("checkpoint_interval_daly_s")
     (True, True, False)
     """
-    return issubclass(type(text), str) and "0" <= text.lstrip(" +-$€£¥.")[:1] <= "9"
+    return is_text(text) and "0" <= text.lstrip(" +-$€£¥.")[:1] <= "9"
 
 
 def rounded(value: float, digits: int = 3) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.errors import ScenarioError, shown
 from factorykit.quantities import begins_with_digit, quantity, vocabulary
+from factorykit.typing import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,7 @@ def read(row: Quantity, text: str) -> float:
     >>> read(quantity("scale_out_bytes_per_s"), "400 Gb/s")
     50000000000.0
     """
-    if not issubclass(type(text), str) or len(text) > LONGEST:
+    if not is_text(text) or len(text) > LONGEST:
         raise ScenarioError(f"{row.name} = {shown(text)} is no number with a unit; give one, e.g. '{_example(row)}'")
     said = f"{row.name} = {text!r}"
     found = _NUMBER.match(text.strip())

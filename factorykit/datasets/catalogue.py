@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import factorykit
-from factorykit.borders import is_text
 from factorykit.datasets import things
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, shown, unknown
 from factorykit.places import INCOMING
+from factorykit.typing import is_text
 
 if TYPE_CHECKING:
     import polars as pl

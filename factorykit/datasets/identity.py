@@ -8,9 +8,10 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
-from factorykit.borders import is_text, one_of
+from factorykit.borders import one_of
 from factorykit.datasets.catalogue import resources, table
 from factorykit.errors import DatasetError, UnknownName, shown, unknown
+from factorykit.typing import is_text
 
 Name = TypeVar("Name", str, tuple[str, ...])
 

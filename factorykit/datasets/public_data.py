@@ -25,7 +25,7 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from factorykit import files
-from factorykit.borders import file_path, is_text, one_of, text
+from factorykit.borders import file_path, one_of, path_or_address
 from factorykit.datasets import catalogue
 from factorykit.datasets.identity import identify
 from factorykit.errors import DatasetError, FactorykitWarning, UnknownName, unknown
@@ -361,8 +361,7 @@ def _mapping_hash(name: str) -> str:
 
 def _content(path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
     """Return the bytes of a file or an address, and what to call where they came from."""
-    name = "path_or_url"
-    said = text(name, path_or_url) if is_text(path_or_url) else str(file_path(name, path_or_url))
+    said = path_or_address("path_or_url", path_or_url)
     if re.match(r"^[a-z][a-z0-9+.-]+://", said, re.IGNORECASE):
         if not said.lower().startswith("https://"):
             raise DatasetError(f"{said}: an address starts with https://")

@@ -13,10 +13,11 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from factorykit.borders import is_text, number
+from factorykit.borders import number
 from factorykit.datasets import catalogue
 from factorykit.errors import DatasetError, FactorykitError, QueryError, ScenarioError, UnknownName, shown, unknown
 from factorykit.files import frame_of
+from factorykit.typing import is_text
 
 if TYPE_CHECKING:
     import duckdb

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from factorykit import files
-from factorykit.borders import file_path, is_text, text
+from factorykit.borders import file_path, path_or_address
 from factorykit.datasets import catalogue, public_data
 from factorykit.datasets.identity import identify
 from factorykit.datasets.publishers import RECIPES, Recipe, Row
@@ -158,17 +158,16 @@ def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str
     """Yield the data sets to read and where they are."""
     known = list(dict.fromkeys(recipe.dataset for recipe in RECIPES))
     for each in origins:
-        path = file_path("origin", each)
-        origin = text("origin", each) if is_text(each) else str(path)  # a path would make one slash of an address's two
+        origin = path_or_address("origin", each)
         name, given, place = origin.partition("=")
         if given and name.isidentifier():
             if name not in known:
                 raise UnknownName(unknown("data set", name, known))
             yield name, place
-        elif not Path(origin).is_dir():
+        elif not (folder := file_path("origin", origin)).is_dir():
             raise DatasetError(f"{origin} is no folder; give one, or name=file, e.g. {known[0]}={origin}")
         else:
-            yield from ((name, str(path)) for name in known if (path := Path(origin) / f"{name}.csv").is_file())
+            yield from ((name, str(path)) for name in known if (path := folder / f"{name}.csv").is_file())
 
 
 def _merged(recipe: Recipe, said: list[Row], table: _Table) -> Iterator[dict[str, str | None]]:
