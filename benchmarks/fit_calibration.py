@@ -44,7 +44,7 @@ def evidence(measured: Measured, family: str) -> Evidence:
     for _ in range(DRAWS):
         some = draw.permutation(len(at))[:ROWS]
         near = alike(where[some], where[some])
-        copies = (near == 1.0).sum(axis=1)
+        copies = (where[some][:, None] == where[some]).all(axis=2).sum(axis=1)
         beliefs = beliefs_of(ALIKE, slopes[some] @ slopes[some].T, near, copies * doubt[some], now[some])
         found.append(np.array([one.evidence for one in beliefs]))
     return found

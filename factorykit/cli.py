@@ -132,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
 
     evaluate = _json(_verb(verbs, "evaluate", _evaluate, "compute quantities from others"))
     _inputs(evaluate)
+    _calibration(evaluate)
     evaluate.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
     evaluate.add_argument("--rows", type=Path, metavar="FILE", help="Parquet or CSV with one scenario a row")
     evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV to write the wider rows to")
@@ -159,6 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     explain = _json(_verb(verbs, "explain", _explain, "show how a quantity comes about, step by step"))
     explain.add_argument("output", metavar="QUANTITY")
     _inputs(explain)
+    _calibration(explain)
 
     audit = _json(_verb(verbs, "audit", _audit, "recompute every published claim and compare"))
     audit.add_argument("--document", metavar="SOURCE", help="only the claims of one document, such as seed_000")
@@ -177,6 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     search.add_argument("--objective", default="step_s", metavar="QUANTITY", help="what makes a layout better")
     _assume(search)
+    _calibration(search)
     search.add_argument("--rows", type=_count, default=10, help="how many layouts to print (default 10)")
 
     plan = _json(_verb(verbs, "plan", _plan, "find the whole plan of a run: chips, count, layout, days and dollars"))
@@ -203,7 +206,13 @@ def _parser() -> argparse.ArgumentParser:
 
     validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
     validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
+    _calibration(validate)
     validate.add_argument("--by", default=None, choices=("family", "group"), help="print errors by this column instead")
+
+    calibrate = _json(_verb(verbs, "calibrate", _calibrate, "make the performance model that of your measured runs"))
+    calibrate.add_argument("file", type=Path, help="CSV or Parquet with the columns of training_runs, step_time_s too")
+    calibrate.add_argument("--out", "-o", type=Path, metavar="FILE", help="JSON to write it to, for --calibration")
+    calibrate.add_argument("--design", type=_count, metavar="K", help="name the K rows that would teach most instead")
 
     report = _verb(verbs, "report", _report, "read logs of a cluster and write what they say as one page")
     report.add_argument("logs", nargs="+", metavar="LOGS", help="files or folders; plain, gzip or zstd")
@@ -255,6 +264,19 @@ def _inputs(parser: argparse.ArgumentParser, *, assume: bool = True) -> None:
     parser.add_argument(
         "inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12 or 15.6T; a rival model by name"
     )
+
+
+def _calibration(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--calibration", type=Path, metavar="FILE", help="what `factorykit calibrate` wrote")
+
+
+def _calibrated(options: argparse.Namespace) -> fk.Calibration | None:
+    return fk.Calibration.load(options.calibration) if options.calibration else None
+
+
+def _measured(scenario: Any, options: argparse.Namespace) -> Any:
+    calibration = _calibrated(options)
+    return scenario if calibration is None else calibration.of(scenario, assume=options.assume)
 
 
 def _scenario(options: argparse.Namespace) -> fk.Scenario:
@@ -334,7 +356,7 @@ def _assumed(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace) -> None:
     if options.rows:
         return _evaluate_rows(options)
-    results = fk.evaluate(_scenario(options), options.output, assume=options.assume)
+    results = fk.evaluate(_measured(_scenario(options), options), options.output, assume=options.assume)
     if options.out is not None:
         import polars as pl
 
@@ -353,7 +375,7 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
 
     scenario = _scenario(options)
     rows = files.frame(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
-    wider = fk.evaluate(rows, options.output, assume=options.assume)
+    wider = fk.evaluate(_measured(rows, options), options.output, assume=options.assume)
     if options.out is None:
         _print_frame(wider, options.json)
     else:
@@ -439,7 +461,7 @@ def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float
 
 
 def _explain(options: argparse.Namespace) -> None:
-    explanation = fk.explain(_scenario(options), options.output, assume=options.assume)
+    explanation = fk.explain(_measured(_scenario(options), options), options.output, assume=options.assume)
     if options.json:
         _print_frame(explanation.to_frame(), as_json=True)
     else:
@@ -479,7 +501,7 @@ def _search(options: argparse.Namespace) -> int:
         cluster |= {name.strip(): text.strip()} if equals else fk.preset(name.strip())
     batch = quantity("global_batch_size").check(options.global_batch_size)
     asked: dict[str, Any] = {"global_batch_size": batch, "objective": options.objective}
-    asked["assume"] = options.assume
+    asked |= {"assume": options.assume, "calibration": _calibrated(options)}
     best = fk.search(model, cluster, **asked).head(options.rows).collect()
     if best.is_empty():
         rules = fk.search(model, cluster, **asked, keep_excluded=True).collect()["excluded_by"]
@@ -523,8 +545,25 @@ def _short(value: Any) -> str:
 def _validate(options: argparse.Namespace) -> None:
     from factorykit.model.evidence.validate import errors
 
-    validated = fk.validate(files.frame(options.file) if options.file else None)
+    validated = fk.validate(files.frame(options.file) if options.file else None, calibration=_calibrated(options))
     _print_frame(errors(validated, options.by) if options.by else validated, options.json)
+
+
+def _calibrate(options: argparse.Namespace) -> None:
+    rows = files.frame(options.file)
+    if options.design:
+        return _print_frame(fk.Calibration.design(rows, options.design), options.json)
+    found = fk.calibrate(rows)
+    if options.out:
+        found.save(options.out)
+    if options.json:
+        return _print_json({"rows": found.rows, "learned": list(found.learned), "refused": dict(found.refused)})
+    print(f"{found.rows} rows used" + (f", written to {options.out}" if options.out else ""))
+    for sentence in found.learned:
+        print(sentence)
+    for name, reason in found.refused.items():
+        print(f"not used: {name}: {reason}")
+    return None
 
 
 def _report(options: argparse.Namespace) -> None:

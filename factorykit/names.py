@@ -765,6 +765,9 @@ QuantityName: TypeAlias = Literal[
     "spread_across",
     "spread_scale",
     "scale_seen",
+    "spread_alone",
+    "spread_unsaid",
+    "step_pace",
     "step_spread",
     "step_tokens",
     "training_steps",
@@ -1822,6 +1825,9 @@ class Quantities(TypedDict, total=False):
     spread_across: Any
     spread_scale: Any
     scale_seen: Any
+    spread_alone: Any
+    spread_unsaid: Any
+    step_pace: Any
     step_spread: Any
     step_tokens: Any
     training_steps: Any

@@ -328,3 +328,21 @@ def test_data_is_listed_shown_and_asked(capsys):
     assert len(json.loads(capsys.readouterr().out)) == counted["n"] == listed["accelerators"]["rows"]
     assert main(["data", "show", "accelerators"]) == 0
     assert "h100_sxm" in capsys.readouterr().out
+
+
+def test_measured_rows_calibrate_every_verb_that_predicts_a_step(capsys, tmp_path):
+    rows, mine = tmp_path / "rows.csv", tmp_path / "mine.json"
+    fk.table("training_runs").filter(group="perlmutter-gpt1t").collect().write_csv(rows)
+    assert main(["calibrate", str(rows), "--design", "5", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 5
+    assert main(["calibrate", str(rows), "--out", str(mine)]) == 0
+    assert capsys.readouterr().out.startswith(f"22 rows used, written to {mine}\nsteps take 1.")
+    layout = (
+        "llama3_8b accelerators=64,accelerator=a100_sxm_80gb,tensor_parallel=8,pipeline_parallel=2 64 --rows 1 --json"
+    )
+    assert main(["search", *layout.split()]) == 0
+    plain = json.loads(capsys.readouterr().out)[0]
+    assert main(["search", *layout.split(), "--calibration", str(mine)]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["step_s"] > plain["step_s"]
+    assert main(["validate", str(rows), "--by", "family", "--calibration", str(mine), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["median_absolute_error"] < 0.1

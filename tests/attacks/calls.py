@@ -39,6 +39,7 @@ RUN = {
     "checkpoint_write_s": 20.0,
     "rental_usd_per_accelerator_h": 2.5,
 }
+LAYOUT = {"sequence_length": 4096.0, "global_batch_size": 64.0, "micro_batch_size": 1.0, "tensor_parallel": 2.0}
 LAWS = {"mfu": fk.Uniform(0.3, 0.5), "accelerator_mtbf_s": fk.LogNormal(2e8, 6e8)}
 USING = {"checkpoint_interval_s": "checkpoint_interval_young_s"}
 OFFER = {
@@ -146,7 +147,7 @@ def _pinned() -> Any:
 def _layouts() -> pl.DataFrame:
     same = {name: [2.0, 4.0] for name in DOUBLINGS}
     same |= {"peak_flop_per_s": [1e15] * 2, "recompute_share": [0.0, 1.0], "experts": [1.0, 8.0]}
-    return pl.DataFrame(same | {"step_spread": [0.1, 0.2]})
+    return pl.DataFrame(same)
 
 
 @cache
@@ -406,7 +407,8 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             fk.search,
             {"model": lambda: "llama3_8b", "cluster": lambda: dict(CLUSTER), "global_batch_size": lambda: 64.0}
             | {"objective": lambda: "step_s", "choices": lambda: {"tensor_parallel": [1, 2]}, "using": dict}
-            | {"keep_excluded": lambda: False, "assume": lambda: True, "engine": lambda: "local", "out": lambda: None},
+            | {"keep_excluded": lambda: False, "assume": lambda: True, "engine": lambda: "local", "out": lambda: None}
+            | {"calibration": _calibration},
         ),
         "sensitivity": (
             fk.sensitivity,
@@ -439,7 +441,11 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             {"rows": lambda: _stating("gpu_hours")},
         ),
         "Calibration.design": (fk.Calibration.design, {"found": _found, "k": lambda: 1}),
-        "Calibration.near": (lambda scenarios: _calibration().near(scenarios), {"scenarios": _layouts}),
+        "Calibration.near": (lambda layouts: _calibration().near(layouts), {"layouts": _layouts}),
+        "Calibration.of": (
+            lambda **given: _calibration().of(**given),
+            {"scenario": lambda: {**fk.architecture("llama3_8b"), **CLUSTER, **LAYOUT}, "assume": lambda: False},
+        ),
         "Calibration.save": (lambda path: _calibration().save(path), {"path": lambda: "calibration.json"}),
         "Explorer.at": (
             lambda **given: _explorer().at(**given),
@@ -578,6 +584,8 @@ COMMANDS = (
     "audit --verdict agrees",
     "report /nowhere --out report --kind events --zone UTC",
     "validate /nowhere.csv --by family",
+    "calibrate /nowhere.csv --design 5 --out mine.json",
+    "search llama3_8b h100_sxm 64 --rows 3 --calibration mine.json",
     "site check /nowhere",
 )
 

@@ -21,6 +21,8 @@ def step_spread(
     spread_states: Numeric,
     spread_overhead: Numeric,
     spread_across: Numeric,
+    spread_alone: Numeric,
+    spread_unsaid: Numeric,
     evidence_families: Numeric,
     evidence_software: Numeric,
     assumed_inputs: Numeric,
@@ -38,17 +40,18 @@ def step_spread(
     r"""Spread of the step time, as standard deviation of its logarithm.
 
     .. math::
-        \sqrt{\sigma_0^2 + \frac{\sigma_c^2}{1 + n_f} + \frac{\sigma_f^2}{1 + n_s}
+        \sqrt{\sigma_1^2 + u \left[\sigma_0^2 + \frac{\sigma_c^2}{1 + n_f} + \frac{\sigma_f^2}{1 + n_s}
         + a \sigma_a^2 + \left(\sigma_s \max(\log_2 n / n_s, 0)\right)^2
         + [E > 1]\, \sigma_e^2 + [L_r + a_i > 0]\, \sigma_r^2 + [t > g]\, \sigma_t^2
-        + \sigma_o^2 \left(1 - \frac{T_{gemm} + T_{attn} + T_{elem}}{T_{step}}\right)^2}
+        + \sigma_o^2 \left(1 - \frac{T_{gemm} + T_{attn} + T_{elem}}{T_{step}}\right)^2\right]}
 
     Notes
     -----
     Wider where evidence is thin: few families :math:`n_f` on the chip and :math:`n_s` with the
     software, assumed inputs, a scale never measured, layers with experts, layers that keep a state or pick what they
     attend to, tensor parallelism that leaves its domain of :math:`g` ranks, and steps of which much is communication,
-    launching and waiting and little arithmetic.
+    launching and waiting and little arithmetic. Measured layouts nearby leave a share :math:`u` of that, and what each
+    layout misses alone.
 
     References
     ----------
@@ -57,7 +60,7 @@ def step_spread(
     Examples
     --------
     >>> none, layout = (0.0, 0.0, 0.0), (8.0, 0.0, 0.0, 0.0, 8.0, 8.0)
-    >>> step_spread(0.1, *none, 0.0, 1e4, 0.1, 0.2, 0.0, 0.3, *none, *layout, 0.5, 0.2, 0.2, 1.0)
+    >>> step_spread(0.1, *none, 0.0, 1e4, 0.1, 0.2, 0.0, 0.3, 0.0, 1.0, *none, *layout, 0.5, 0.2, 0.2, 1.0)
     0.1
     """
     beyond = maximum(log(accelerators / scale_seen) / LN2, 0.0) * spread_scale
@@ -69,7 +72,8 @@ def step_spread(
     across = where(tensor_parallel > scale_up_domain, spread_across * spread_across, 0.0)
     idle = spread_overhead * (1.0 - (step_gemm_s + step_attention_s + step_elementwise_s) / step_s)
     shape = routed + states + across + idle * idle
-    return sqrt(spread_model * spread_model + chip + software + assumed + beyond * beyond + shape)
+    unseen = spread_model * spread_model + chip + software + assumed + beyond * beyond + shape
+    return sqrt(spread_alone * spread_alone + spread_unsaid * unseen)
 
 
 def step_low_s(step_s: Numeric, step_spread: Numeric) -> Numeric:

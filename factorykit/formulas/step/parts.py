@@ -191,7 +191,7 @@ def step_lag_s(
     gradient_exposed_s: Numeric,
     optimizer_s: Numeric,
 ) -> Numeric:
-    r"""Time of a step lost to chips that lag behind and to what recurs in every step.
+    r"""Time of a step lost to chips that lag behind, to what recurs in every step and to the pace of measured layouts.
 
     .. math:: T_i - \sum_j T_j
 

@@ -170,27 +170,29 @@ def inner_step_s(
     fused_kernels: Numeric,
     cuda_graphs: Numeric,
     step_fixed_s: Numeric,
+    step_pace: Numeric,
 ) -> Numeric:
     r"""Time of one optimizer step within a site.
 
     .. math::
-        \left[m (T_s + T_v) + T_{idle} + T_{grad} + T_{opt}\right] (1 + \lambda \log_2 n)
-        + (1 - 0.9 c) (1 - f) L_s T_u + T_0
+        \pi \left\{\left[m (T_s + T_v) + T_{idle} + T_{grad} + T_{opt}\right] (1 + \lambda \log_2 n)
+        + (1 - 0.9 c) (1 - f) L_s T_u + T_0\right\}
 
     Notes
     -----
     The slowest of many chips sets the pace of all, hence the logarithm. Eager code updates one tensor after the other;
-    a fused update launches a few kernels for all. Parts that sum to the step are in `factorykit.formulas.step_parts`.
+    a fused update launches a few kernels for all. What no constant says, layouts measured near this one do
+    (:math:`\pi`, :class:`factorykit.Calibration`). Parts that sum to the step are in `factorykit.formulas.step_parts`.
 
     Examples
     --------
-    >>> round(inner_step_s(8.0, 1.0, 0.1, 10.0, 0.5, 0.2, 0.1, 0.0, 512.0, 1e-3, 1.0, 0.0, 0.01), 3)
+    >>> round(inner_step_s(8.0, 1.0, 0.1, 10.0, 0.5, 0.2, 0.1, 0.0, 512.0, 1e-3, 1.0, 0.0, 0.01, 1.0), 3)
     9.61
     """
     working = micro_batches * (stage_s + logits_exposed_s) + pipeline_wait_s + gradient_exposed_s + optimizer_s
     slowed = working * (1.0 + straggler_share * log(accelerators) / LN2)
     updating = (1.0 - GRAPHED * cuda_graphs) * (1.0 - fused_kernels) * stage_layers * layer_update_s
-    return slowed + updating + step_fixed_s
+    return step_pace * (slowed + updating + step_fixed_s)
 
 
 def step_s(inner_step_s: Numeric, outer_exposed_s: Numeric, loader_exposed_s: Numeric) -> Numeric:

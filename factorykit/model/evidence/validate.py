@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import borders, datasets
 from factorykit.errors import DatasetError, ScenarioError, unknown
-from factorykit.formulas.step.interval import step_high_s, step_low_s
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.evidence.training_runs import COLUMNS, GIB, NUMBERS, TEXTS, measured_step_s, positive, prepared
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.memories import FACTORS, SPREADS, TERMS, reported_bytes
+from factorykit.model.performance.nearness import PLACED
 from factorykit.model.performance.recomputation import ROUNDING
 from factorykit.model.supply.fitted import constants
 from factorykit.quantities import neutral, quantity
@@ -23,7 +23,6 @@ OUTPUTS: Final = (
     "step_s",
     "step_low_s",
     "step_high_s",
-    "step_spread",
     "memory_weights_bytes",
     "memory_activations_bytes",
     "memory_workspace_bytes",
@@ -35,7 +34,7 @@ OUTPUTS: Final = (
     "fits",
     "predicted_mfu",
 )
-ASIDE: Final = ("step_spread", "first_stage_activation_bytes", "memory_needed_bytes")
+ASIDE: Final = ("first_stage_activation_bytes", "memory_needed_bytes")
 MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
 
 
@@ -93,7 +92,8 @@ def validate(
     left_out = shipped if leave_family_out is None else borders.flag("leave_family_out", leave_family_out)
     moved = {} if calibration is None else borders.mapping("calibration", calibration)
     for name, value in moved.items():
-        quantity(borders.one_of("constant of a calibration", name, (*constants(), *FACTORS))).check(value)
+        known = (*constants(), *FACTORS, "spread_alone")
+        quantity(borders.one_of("constant of a calibration", name, known)).check(value)
     ready, reasons = prepared(frame, {name: value for name, value in moved.items() if name in SPREADS})
     told = frame.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
@@ -175,6 +175,8 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
         (pl.col(name) * (value / usual[name]) if name in ready.columns else pl.lit(value)).alias(name)
         for name, value in calibration.items()
     )
+    if isinstance(calibration, Calibration):
+        ready = ready.hstack(calibration.near(evaluate(ready, PLACED)))
     wide = evaluate(ready, OUTPUTS)
     binding = pl.concat_list(TERMS).list.arg_max()
     wide = wide.with_columns(
@@ -183,14 +185,6 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
     )
     wide = wide.with_columns(reported_bytes())
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
-    if isinstance(calibration, Calibration):
-        best = best.hstack(calibration.near(best)).with_columns(
-            pl.col("step_s") * pl.col("pace"), pl.col("predicted_mfu") / pl.col("pace")
-        )
-        best = best.with_columns(
-            step_low_s=step_low_s(pl.col("step_s"), pl.col("spread")),
-            step_high_s=step_high_s(pl.col("step_s"), pl.col("spread")),
-        )
     told = ("row", "family", "assumed", "memory_binding", "reported_bytes")
     return best.select(*told, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])
 

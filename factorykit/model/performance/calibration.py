@@ -12,8 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit import files
 from factorykit.borders import file_path, frame, mapping, number, numbers, several, text, texts, whole
 from factorykit.errors import FactorykitError, ScenarioError
+from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.performance import memories
-from factorykit.model.performance.nearness import PLACED, PLACES, drawn, most_telling, places, slope, update, widened
+from factorykit.model.performance.nearness import (
+    PACED,
+    PLACED,
+    PLACES,
+    drawn,
+    most_telling,
+    places,
+    slope,
+    update,
+    widened,
+)
+from factorykit.model.scenario.scenario import Scenario
 from factorykit.model.supply.fitted import EVERYTHING, constants
 from factorykit.places import write_whole
 from factorykit.quantities import neutral, quantity
@@ -47,6 +59,8 @@ ONE_MORE: Final = 2.0
 """Families with a software that nobody else ran, one's own rows among them, over none: its variance falls so."""
 INFORMED: Final = 0.85
 """Share of its spread that a constant may keep and still count as learned."""
+ALIKE: Final = 0.01
+"""Share by which a constant may differ and still be as usual."""
 MOST: Final = 800
 """Layouts among which the most telling ones are looked for; of more, evenly many are taken."""
 
@@ -56,7 +70,8 @@ class Calibration(Mapping[str, float]):
     """Constants of the performance model as a handful of measured layouts says they are.
 
     It is a mapping of quantities to numbers, so that any scenario takes it: ``{**scenario, **calibration}``. What the
-    constants cannot say, layouts near a measured one take from it: :meth:`near`, which ``validate`` asks.
+    constants cannot say, layouts near a measured one take from it: :meth:`of` gives a scenario both, and ``search`` and
+    ``validate`` take them as ``calibration=``.
 
     Attributes
     ----------
@@ -71,8 +86,6 @@ class Calibration(Mapping[str, float]):
     layouts
         Where each row used lies among layouts, how strongly it draws those near it, and the variance of what it misses
         alone over that of what it misses with them.
-    alone
-        Standard deviation of the logarithm of what a layout misses alone, as the rows agree.
     """
 
     constants: Mapping[str, float]
@@ -80,7 +93,6 @@ class Calibration(Mapping[str, float]):
     refused: Mapping[str, str] = field(default_factory=dict)
     rows: int = 0
     layouts: tuple[tuple[float, ...], ...] = ()
-    alone: float = 0.0
 
     def __post_init__(self) -> None:
         """Check what a file or a caller says.
@@ -98,8 +110,6 @@ class Calibration(Mapping[str, float]):
         )
         if any(len(one) != PLACES + 2 for one in layouts):
             raise ScenarioError(f"layouts of a calibration have {PLACES + 2} numbers each; write them with save")
-        if number("alone", self.alone) < 0.0:
-            raise ScenarioError(f"alone = {self.alone:g} is below 0; a calibration says 0.05 or another spread")
         checked = {"constants": constants, "learned": texts("learned", self.learned), "layouts": layouts}
         checked |= {"refused": dict(mapping("refused", self.refused)), "rows": whole("rows", self.rows)}
         for name, value in checked.items():
@@ -122,7 +132,7 @@ class Calibration(Mapping[str, float]):
     def save(self, path: str | Path) -> Path:
         """Write the calibration as JSON and return where it is."""
         told = {"constants": dict(self.constants), "learned": list(self.learned), "refused": dict(self.refused)}
-        told |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts], "alone": self.alone}
+        told |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts]}
         file = file_path("path", path)
         try:
             write_whole(file, json.dumps(told, indent=1) + "\n")
@@ -142,40 +152,73 @@ class Calibration(Mapping[str, float]):
         content, file = files.content(path, error=ScenarioError), file_path("path", path)
         try:
             told = files.fields(content)
-            return cls(**{name: told[name] for name in ("constants", "learned", "refused", "rows", "layouts", "alone")})
+            return cls(**{name: told[name] for name in ("constants", "learned", "refused", "rows", "layouts")})
         except KeyError as error:
             raise ScenarioError(f"{file} holds no calibration: no {error}; write one with Calibration.save") from None
         except (ValueError, TypeError, FactorykitError) as error:
             raise ScenarioError(f"{file} holds no calibration: {error}; write one with Calibration.save") from None
 
-    def near(self, scenarios: pl.DataFrame) -> pl.DataFrame:
-        """Return how far measured layouts draw others, and how wide the interval about them is.
-
-        Far from all of them it is as wide as without them, near them as what a layout misses alone.
+    def of(self, scenario: Any, *, assume: bool = False) -> Any:
+        """Return a scenario as the measured layouts say it is: with the constants, and their pace where they are near.
 
         Parameters
         ----------
-        scenarios
-            Quantities of a layout in each row, recomputation, peak rate and ``step_spread`` among them.
+        scenario
+            A mapping of quantities (a dict or a Scenario) or a polars DataFrame with a layout in each row, as
+            :func:`factorykit.evaluate` takes them.
+        assume
+            Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+
+        Returns
+        -------
+        dict, Scenario or DataFrame
+            The same kind, with the constants, ``step_pace`` and ``spread_unsaid``.
+
+        Examples
+        --------
+        >>> import factorykit as fk
+        >>> runs = fk.table("training_runs").filter(group="nanotron-ultrascale-8b").head(5).collect()
+        >>> run = {**fk.architecture("llama3_8b"), "accelerator": "h100_sxm", "accelerators": 8, "tensor_parallel": 8}
+        >>> run |= {"global_batch_size": 256, "micro_batch_size": 4, "sequence_length": 4096}
+        >>> mine = fk.calibrate(runs).of(run)
+        >>> fk.evaluate(mine, "step_s")["step_s"] > fk.evaluate(run, "step_s")["step_s"]
+        True
+        """
+        import polars as pl
+
+        if isinstance(scenario, Mapping):
+            told = {**scenario, **self}
+            found = {**self, **self.near(pl.DataFrame([evaluate(told, PLACED, assume=assume)])).row(0, named=True)}
+            if not isinstance(scenario, Scenario):
+                return {**scenario, **found}
+            said = {**scenario.sources, **dict.fromkeys(found, f"calibrated on {self.rows} measured rows")}
+            return Scenario.sourced(scenario.label, {**scenario, **found}, said)
+        told = frame("scenario", scenario).with_columns(**{name: pl.lit(value) for name, value in self.items()})
+        return told.hstack(self.near(evaluate(told, PLACED, assume=assume)))
+
+    def near(self, layouts: pl.DataFrame) -> pl.DataFrame:
+        """Return how far measured layouts draw others, and what they leave unsaid of them.
+
+        Parameters
+        ----------
+        layouts
+            Quantities of a layout in each row: degrees, batch, shape, recomputation and peak rate.
 
         Returns
         -------
         polars.DataFrame
-            ``pace``: factor on the step time that the constants give; ``spread``: standard deviation of its logarithm.
+            ``step_pace``: factor on the step time that the constants give; ``spread_unsaid``: share of the variance of
+            its logarithm that is left.
         """
         import numpy as np
         import polars as pl
 
-        given = (*PLACED, "step_spread")
-        scenarios = numbers(frame("scenarios", scenarios, given), given)
-        pace = pl.repeat(1.0, scenarios.height, eager=True).alias("pace")
-        spread = scenarios["step_spread"].alias("spread")
+        layouts = numbers(frame("layouts", layouts, PLACED), PLACED)
+        drawn_by, unsaid = np.zeros(layouts.height), np.ones(layouts.height)
         if self.layouts:
             told = np.array(self.layouts)
-            drawn_by, unsaid = drawn(places(scenarios), told[:, :-2], told[:, -2], told[:, -1])
-            pace = pl.Series("pace", np.exp(drawn_by))
-            spread = (self.alone**2 + pl.Series("spread", unsaid) * spread**2).sqrt()
-        return pl.DataFrame([pace, spread])
+            drawn_by, unsaid = drawn(places(layouts), told[:, :-2], told[:, -2], told[:, -1])
+        return pl.DataFrame(dict(zip(PACED, (np.exp(drawn_by), unsaid), strict=True)))
 
     @staticmethod
     def design(found: pl.DataFrame, k: int = 5) -> pl.DataFrame:
@@ -287,12 +330,19 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     values = {name: start[name] * math.exp(moved) for name, moved in zip(numbers, found.moved, strict=True)}
     narrowed = {"spread_new_software": start["spread_new_software"] / math.sqrt(ONE_MORE)}
     values |= held.constants
-    learned = _sentences(values, dict(zip(numbers, found.sure, strict=True)) | dict(held.sure), usual)
+    sentences = _sentences(values, dict(zip(numbers, found.sure, strict=True)) | dict(held.sure), usual)
     layouts = tuple(map(tuple, np.column_stack([where, found.pull, found.doubt]).tolist()))
-    spreads = measured.results({**start, **values, **narrowed}, "step_spread", at=at)["step_spread"]
-    wider = widened(found, where, spreads, 1.0 / copies)
+    now = measured.results({**start, **values, **narrowed}, "step_s", "step_spread", at=at)
+    wider = widened(found, where, now["step_spread"], 1.0 / copies)
     narrowed |= {name: wider * narrowed.get(name, start[name]) for name in start if name.startswith("spread_")}
-    return Calibration({**values, **narrowed}, learned, refused, len(used), layouts, wider * found.alone)
+    narrowed |= {"spread_alone": wider * found.alone}
+    slower = now["step_s"] * np.exp(drawn(where, where, found.pull, found.doubt)[0])
+    slower /= measured.results(dict(start), "step_s", at=at)["step_s"]
+    least, middle, most = np.quantile(slower, (0.0, 0.5, 1.0))
+    pace = (
+        f"steps take {middle:.2f} times what published runs lead one to expect, {least:.2f} to {most:.2f} of the rows"
+    )
+    return Calibration({**values, **narrowed}, (pace, *sentences), refused, len(used), layouts)
 
 
 def missed_by(
@@ -363,8 +413,12 @@ def _usable(
 
 
 def _sentences(values: Mapping[str, float], sure: Mapping[str, float], usual: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what was learned of constants that are known better now, the most surely known first."""
-    told = sorted((share, name) for name, share in sure.items() if share < INFORMED)
+    """Return what was learned of constants that are known better now and differ, the most surely known first."""
+    told = sorted(
+        (share, name)
+        for name, share in sure.items()
+        if share < INFORMED and abs(math.log(values[name] / usual[name])) > ALIKE
+    )
     return tuple(_sentence(name, values[name], usual[name]) for _, name in told)
 
 

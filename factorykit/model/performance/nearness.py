@@ -28,6 +28,8 @@ PLACES: Final = len(DOUBLINGS) + 3
 """Numbers that say where a layout lies."""
 PLACED: Final = (*DOUBLINGS, "peak_flop_per_s", "recompute_share", "experts")
 """Quantities that say where a layout lies."""
+PACED: Final = ("step_pace", "spread_unsaid")
+"""Quantities that measured layouts say of those near them."""
 CHIP: Final = 4.0
 """Steps for a doubling of the chip's rate, by another chip or number format."""
 AGAIN: Final = 4.0
@@ -64,6 +66,8 @@ WIDENED: Final = 3.0
 """Factor on intervals beyond which no layout asks for more: something held it up."""
 AHEAD: Final = 10.0
 """Layouts that the width of intervals is worth before one's own layouts say how wide they are."""
+AT_ONCE: Final = 4096
+"""Layouts that are held against the measured ones at a time."""
 TIMES: Final = 2
 """How often the constants move before slopes are taken where they have come to."""
 
@@ -86,8 +90,8 @@ def alike(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the correlation of what layouts miss in common, for every pair."""
     import numpy as np
 
-    apart = ((some[:, None, :] - others[None, :, :]) ** 2).sum(axis=2)
-    return np.exp(-0.5 * apart)
+    apart = (some**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * some @ others.T
+    return np.exp(-0.5 * np.maximum(apart, 0.0))
 
 
 @dataclass(frozen=True)
@@ -278,9 +282,14 @@ def drawn(there: np.ndarray, where: np.ndarray, pull: Any, doubt: Any) -> tuple[
     """Return how far layouts are drawn by measured ones, and the share of what they miss that these leave unsaid."""
     import numpy as np
 
-    between = alike(there, where)
-    known = np.linalg.solve(alike(where, where) + np.diag(doubt), between.T)
-    return between @ np.asarray(pull), np.clip(1.0 - (between * known.T).sum(axis=1), 0.0, 1.0)
+    known = np.linalg.inv(alike(where, where) + np.diag(doubt))
+    moved, unsaid = np.empty(len(there)), np.empty(len(there))
+    for start in range(0, len(there), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        between = alike(there[some], where)
+        moved[some] = between @ np.asarray(pull)
+        unsaid[some] = np.clip(1.0 - ((between @ known) * between).sum(axis=1), 0.0, 1.0)
+    return moved, unsaid
 
 
 def most_telling(slopes: np.ndarray, spread: np.ndarray, where: np.ndarray, count: int) -> list[int]:

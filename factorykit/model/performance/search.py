@@ -16,6 +16,8 @@ from factorykit.model.engine.chain import OF_A_LAYOUT, Step, ask
 from factorykit.model.engine.grids import ROWS_A_BLOCK, Grid
 from factorykit.model.engine.read import checked, chosen, value
 from factorykit.model.engine.run import fold, widened
+from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.nearness import PACED, PLACED
 from factorykit.model.performance.recomputation import least_recomputed
 from factorykit.model.scenario.models import architecture
 from factorykit.model.study import engines
@@ -76,6 +78,7 @@ def search(
     engine: str = "local",
     using: Mapping[str, str] | None = None,
     assume: bool = False,
+    calibration: Mapping[str, float] | None = None,
 ) -> pl.LazyFrame:
     """List every layout of a model over a cluster that works and fits, best first.
 
@@ -104,6 +107,8 @@ def search(
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
     assume
         Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+    calibration
+        What :func:`factorykit.calibrate` found, as in :func:`factorykit.validate`.
 
     Returns
     -------
@@ -126,12 +131,14 @@ def search(
     >>> best.select("tensor_parallel", "pipeline_parallel", "fits").collect().row(0)
     (8.0, 8.0, 0.5)
     """
-    fixed, given = _scalars(model, cluster, global_batch_size)
+    moved = {} if calibration is None else mapping("calibration", calibration)
+    fixed, given = _scalars(model, {**mapping("cluster", cluster), **moved}, global_batch_size)
     choices = {} if choices is None else mapping("choices", choices)
     tried = _tried(fixed, choices)
     rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
     kept = flag("keep_excluded", keep_excluded)
-    layouts = Layouts(fixed, tried, rivals, quantity(objective).name, tuple(choices), kept, assume)
+    paced = calibration if isinstance(calibration, Calibration) else None
+    layouts = Layouts(fixed, tried, rivals, quantity(objective).name, tuple(choices), kept, assume, paced)
     if out is None and engines.check(engine) == "local":
         return layouts.ranked(layouts.judged(_grid(tried)))
     return layouts.ranked(answered(layouts, out, "search", engine))
@@ -148,6 +155,7 @@ class Layouts(Design):
     asked_for: tuple[str, ...]
     keep_excluded: bool
     assume: bool
+    calibration: Calibration | None = None
 
     @property
     def rows(self) -> int:
@@ -177,11 +185,13 @@ class Layouts(Design):
 
     @property
     def _wanted(self) -> tuple[str, ...]:
-        return (*self._told, "memory_needed_bytes")
+        return tuple(dict.fromkeys((*self._told, "memory_needed_bytes", *(PLACED if self.calibration else ()))))
 
     @property
     def _settled(self) -> set[str]:
-        return {"recompute_share"} if "recompute" in self.tried and "recompute_share" not in self.fixed else set()
+        """Quantities that are found for each layout."""
+        share = {"recompute_share"} if "recompute" in self.tried and "recompute_share" not in self.fixed else set()
+        return share | (set(PACED) if self.calibration else set())
 
     @cached_property
     def _folded(self) -> tuple[dict[str, Any], tuple[Step, ...]]:
@@ -205,8 +215,11 @@ class Layouts(Design):
         lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
         if not self.keep_excluded:
             lazy = lazy.filter(pl.col("excluded_by").is_null())
-        if settled:
+        if "recompute_share" in settled:
             lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
+        if self.calibration:
+            placing, then = parted(then, PLACED)
+            lazy = drawn_by(self.calibration, widened(lazy, placing), known)
         lazy = widened(lazy, then)
         computed = {step.quantity for step in left} | {*tried, *settled}
         plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
@@ -240,6 +253,18 @@ class Layouts(Design):
         lazy = lazy.with_columns(pareto.fill_null(value=False).alias("pareto"))
         last = ["excluded_by"] if self.keep_excluded else []
         return lazy.select(pl.exclude("excluded_by", "pareto"), "pareto", *last)
+
+
+def drawn_by(calibration: Calibration, layouts: pl.LazyFrame, known: Mapping[str, Any]) -> pl.LazyFrame:
+    """Return layouts with the pace that measured ones near them say; ``known`` is what all of them share."""
+    import polars as pl
+
+    shared = {name: pl.lit(known[name]) for name in PLACED if name in known}
+
+    def near(block: pl.DataFrame) -> pl.DataFrame:
+        return block.hstack(calibration.near(block.with_columns(**shared).select(pl.col(PLACED).fill_null(0.0))))
+
+    return layouts.map_batches(near, schema={**layouts.collect_schema(), **dict.fromkeys(PACED, pl.Float64)})
 
 
 def _scalars(

@@ -11,7 +11,8 @@ import factorykit as fk
 from factorykit.errors import ScenarioError
 from factorykit.model.evidence.training_runs import prepared
 from factorykit.model.evidence.validate import errors
-from factorykit.model.performance.nearness import PLACES, Update, widened
+from factorykit.model.performance.nearness import PLACED, PLACES, Update, widened
+from factorykit.model.performance.search import CHOICES
 from factorykit.model.supply.fitted import constants
 
 GROUP = "fms-acceleration-mistral-7b-v0.1"
@@ -60,10 +61,36 @@ def _rows():
 
 def test_layouts_near_a_measured_one_take_what_it_missed_and_far_ones_do_not(runs, calibrated):
     ready, _ = prepared(pl.concat([runs.head(1)] * 2))
-    far = ready.with_columns(pl.Series("hidden_size", [1.0, 4096.0]) * pl.col("hidden_size"), step_spread=0.2)
+    far = ready.with_columns(pl.Series("hidden_size", [1.0, 4096.0]) * pl.col("hidden_size"))
     near = calibrated.near(far)
-    assert abs(near["pace"][0] - 1.0) > 5.0 * abs(near["pace"][1] - 1.0)
-    assert near["spread"][0] < 0.7 * near["spread"][1]
+    assert abs(near["step_pace"][0] - 1.0) > 5.0 * abs(near["step_pace"][1] - 1.0)
+    assert near["spread_unsaid"][0] < 0.5 * near["spread_unsaid"][1]
+
+
+def test_every_door_gives_a_calibrated_layout_the_same_step(calibrated):
+    cluster = {"accelerators": 8, "accelerator": "a100_sxm_80gb", "precision": "bf16"}
+    found = fk.search("llama3_8b", cluster, global_batch_size=64, calibration=calibrated).head(3).collect()
+    model = {**fk.architecture("llama3_8b"), "sequence_length": 4096.0}
+    parts = [name for name in found.columns if name in CHOICES or name == "recompute_share"]
+    layouts = found.select(parts).with_columns(
+        pl.lit(value).alias(name) for name, value in {**model, **cluster, "global_batch_size": 64.0}.items()
+    )
+    told = ["step_s", "step_low_s", "step_high_s", "predicted_mfu"]
+    framed = fk.evaluate(calibrated.of(layouts), told)
+    for row, layout in enumerate(layouts.iter_rows(named=True)):
+        for scenario in (layout, fk.Scenario(**layout)):
+            alone = fk.evaluate(calibrated.of(scenario), told)
+            assert [*alone.values()] == pytest.approx(found.select(told).row(row), rel=1e-9)
+        assert framed.select(told).row(row) == pytest.approx(found.select(told).row(row), rel=1e-9)
+    row = pl.DataFrame(
+        {"model": "llama3_8b", "hardware": "A100-80GB SXM", "accelerator_count": 8, "global_batch": 64, "seq_len": 4096}
+        | {"tp": 1, "pp": 1, "micro_batch": 1, "sharding": "ZeRO-2", "recompute": "none", "precision": "bf16"}
+    )
+    first, second = fk.validate(row, calibration=dict(calibrated)), fk.validate(row, calibration=calibrated)
+    ready, _ = prepared(row)
+    paced = calibrated.near(fk.evaluate(ready, list(PLACED)))["step_pace"][0]
+    assert second["step_s"][0] / first["step_s"][0] == pytest.approx(paced)
+    assert paced != pytest.approx(1.0, abs=1e-4)
 
 
 def test_it_is_saved_and_read_again(calibrated, tmp_path):
