@@ -42,6 +42,7 @@ NUMBERS: Final = frozenset(
             "accelerator_count",
             "tp",
             "pp",
+            "dp",
             "vp",
             "ep",
             "cp",
@@ -95,6 +96,10 @@ STATES: Final = (
     *("state_element_flop", "gated_attention", "index_heads", "index_head_size"),
 )
 """What else the shape of a hybrid has, which no column states: of the model that the row names."""
+BINARY: Final = 1024.0
+"""A k of the tokens of a sequence."""
+NOT_FOUR: Final = 0.01
+"""Blocks without a gate are four hidden sizes wide, as GPT's are, those with one are not: so where nobody says."""
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
@@ -210,7 +215,7 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     try:
         key = datasets.accelerator_in(hardware)
     except FactorykitError as error:
-        raise _Unpredictable(str(error)) from None
+        raise _Unpredictable(f"{error}; for a chip of one's own ask fk.evaluate with fk.accelerator") from None
     chip: dict[str, Any] = brought(key, "bf16" if precision == "int8" else precision)
     if precision == "int8" and chip["chip_year"] >= INT8_TPU_YEAR:
         chip["peak_flop_per_s"] *= 2.0
@@ -384,6 +389,8 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
     if not width:
         width = 4.0 * hidden
         assumed.append("ffn_size")
+    narrow = abs((expert_width or width) / hidden - 4.0) > NOT_FOUR
+    gated = float(narrow if row.get("mlp_gated") is None else row["mlp_gated"])
     attending = layers - float(row.get("linear_attention_layers") or 0)
     states = dict.fromkeys(STATES, 0.0) | {"attention_layers": attending, "ffn_layers": layers}
     return {
@@ -401,9 +408,9 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
         "query_rank": float(public.get("query_rank") or 0),
         "kv_rank": float(public.get("kv_rank") or 0),
         "ffn_size": width,
-        "gated_ffn": float(row.get("mlp_gated") or 0),
+        "gated_ffn": gated,
         "vocabulary_size": float(row.get("vocab") or USUAL_VOCABULARY),
-        "tied_embeddings": 0.0 if row.get("mlp_gated") else 1.0,
+        "tied_embeddings": 1.0 - gated,
         "experts": experts,
         "experts_per_token": float(row.get("top_k") or 0),
         "shared_experts": float(row.get("shared_experts") or 0),
@@ -460,6 +467,8 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         raise _Unpredictable(
             f"tp {tensor:g} times pp {pipeline:g} times cp {context:g} does not divide {count:g} chips"
         )
+    if row.get("dp") and row["dp"] not in (replicas, replicas * context):
+        assumed.append("data_parallel")
     if row["heads"] % tensor:
         raise _Unpredictable(f"{row['heads']:g} heads do not divide by tp {tensor:g}")
     if pipeline > float(row["layers"]):
@@ -531,6 +540,8 @@ def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: l
     )
     per_replica = layout["global_batch_size"] / replicas
     if row.get("micro_batch"):
+        if float(row["micro_batch"]) > per_replica:
+            assumed.append("micro_batch_size")
         return [min(float(row["micro_batch"]), per_replica)]
     assumed.append("micro_batch_size")
     return [float(size) for size in MICRO_BATCHES if per_replica % size == 0] or [1.0]
@@ -616,7 +627,8 @@ def _read_number(row: Mapping[str, Any], name: str) -> float | None:
     if cell is None or (isinstance(cell, str) and cell.lower() in UNSAID):
         return None
     try:
-        number = float(cell)
+        read = wording.number(cell, BINARY if name == "seq_len" else 1000.0) if isinstance(cell, str) else None
+        number = float(cell) if read is None else read
     except (TypeError, ValueError):
         raise _Unpredictable(f"{name} {cell!r} is no number; give one without words, such as 8192") from None
     if not abs(number) < LARGEST:

@@ -53,6 +53,17 @@ class Recomputation(NamedTuple):
     """Layers of each chunk of a stage that are recomputed whole, where that is what is said."""
 
 
+def number(text: str, base: float = 1000.0) -> float | None:
+    """Return the number that a cell holds, with its multiple and its thousands, or None; ``base`` is that of a k.
+
+    >>> number("1,024"), number("7B"), number("4.2M"), number("8K", base=1024.0), number("4M tokens")
+    (1024.0, 7000000000.0, 4200000.0, 8192.0, None)
+    """
+    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip())
+    found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?) ?([kmbt]?)", plain.lower())
+    return float(found[1]) * base ** ("kmbt".index(found[2]) + 1.0 if found[2] else 0.0) if found else None
+
+
 def precision_of(text: str) -> str | None:
     """Return the number format of matrix products that a description means, or None.
 

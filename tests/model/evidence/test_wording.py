@@ -74,6 +74,7 @@ def test_partial_recomputation_is_the_share_of_layers_that_is_said(share, words)
         {"global_batch": None, "note": "gradient accumulation 2"},
         {"model": "meta-llama/Meta-Llama-3.1-70B-Instruct", "kv_heads": None, "ffn": None, "vocab": None},
         {"accelerator_count": None, "dp": 64},
+        {"seq_len": "8K", "hidden": "8,192", "tp": "-"},
         {"framework": "PyTorch FSDP"},
     ],
 )
@@ -117,3 +118,18 @@ def test_frameworks_are_known_by_their_usual_spellings():
     spelt |= {"LLaMA-Factory": "hf_trainer", "Colossal-AI": "pytorch_fused", "NeuronX Distributed": "neuron"}
     spelt |= {"T5X": "maxtext", "unsloth": "unsloth", "torchtune": "torchtune", "Pai-Megatron-Patch": "megatron_lm"}
     assert {name: frameworks.find(name) for name in spelt} == spelt
+
+
+def test_what_contradicts_or_is_left_open_is_named():
+    odd = {"micro_batch": 8, "dp": 4, "mlp_gated": None, "kv_heads": None, "vocab": None}
+    found = fk.validate(pl.DataFrame([HOME, HOME | odd], infer_schema_length=None))
+    named = set(found["assumed"][1].split(", ")) - set(found["assumed"][0].split(", "))
+    assert named == {"micro_batch_size", "data_parallel", "gated_ffn", "kv_heads", "vocabulary_size"}
+    spread = found["step_high_s"] / found["step_s"]
+    assert spread[1] > spread[0]
+
+
+def test_blocks_that_are_not_four_hidden_sizes_wide_have_a_gate():
+    wide = HOME | {"mlp_gated": None, "ffn": 4 * 8192}
+    ready = prepared(pl.DataFrame([HOME | {"mlp_gated": None}, wide]))[0]
+    assert ready["gated_ffn"].to_list() == [1.0, 0.0]
