@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -65,14 +66,16 @@ def on_series(formula: Callable[..., Any]) -> np.ndarray:
     return formula(*pl.DataFrame(inputs(formula)).get_columns()).to_numpy()
 
 
+database = cache(duckdb.connect)
+
+
 def on_duckdb(formula: Callable[..., Any]) -> np.ndarray:
     columns = [duckdb.ColumnExpression(name) for name in arguments(formula)]
-    with duckdb.connect() as connection:
-        table = pl.DataFrame(inputs(formula)).with_row_index()
-        connection.execute(f"create table t ({', '.join(f'{n} {sql_type(table[n])}' for n in table.columns)})")
-        columns_at_once = ", ".join(f"unnest(?::{sql_type(table[n])}[])" for n in table.columns)
-        connection.execute(f"insert into t select {columns_at_once}", [table[n].to_list() for n in table.columns])
-        return np.array([row[0] for row in connection.table("t").order("index").select(formula(*columns)).fetchall()])
+    connection, table = database(), pl.DataFrame(inputs(formula)).with_row_index()
+    connection.execute(f"create or replace table t ({', '.join(f'{n} {sql_type(table[n])}' for n in table.columns)})")
+    columns_at_once = ", ".join(f"unnest(?::{sql_type(table[n])}[])" for n in table.columns)
+    connection.execute(f"insert into t select {columns_at_once}", [table[n].to_list() for n in table.columns])
+    return np.array([row[0] for row in connection.table("t").order("index").select(formula(*columns)).fetchall()])
 
 
 def sql_type(column: pl.Series) -> str:

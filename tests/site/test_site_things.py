@@ -43,88 +43,81 @@ QUERIES = {
 FIND = Path(things.__file__).parent / "theme" / "find.js"
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("things")
-    things.write(catalogue.folder(), out, frame.Around((("Data", "report/data.html"),)))
-    return out
-
-
 def text_of(page: Path) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", page.read_text("utf-8")))
 
 
-def test_every_row_of_a_table_of_things_has_a_page(pages):
+def test_every_row_of_a_table_of_things_has_a_page(site):
     for kind in shelf.PAGES:
         key = next(f["name"] for f in catalogue.resources()[kind]["schema"]["fields"] if f.get("entity"))
         keys = set(data.table(kind).select(key).collect()[key])
-        assert {path.stem for path in (pages / "things" / kind).glob("*.html")} == keys
+        assert {path.stem for path in (site / "things" / kind).glob("*.html")} == keys
 
 
-def test_every_table_has_a_browser(pages):
-    assert {path.stem for path in (pages / "tables").glob("*.html")} == set(catalogue.resources())
+def test_every_table_has_a_browser(site):
+    assert {path.stem for path in (site / "tables").glob("*.html")} == set(catalogue.resources())
 
 
-def test_a_value_stands_beside_who_says_it_and_where(pages):
-    said = text_of(pages / "things" / "clusters" / "meta_24k.html")
+def test_a_value_stands_beside_who_says_it_and_where(site):
+    said = text_of(site / "things" / "clusters" / "meta_24k.html")
     assert "24,600" in said or "24,576" in said
     assert "The Llama 3 Herd of Models" in said
     assert "section 3.3.1" in said
     assert "the operator's own paper" in said
 
 
-def test_every_public_source_leads_to_its_address(pages):
+def test_every_public_source_leads_to_its_address(site):
     for source, url in data.table("sources").select("source", "url").collect().drop_nulls().iter_rows():
-        page = (pages / "things" / "sources" / f"{source}.html").read_text("utf-8")
+        page = (site / "things" / "sources" / f"{source}.html").read_text("utf-8")
         assert f'href="{url}"' in html.unescape(page), source
 
 
-def test_every_link_between_pages_leads_somewhere(pages):
-    for page in (pages / "things").rglob("*.html"):
+def test_every_link_between_pages_leads_somewhere(site):
+    for page in (site / "things").rglob("*.html"):
         for address in re.findall(r'href="(\.\./(?:\w+/)?[\w.]+\.html)"', page.read_text("utf-8")):
             assert (page.parent / address).resolve().is_file(), (page, address)
 
 
-def test_pages_lead_both_ways(pages):
-    chip = (pages / "things" / "accelerators" / "h100_sxm.html").read_text("utf-8")
+def test_pages_lead_both_ways(site):
+    chip = (site / "things" / "accelerators" / "h100_sxm.html").read_text("utf-8")
     assert "../clusters/meta_24k.html" in chip
-    assert "../accelerators/h100_sxm.html" in (pages / "things" / "clusters" / "meta_24k.html").read_text("utf-8")
+    assert "../accelerators/h100_sxm.html" in (site / "things" / "clusters" / "meta_24k.html").read_text("utf-8")
 
 
-def test_a_run_is_shown_beside_what_the_model_computes(pages):
-    said = text_of(pages / "things" / "runs" / "llama_3_1_405b.html")
+def test_a_run_is_shown_beside_what_the_model_computes(site):
+    said = text_of(site / "things" / "runs" / "llama_3_1_405b.html")
     assert re.search(r"6\.\d+ s\s+6\.72 s", said)
 
 
-def test_no_key_and_no_long_float_is_printed_as_a_value(pages):
-    for page in list((pages / "things" / "clusters").glob("*.html"))[:80]:
+def test_no_key_and_no_long_float_is_printed_as_a_value(site):
+    for page in list((site / "things" / "clusters").glob("*.html"))[:80]:
         facts = re.findall(r'<th scope="row"[^>]*>[^<]*</th><td>(.*?)</td>', page.read_text("utf-8"))
         for fact in facts:
             shown = re.sub(r"<[^>]+>", "", fact)
             assert not re.search(r"\d\.\d{7,}", shown), (page, shown)
 
 
-def test_the_query_on_a_page_gives_its_row(pages):
-    page = html.unescape((pages / "things" / "clusters" / "xai_colossus.html").read_text("utf-8"))
+def test_the_query_on_a_page_gives_its_row(site):
+    page = html.unescape((site / "things" / "clusters" / "xai_colossus.html").read_text("utf-8"))
     query = re.search(r'fk\.sql\("(from clusters where [^"]+)"\)', page)[1]
     assert data.sql(query)["cluster"].to_list() == ["xai_colossus"]
     said = re.search(r'fk\.sql\("(from statements where [^"]+)"\)', page)[1]
     assert data.sql(said).height > 30
 
 
-def test_a_page_of_a_thing_is_small(pages):
+def test_a_page_of_a_thing_is_small(site):
     def packed(*files: Path) -> int:
         return sum(len(gzip.compress(file.read_bytes(), 6)) for file in files)
 
-    around = packed(*(pages / "things" / "assets").iterdir())
-    for page in (pages / "things").rglob("*.html"):
+    around = packed(*(site / "things" / "assets").iterdir())
+    for page in (site / "things").rglob("*.html"):
         assert around + page.stat().st_size < 120_000 or around + packed(page) < 120_000, page
-    for page in (pages / "tables").glob("*.html"):
+    for page in (site / "tables").glob("*.html"):
         assert around + packed(page, page.with_suffix(".js")) < 120_000, page
 
 
-def test_the_parts_of_a_large_table_hold_all_its_rows(pages):
-    files = sorted((pages / "tables").glob("statements*.js"), key=lambda file: (len(file.name), file.name))
+def test_the_parts_of_a_large_table_hold_all_its_rows(site):
+    files = sorted((site / "tables").glob("statements*.js"), key=lambda file: (len(file.name), file.name))
     parts = [json.loads(re.search(r"[{\[].*[}\]]", file.read_text("utf-8"))[0]) for file in files]
     assert parts[0]["parts"] == len(parts) - 1 > 0
     told = [part["columns"] if place == 0 else part for place, part in enumerate(parts)]
@@ -139,7 +132,8 @@ def test_the_parts_of_a_large_table_hold_all_its_rows(pages):
 
 def test_text_of_a_table_is_shown_and_never_read(tmp_path):
     folder = tmp_path / "data"
-    shutil.copytree(catalogue.folder(), folder)
+    folder.mkdir()
+    shutil.copy(catalogue.folder() / catalogue.DESCRIPTOR, folder)
     frame = data.table("sources").collect()
     spoilt = frame.with_columns(title=frame["title"].replace(frame["title"][0], "<script>alert(1)</script>"))
     spoilt.write_parquet(folder / "sources.parquet")
