@@ -203,6 +203,7 @@ def _parser() -> argparse.ArgumentParser:
         ("tiers", "checkpoints on storage alone, near ones before it, or both: one,two"),
     ):
         plan.add_argument(f"--{name}", metavar="A,B", type=lambda text: text.split(","), help=text)
+    _calibration(plan)
 
     validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
     validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
@@ -525,6 +526,7 @@ def _plan(options: argparse.Namespace) -> int:
     asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
     wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire", "tiers")
     asked |= {name: value for name in wishes if (value := getattr(options, name)) is not None}
+    asked["calibration"] = _calibrated(options)
     for text in options.inputs:
         name, equals, value = text.partition("=")
         if not equals:

@@ -328,7 +328,8 @@ def calls() -> Mapping[str, tuple[Callable[..., Any], Mapping[str, Callable[[], 
             fk.plan,
             {"model": lambda: "llama3_8b", "tokens": lambda: "1T", "chips": lambda: ["h100_sxm"]}
             | {"counts": lambda: [64], "deadline": lambda: "30 d", "budget": lambda: "1M", "power": lambda: None}
-            | {"draws": lambda: 16, "seed": lambda: 0, "sites": lambda: None, "objective": lambda: None},
+            | {"draws": lambda: 16, "seed": lambda: 0, "sites": lambda: None, "objective": lambda: None}
+            | {"calibration": _calibration},
         ),
         "preset": (fk.preset, {"name": lambda: "llama_3_1_405b"}),
         "price_performance": (fk.price_performance, {"of_year": lambda: 2024}),

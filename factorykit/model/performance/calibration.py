@@ -70,8 +70,8 @@ class Calibration(Mapping[str, float]):
     """Constants of the performance model as a handful of measured layouts says they are.
 
     It is a mapping of quantities to numbers, so that any scenario takes it: ``{**scenario, **calibration}``. What the
-    constants cannot say, layouts near a measured one take from it: :meth:`of` gives a scenario both, and ``search`` and
-    ``validate`` take them as ``calibration=``.
+    constants cannot say, layouts near a measured one take from it: :meth:`of` gives a scenario both, and ``search``,
+    ``plan`` and ``validate`` take them as ``calibration=``.
 
     Attributes
     ----------

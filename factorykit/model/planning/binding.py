@@ -155,7 +155,7 @@ def _saved(plan: Plan, best: Mapping[str, Any], more: Mapping[str, Any], counts:
     question = plan.question
     tried = {each: values for each, values in question.choices.items() if each in PARTS}
     using = question.using_of(best["tiers"])
-    rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, using))
+    rows = best_layouts(more, counts, tried, rivals_of(best["acquire"], more, using), question.calibration)
     found = complete(rows.filter(rows["layouts"] > 0), more, best["acquire"], using)
     saved = [best[each] - found[each].item() if found.height else 0.0 for each in ("wall_days", "run_cost_usd")]
     return [0.0, 0.0] if abs(saved[0]) < ROUNDING * best["wall_days"] else saved

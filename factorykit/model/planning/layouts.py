@@ -14,12 +14,15 @@ from factorykit.model.engine import rules
 from factorykit.model.engine.chain import OF_A_LAYOUT, ask
 from factorykit.model.engine.evaluate import answered
 from factorykit.model.engine.run import fold, widened
+from factorykit.model.performance.nearness import PACED, PLACED
 from factorykit.model.performance.recomputation import least_recomputed
-from factorykit.model.performance.search import parted
+from factorykit.model.performance.search import drawn_by, parted
 from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from factorykit.model.performance.calibration import Calibration
 
 PARTS: Final = (
     "tensor_parallel",
@@ -138,7 +141,11 @@ def _tried(habit: Habit, known: Mapping[str, Any]) -> list[Any]:
 
 
 def best_layouts(
-    fixed: Mapping[str, Any], counts: pl.DataFrame, choices: Mapping[str, list[Any]], rivals: Mapping[str, str]
+    fixed: Mapping[str, Any],
+    counts: pl.DataFrame,
+    choices: Mapping[str, list[Any]],
+    rivals: Mapping[str, str],
+    calibration: Calibration | None = None,
 ) -> pl.DataFrame:
     """Return the fastest layout that works and fits, one row per count.
 
@@ -152,13 +159,15 @@ def best_layouts(
         Values to try for parts of a layout, in place of the sensible ones.
     rivals
         Which model stands for a quantity.
+    calibration
+        What measured layouts say of those near them.
 
     Returns
     -------
     DataFrame
         ``counts``, the parts of the layout that are not fixed, ``layouts`` (how many work and fit). Where the search
         settles it, ``recompute_share``: with ``recompute`` none the least that lets the layout fit. A count without a
-        layout that fits has null parts; one without a layout that works has no row.
+        layout that fits has null parts; one without a layout that works has no row. Calibrated ones have their pace.
 
     Raises
     ------
@@ -172,8 +181,10 @@ def best_layouts(
     grid = sensible(fixed, choices, counts["accelerators"])
     grid = grid.select(name for name in grid.collect_schema() if name not in fixed)
     varied = [*counts.columns, *grid.collect_schema()]
-    settled = [SHARE] if "recompute" in varied and SHARE not in fixed else []
-    chain = ask({*fixed, *varied, *settled}, CHOSEN, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
+    recomputed = [SHARE] if "recompute" in varied and SHARE not in fixed else []
+    settled = [*recomputed, *(PACED if calibration else ())]
+    wanted = (*CHOSEN, *(PLACED if calibration else ()))
+    chain = ask({*fixed, *varied, *settled}, wanted, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)
     first, then = parted(left, rules.LOOKED_AT)
@@ -185,11 +196,14 @@ def best_layouts(
     working = lazy.filter(rules.broken({*known, *there}, fixed, known).is_null()).collect()
     lazy = working.lazy()
     peak, _ = parted(then, {"memory_peak_bytes"})
-    if settled:
+    if recomputed:
         lazy = least_recomputed(lazy, peak, sure_room(known["accelerator_memory_bytes"], known["memory_band"]))
     memory, rest = parted(then, {"fits"})
     lazy = widened(lazy, memory)
     lazy = lazy.filter((pl.lit(known["fits"]) if "fits" in known else pl.col("fits")) >= 1.0)
+    if calibration:
+        placing, rest = parted(rest, PLACED)
+        lazy = drawn_by(calibration, widened(lazy, placing), known)
     lazy = widened(lazy, rest)
     step = pl.lit(known["step_s"]) if "step_s" in known else pl.col("step_s")
     parts = [*(name for name in PARTS if name in varied), *settled]

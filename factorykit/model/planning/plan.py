@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit import datasets
-from factorykit.borders import columns_of, frame, several, texts, whole
+from factorykit.borders import columns_of, frame, mapping, several, texts, whole
 from factorykit.datasets import identify
 from factorykit.errors import MissingQuantity, ScenarioError, shown
 from factorykit.model.engine import progress
@@ -21,6 +21,8 @@ from factorykit.model.engine.explain import Explanation, explain
 from factorykit.model.engine.read import checked, chosen
 from factorykit.model.engine.run import compute
 from factorykit.model.market.rent import rent
+from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.nearness import PACED
 from factorykit.model.planning import counts as numbers
 from factorykit.model.planning import doubts
 from factorykit.model.planning import offers as offers_in_hand
@@ -64,6 +66,7 @@ def plan(
     offers: pl.DataFrame | list[dict[str, Any]] | None = None,
     objective: str | None = None,
     using: Mapping[str, str] | None = None,
+    calibration: Mapping[str, float] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     **given: Any,
@@ -102,6 +105,8 @@ def plan(
         the cost where there is a deadline, the time where there is only a budget, else the product of both.
     using
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    calibration
+        What :func:`factorykit.calibrate` found, as in :func:`factorykit.search`.
     draws, seed
         How many futures every plan meets, the same for all, and which.
     **given
@@ -138,12 +143,14 @@ def plan(
         "offers": offers,
         "objective": objective,
         "using": using,
+        "calibration": calibration,
         **given,
     }
     said = {name: value for name, value in asked.items() if value is not None}
     wishes = Wishes.read(deadline=deadline, budget=budget, power=power)
     doubted = check(drawn) if (drawn := {n: v for n, v in given.items() if is_distribution(v)}) else {}
     once, choices = parted({name: value for name, value in given.items() if name not in doubted})
+    once = ({} if calibration is None else dict(mapping("calibration", calibration))) | once
     once |= {name: float(distribution.ppf(0.5)) for name, distribution in doubted.items()}
     is_largest = isinstance(model, str) and model == LARGEST
     shape = dense(SMALLEST) if is_largest else model_of(model)
@@ -171,6 +178,7 @@ def plan(
         whole("draws", draws, 2, MOST_DRAWS),
         whole("seed", seed),
         (model, said),
+        calibration if isinstance(calibration, Calibration) else None,
     )
     return largest(question) if is_largest else question.answer()
 
@@ -230,6 +238,7 @@ class Question:
     draws: int
     seed: int
     said: tuple[Any, Mapping[str, Any]]
+    calibration: Calibration | None
 
     @cached_property
     def fixed(self) -> dict[str, Any]:
@@ -300,7 +309,7 @@ class Question:
         grid = numbers.batches(listed, fixed, 0.0 if "global_batch_size" in fixed else self.step_tokens)
         tried = {name: values for name, values in self.choices.items() if name in PARTS}
         using = self.using_of(tier)
-        found = best_layouts(fixed, grid, tried, rivals_of(way, fixed, using))
+        found = best_layouts(fixed, grid, tried, rivals_of(way, fixed, using), self.calibration)
         chip, precision = fixed["accelerator"], fixed["precision"]
         works = set(found["accelerators"])
         left_out += [
@@ -442,7 +451,7 @@ class Plan:
         picked = {
             name: value
             for name, value in row.row(0, named=True).items()
-            if name in (*CHOICES, *self.question.varied, "carbon_kg_per_kwh", "electricity_usd_per_kwh")
+            if name in (*CHOICES, *PACED, *self.question.varied, "carbon_kg_per_kwh", "electricity_usd_per_kwh")
             and value is not None
         }
         if self.question.offers is not None and row["acquire"].item() == "rent":

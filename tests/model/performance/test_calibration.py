@@ -82,6 +82,19 @@ def test_every_door_gives_a_calibrated_layout_the_same_step(calibrated):
             alone = fk.evaluate(calibrated.of(scenario), told)
             assert [*alone.values()] == pytest.approx(found.select(told).row(row), rel=1e-9)
         assert framed.select(told).row(row) == pytest.approx(found.select(told).row(row), rel=1e-9)
+    plan = fk.plan(
+        "llama3_8b", tokens="1T", chips="a100_sxm_80gb", counts=8, global_batch_size=64, calibration=calibrated
+    )
+    laid_out = {name: plan.best[name].item() for name in [*CHOICES, "recompute_share"] if name in plan.best.columns}
+    layout = {
+        **model,
+        **cluster,
+        "global_batch_size": 64.0,
+        **laid_out,
+        "sequence_length": plan.scenario.sequence_length,
+    }
+    assert fk.evaluate(calibrated.of(layout), told[:1])["step_s"] == pytest.approx(plan.best["step_s"].item(), rel=1e-9)
+    assert fk.evaluate(plan.scenario, told[:1])["step_s"] == pytest.approx(plan.best["step_s"].item(), rel=1e-9)
     row = pl.DataFrame(
         {"model": "llama3_8b", "hardware": "A100-80GB SXM", "accelerator_count": 8, "global_batch": 64, "seq_len": 4096}
         | {"tp": 1, "pp": 1, "micro_batch": 1, "sharding": "ZeRO-2", "recompute": "none", "precision": "bf16"}
