@@ -100,6 +100,7 @@ class Frameworks(Sourced):
     sequence_parallel = share("1 if norms are split over tensor-parallel ranks too, once that was usual")
     zero_stage = number("1", "least ZeRO stage that its sharded optimizer amounts to; empty for 1")
     whole_logits = share("1 if the loss is that of a library and every tensor-parallel rank has all logits")
+    chunked_loss = share("1 if logits and loss are computed in parts and never stand whole; none where nobody says so")
     state_bytes = number(
         "byte", "weights, gradients and optimizer of one parameter; empty for Adam with 32-bit master weights"
     )

@@ -103,6 +103,8 @@ NOT_FOUR: Final = 0.01
 USUAL_VOCABULARY: Final = 51_200.0
 """Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
 GIB: Final = 2.0**30
+PLAIN_MOMENTS: Final = 4.0
+"""Bytes of Adam's two moments in 16 bits."""
 CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
 """Share of the activations of models with experts that software of that year keeps: it repeats norms, activations and
 up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it. So does
@@ -331,7 +333,8 @@ def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, 
         brought["fused_kernels"] = 1.0
     brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
     brought["logs"] = logged(row, frameworks.frameworks()[found]["logs"])
-    brought["chunked_loss"] = float("liger" in stated.lower())
+    in_parts = float(re.search(wording.LOSS_IN_PARTS, f"{stated} {row.get('note')}".lower()) is not None)
+    brought["chunked_loss"] = max(frameworks.frameworks()[found]["chunked_loss"] or 0.0, in_parts)
     if brought["fused_kernels"] == 1.0:
         brought["whole_logits"] = 0.0
     elif "foak" in stated.lower():
@@ -729,8 +732,10 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         assumed.append("virtual_stages")
     waiting = wording.offloaded(row.get("sharding") or "", f"{row.get('note')} {row.get('notes')}")
     halved = "optimizer state in bfloat16" in text or "bf16 optimizer" in text
-    optimizer = 4.0 if halved else 12.0
     state = chip["state_bytes"]
+    wide = not (halved or state)
+    moments = wording.moment_bytes(text, wide=wide)
+    optimizer = 4.0 * wide + moments
     gradients = (
         6.0
         if "fp32 gradient accumulation" in text
@@ -738,7 +743,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
     )
     update = chip["update_bytes"] * (1.0 if state or halved else 2.0)
     if state:
-        gradients, optimizer = 2.0, state - 4.0
+        gradients, optimizer = 2.0, state - 4.0 if moments == PLAIN_MOMENTS else moments
     elif precision == "fp16":
         optimizer += chip["half_gradient_bytes"]
         update = max(update, FULL_GRADIENT_BYTES - chip["half_gradient_bytes"])

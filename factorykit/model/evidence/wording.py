@@ -34,6 +34,14 @@ STAGES: Final[tuple[tuple[str, float], ...]] = (
 """ZeRO stages by words of a description, the more special ones first, where it states none in digits."""
 
 
+LOSS_IN_PARTS: Final = r"liger|chunked (?:loss|cross|ce\b|logits)|cut cross|fused linear cross|linear cross[ -]entropy"
+"""Words for logits and a loss that are computed in parts."""
+MOMENTS: Final[tuple[tuple[str, float, float], ...]] = (
+    (r"8-?bit(?: paged)?[ -]?adam|adamw?[ -_]?8-?bit|adam\w* (?:in|of) 8 bits", 2.0, 2.0),
+    (r"adafactor|\bsgd\b(?! with momentum)|signsgd|\badam-?mini\b", 0.0, 0.0),
+    (r"\blion\b|\bmuon\b|sgd with momentum", 4.0, 2.0),
+)
+"""Bytes of an optimizer's moments for each parameter, where state is in 32 bits and where it is in 16, by its name."""
 ADAPTED: Final[tuple[tuple[str, str], ...]] = (
     (r"gate_proj|up_proj|fc1|all[ -](?:linear|layers|modules|matrices|weights)|all linear|\bmlp\b|\bffn\b", "all"),
     (r"o_proj|linear_proj|qkvo|(?:of|on|in|to) (?:the )?attention|attention (?:only|layers|modules)", "attention"),
@@ -158,12 +166,15 @@ def offloaded(sharding: str, notes: str) -> tuple[float, float]:
 
     >>> offloaded("ZeRO-2 + CPU offload", ""), offloaded("ZeRO-Infinity", ""), offloaded("ZeRO-3", "no offload")
     ((1.0, 0.0), (1.0, 1.0), (0.0, 0.0))
+
+    FSDP keeps weights there, too: ``offloaded("FSDP2 + CPU offload", "") == (1.0, 1.0)``.
     """
     both = re.sub(DENIED, "", f"{sharding} {notes}".lower())
     of_state = re.sub(DENIED, "", re.sub(r"activations?[ -]offload\w*", "", sharding.lower()))
     weights = r"zero-?infinity|param\w*[ -]offload|offload\w*[ -](?:of )?(?:the )?(?:param|weight)"
     state = r"optimizer on the cpu|optimizer(?: states?)?[ -]offload|offload\w* (?:of )?(?:the )?optim|cpuadam"
-    infinite = bool(re.search(weights, both))
+    whole = "fsdp" in sharding.lower() and "offload" in of_state
+    infinite = whole or bool(re.search(weights, both))
     return float(infinite or bool(re.search(state, both)) or "offload" in of_state), float(infinite)
 
 
@@ -174,6 +185,17 @@ def adapted(notes: str) -> str | None:
     ('attention', 'query_value', None)
     """
     return next((matrices for words, matrices in ADAPTED if re.search(words, notes.lower())), None)
+
+
+def moment_bytes(notes: str, *, wide: bool) -> float:
+    """Return the bytes of the optimizer's moments for each parameter, those of Adam where no other is named.
+
+    >>> moment_bytes("", wide=True), moment_bytes("PagedAdamW8bit", wide=True), moment_bytes("8-bit AdamW", wide=False)
+    (8.0, 2.0, 2.0)
+    """
+    said = notes.lower()
+    found = next(((full, half) for words, full, half in MOMENTS if re.search(words, said)), (8.0, 4.0))
+    return found[0] if wide else found[1]
 
 
 def accumulated(notes: str) -> float | None:

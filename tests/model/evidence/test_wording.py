@@ -133,3 +133,25 @@ def test_blocks_that_are_not_four_hidden_sizes_wide_have_a_gate():
     wide = HOME | {"mlp_gated": None, "ffn": 4 * 8192}
     ready = prepared(pl.DataFrame([HOME | {"mlp_gated": None}, wide]))[0]
     assert ready["gated_ffn"].to_list() == [1.0, 0.0]
+
+
+def test_memory_of_fine_tuning_is_that_of_a_library_nothing_was_found_on():
+    """Peaks of Llama 3.2 3B and 3.1 8B on one card and of 70B on eight A100, two sequences each (torchtune, README)."""
+    one = {"accelerator_count": 1, "micro_batch": 2, "global_batch": 2, "precision": "bf16", "year": 2025}
+    one |= {"framework": "torchtune + compile", "recompute": "full, activation offloading", "hardware": "A100 80GB"}
+    three = one | {"model": "Llama 3.2 3B", "seq_len": 4096}
+    eight = one | {"model": "Llama 3.1 8B", "seq_len": 2048, "hardware": "RTX 4090", "recompute": "full"}
+    large = eight | {"model": "Llama 3.1 70B", "hardware": "A100 80GB", "accelerator_count": 8, "global_batch": 16}
+    rows = [
+        three | {"recompute": "none", "mem_gib_per_gpu": 42.9},
+        three | {"note": "LoRA rank 64, all linear", "mem_gib_per_gpu": 8.5},
+        three | {"note": "QLoRA rank 64, all linear", "mem_gib_per_gpu": 4.6},
+        eight | {"note": "LoRA rank 8, all linear", "mem_gib_per_gpu": 16.2},
+        eight | {"note": "QLoRA rank 8, all linear", "mem_gib_per_gpu": 7.4},
+        large | {"note": "LoRA rank 16, all linear", "sharding": "FSDP2", "mem_gib_per_gpu": 27.6},
+    ]
+    missed = fk.validate(pl.DataFrame(rows, infer_schema_length=None))["memory_error"].abs()
+    assert missed.max() < 0.1
+    assert missed.median() < 0.05
+    adam = prepared(pl.DataFrame([three, three | {"note": "8-bit AdamW"}], infer_schema_length=None))[0]
+    assert adam["optimizer_bytes_per_parameter"].to_list() == [4.0, 2.0]
