@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit import files
-from factorykit.borders import file_path, frame, mapping, number, numbers, several, text, texts, whole
+from factorykit.borders import file_path, frame, is_frame, mapping, number, numbers, several, text, texts, whole
 from factorykit.errors import FactorykitError, ScenarioError
 from factorykit.model.engine.evaluate import evaluate
 from factorykit.model.performance import memories
@@ -186,15 +186,16 @@ class Calibration(Mapping[str, float]):
         """
         import polars as pl
 
-        if isinstance(scenario, Mapping):
-            told = {**scenario, **self}
-            found = {**self, **self.near(pl.DataFrame([evaluate(told, PLACED, assume=assume)])).row(0, named=True)}
-            if not isinstance(scenario, Scenario):
-                return {**scenario, **found}
-            said = {**scenario.sources, **dict.fromkeys(found, f"calibrated on {self.rows} measured rows")}
-            return Scenario.sourced(scenario.label, {**scenario, **found}, said)
-        told = frame("scenario", scenario).with_columns(**{name: pl.lit(value) for name, value in self.items()})
-        return told.hstack(self.near(evaluate(told, PLACED, assume=assume)))
+        if is_frame(scenario):
+            told = frame("scenario", scenario).with_columns(**{name: pl.lit(value) for name, value in self.items()})
+            return told.hstack(self.near(evaluate(told, PLACED, assume=assume)))
+        given = mapping("scenario", scenario)
+        placed = pl.DataFrame([evaluate({**given, **self}, PLACED, assume=assume)])
+        found = {**self, **self.near(placed).row(0, named=True)}
+        if type(scenario) is not Scenario:
+            return {**given, **found}
+        said = {**scenario.sources, **dict.fromkeys(found, f"calibrated on {self.rows} measured rows")}
+        return Scenario.sourced(scenario.label, {**given, **found}, said)
 
     def near(self, layouts: pl.DataFrame) -> pl.DataFrame:
         """Return how far measured layouts draw others, and what they leave unsaid of them.
