@@ -614,6 +614,7 @@ QuantityName: TypeAlias = Literal[
     "lora_rank",
     "adapter_bytes",
     "lora_matrices",
+    "adapter_dropout",
     "adapter_parameters",
     "trained_share",
     "weight_bits",
@@ -1674,6 +1675,7 @@ class Quantities(TypedDict, total=False):
     lora_rank: Any
     adapter_bytes: Any
     lora_matrices: Any
+    adapter_dropout: Any
     adapter_parameters: Any
     trained_share: Any
     weight_bits: Any

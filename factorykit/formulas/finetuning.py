@@ -8,8 +8,10 @@ from factorykit.typing import Numeric
 QUANTIZATION_BITS = 0.127
 """Bits that the constants of a block of weights add to each weight where the constants are quantized too."""
 
-ADAPTER_BYTES = 7.0
-"""Bytes for each input and output of a matrix with an adapter: 6 for an input, 8 for an output."""
+ADAPTER_BYTES = 5.0
+"""Bytes for each input and output of a matrix with an adapter: 2 for an input, 8 for an output."""
+DROPPED_BYTES = 2.0
+"""Bytes for each of both where a part of the inputs is dropped: 4 for an input, which is read and written once more."""
 
 
 def adapter_parameters(
@@ -89,16 +91,18 @@ def adapter_bytes(
     experts_per_token: Numeric,
     shared_experts: Numeric,
     gated_ffn: Numeric,
+    adapter_dropout: Numeric,
 ) -> Numeric:
     r"""Bytes that adapters read and write for one token in a mean layer, forward.
 
-    .. math:: 7 \sum_i (n_i + m_i) \quad (r > 0)
+    .. math:: (5 + 2 \delta_A) \sum_i (n_i + m_i) \quad (r > 0)
 
     Notes
     -----
-    An adapter drops a part of its input, and its product reads what is left: six bytes for each of :math:`n_i` inputs
-    in 16 bits. It writes :math:`m_i` outputs, and their sum with those of the matrix reads both and writes, eight bytes
-    each. Its products are small beside those of the matrix. Inputs and outputs are about as many.
+    The product of an adapter reads :math:`n_i` inputs in 16 bits, two bytes each; one that drops a part of them reads
+    and writes them before, four more. It writes :math:`m_i` outputs, and their sum with those of the matrix reads both
+    and writes, eight bytes each. Its products are small beside those of the matrix. Inputs and outputs are about as
+    many.
 
     References
     ----------
@@ -108,14 +112,14 @@ def adapter_bytes(
     --------
     Attention of Llama 2 70B, and no adapters:
 
-    >>> shape = (80.0, 0.0, 8192.0, 64.0, 8.0, 128.0, 128.0, 28672.0, 28672.0, 0.0, 0.0, 1.0)
+    >>> shape = (80.0, 0.0, 8192.0, 64.0, 8.0, 128.0, 128.0, 28672.0, 28672.0, 0.0, 0.0, 1.0, 1.0)
     >>> adapter_bytes(16.0, "attention", *shape), adapter_bytes(0.0, "attention", *shape)
     (358400.0, 0.0)
     """
     heads = attention_heads, kv_heads, head_size, value_head_size
     blocks = layers, moe_layers, ffn_size, expert_ffn_size, experts_per_token + shared_experts
     met = _sides(lora_matrices, hidden_size, heads, blocks, gated_ffn) / layers
-    return where(lora_rank > 0.0, ADAPTER_BYTES * met, 0.0)
+    return where(lora_rank > 0.0, (ADAPTER_BYTES + DROPPED_BYTES * adapter_dropout) * met, 0.0)
 
 
 def trained_share(lora_rank: Numeric, adapter_parameters: Numeric, parameters: Numeric) -> Numeric:

@@ -72,6 +72,7 @@ BASE: dict[str, Any] = LINKS | {
     "stage_expert_parameters": 0.0,
     "gradient_bytes_per_parameter": 4.0,
     "weight_bits": 16.0,
+    "adapter_dropout": 0.0,
     "weight_bytes_per_parameter": 2.0,
     "optimizer_bytes_per_parameter": 12.0,
     "trained_share": 1.0,
@@ -428,11 +429,11 @@ def test_routing_adds_what_tokens_carry_to_experts_and_back() -> None:
 
 def test_adapters_read_and_write_what_they_drop_and_add() -> None:
     """Of query and value alone: 4,096 in and out, and 4,096 in and 1,024 out; only experts that a token meets count."""
-    adapted = of(finetuning.adapter_bytes, lora_rank=16.0, lora_matrices="query_value")
+    adapted = of(finetuning.adapter_bytes, lora_rank=16.0, lora_matrices="query_value", adapter_dropout=1.0)
     assert adapted == 7 * (4096 + 4096 + 4096 + 1024)
     experts = {"moe_layers": 80.0, "expert_ffn_size": 2048.0, "lora_rank": 16.0, "lora_matrices": "all"}
     few, more = (of(finetuning.adapter_bytes, **experts, experts_per_token=count) for count in (1.0, 2.0))
-    assert more - few == 7 * 3 * (4096 + 2048)
+    assert more - few == 5 * 3 * (4096 + 2048)
     grown = of(layer.layer_elementwise_s, adapter_bytes=adapted) - of(layer.layer_elementwise_s)
     assert grown == pytest.approx(8192 * adapted / 2.5e12, rel=1e-9)
 

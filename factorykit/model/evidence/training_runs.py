@@ -302,7 +302,7 @@ def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dic
     """Return the low-rank adapters that a row names, in its group, model or note, and the bits of frozen weights."""
     texts = " ".join(str(row.get(name) or "") for name in ("group", "model", "note", "notes")).lower()
     if "lora" not in texts:
-        return {"lora_rank": 0.0, "lora_matrices": "all", "weight_bits": 16.0}
+        return {"lora_rank": 0.0, "lora_matrices": "all", "adapter_dropout": 0.0, "weight_bits": 16.0}
     rank = re.search(r"\brank (\d+)|\br ?= ?(\d+)", texts)
     reference = row.get("kind") == "mlperf" or "mlperf" in texts
     if not rank and not reference:
@@ -314,6 +314,7 @@ def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dic
     return {
         "lora_rank": float(rank[1] or rank[2]) if rank else USUAL_RANK,
         "lora_matrices": matrices or ("attention" if reference else "all"),
+        "adapter_dropout": float(reference or re.search(wording.DROPPED, texts) is not None),
         "weight_bits": 4.0 if narrow else 8.0 if precision in FROZEN_NARROW else 16.0,
     }
 

@@ -34,6 +34,8 @@ STAGES: Final[tuple[tuple[str, float], ...]] = (
 """ZeRO stages by words of a description, the more special ones first, where it states none in digits."""
 
 
+DROPPED: Final = r"dropout\W{0,3}(?:of )?0?\.\d*[1-9]"
+"""Words for adapters that drop a part of their inputs."""
 LOSS_IN_PARTS: Final = r"liger|chunked (?:loss|cross|ce\b|logits)|cut cross|fused linear cross|linear cross[ -]entropy"
 """Words for logits and a loss that are computed in parts."""
 MOMENTS: Final[tuple[tuple[str, float, float], ...]] = (
