@@ -176,7 +176,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
     as many as finish in `USUAL_DAYS`, and a layout that nobody states is searched.
     """
     year = software_year(row) or constants()["software_year"]
-    known = shape_by_name({**row, **{name: _number(row, name) for name in NUMBERS if name in row}})
+    known = shape_by_name({**row, **{name: _number(row, name) for name in NUMBERS - {"mlp_gated"} if name in row}})
     known["kind"], filled = "throughput", []
     known |= {"year": year - START_LAG - 0.5, "release_month": None}
     total = _number(row, "total_params")

@@ -23,6 +23,8 @@ FROM: Final = (
 )
 """Features that software has from a time on; the table's column ends in ``_from``."""
 
+AMBIGUOUS: Final = "="
+"""Stands before names that are of something else, too: "Hugging Face" is a place where models are published."""
 RACK: Final = 32.0
 """Chips of one fast fabric from which on recipes take it for a rack: they capture graphs there."""
 PARTLY_GRAPHED: Final = 0.5
@@ -42,28 +44,31 @@ def frameworks() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return patterns of names and the framework each means, longest names first."""
+def _names(anywhere: bool) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return patterns of names and the framework each means, longest names first; only those that name nothing else."""
     pairs = [(name, key) for key, row in frameworks().items() for name in row["also_called"].split(";")]
+    pairs = [(name.removeprefix(AMBIGUOUS), key) for name, key in pairs if not (anywhere and name[:1] == AMBIGUOUS)]
     pairs.sort(key=lambda pair: -len(pair[0]))
     return tuple((re.compile(rf"(?<![a-z]){re.escape(name.lower())}(?![a-z])"), key) for name, key in pairs)
 
 
 @lru_cache(maxsize=512)
-def find(text: str) -> str | None:
+def find(text: str, *, anywhere: bool = False) -> str | None:
     """Return the framework that a text names, or None; the longest name within the text counts.
+
+    Names that may also be of a publisher or a model count where a text is about software, not ``anywhere``.
 
     >>> find("Megatron-Bridge 0.4.2 / Megatron-Core"), find("MLPerf container (NeMo)"), find("own software")
     ('megatron_bridge', 'mlperf_container', None)
     """
     lowered = text.lower()
-    return next((key for pattern, key in _names() if pattern.search(lowered)), None)
+    return next((key for pattern, key in _names(anywhere) if pattern.search(lowered)), None)
 
 
 def named(row: Mapping[str, Any]) -> str | None:
     """Return the framework that a measured run names, in its own column or in the words of its source."""
     texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "model"))
-    return find(str(row.get("framework") or "")) or find(texts)
+    return find(str(row.get("framework") or "")) or find(texts, anywhere=True)
 
 
 @cache

@@ -118,6 +118,8 @@ def test_frameworks_are_known_by_their_usual_spellings():
     spelt |= {"LLaMA-Factory": "hf_trainer", "Colossal-AI": "pytorch_fused", "NeuronX Distributed": "neuron"}
     spelt |= {"T5X": "maxtext", "unsloth": "unsloth", "torchtune": "torchtune", "Pai-Megatron-Patch": "megatron_lm"}
     assert {name: frameworks.find(name) for name in spelt} == spelt
+    assert frameworks.named({"locator": "model card on Hugging Face; PyTorch blog", "model": "OLMo 7B"}) is None
+    assert frameworks.named({"framework": "PyTorch"}) == "pytorch"
 
 
 def test_what_contradicts_or_is_left_open_is_named():
