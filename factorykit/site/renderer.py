@@ -99,7 +99,9 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
     """
     project = load_project(root)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        done = list(pool.map(lambda page: _convert(project, page, cache), project.pages))
+        longest = sorted(project.pages, key=lambda page: -(root / page.source).stat().st_size)
+        begun = {page.source: pool.submit(_convert, project, page, cache) for page in longest}
+        done = [begun[page.source].result() for page in project.pages]
     out.mkdir(parents=True, exist_ok=True)
     titles = {str(page.source): _plain(title) for page, (title, *_) in zip(project.pages, done, strict=True)}
     base = f"{urlsplit(project.website.get('site-url', '')).path.rstrip('/')}/index.html"
