@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,9 +68,12 @@ print(json.dumps(told))
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, str]:
-    asked = json.dumps([BROUGHT, [*CALLS, *WORKING]])
-    done = subprocess.run([sys.executable, "-c", BARE], input=asked, capture_output=True, text=True, check=True)
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    asked, own = json.dumps([BROUGHT, [*CALLS, *WORKING]]), {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", BARE], input=asked, capture_output=True, text=True, check=True, env=os.environ | own,
+        cwd=tmp_path_factory.mktemp("bare"),
+    )  # fmt: skip
     return json.loads(done.stdout)
 
 
