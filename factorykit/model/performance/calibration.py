@@ -302,7 +302,7 @@ def calibrate(rows: Any, *, left_out: str = EVERYTHING) -> Calibration:
     start = constants(text("left_out", left_out))
     numbers, spread = loose()
     used = _usable(frame, measured, start, names, refused)
-    silent = [row for row, name in enumerate(names) if refused.get(name) == UNSAID]
+    silent = [row for row, name in enumerate(names) if refused.get(name, "").startswith(UNSAID)]
     sound = (
         measured.prepared.filter(pl.col("row").is_in([*used, *silent]))
         if measured.prepared.height
@@ -394,7 +394,7 @@ def _usable(
                 f"step_time_s {step:g} and tokens_per_s_per_gpu {rate:g} contradict each other for {whole:g} tokens"
             )
     if measured.frame.is_empty():
-        refused |= {name: UNSAID for name in names if name not in refused}
+        refused |= {name: _silent(frame, row) for row, name in enumerate(names) if name not in refused}
         return []
     at = measured.chosen(dict(start))
     rows = measured.frame["row"].gather(at).to_list()
@@ -409,8 +409,21 @@ def _usable(
         used.append(row)
     for row, name in enumerate(names):
         if row not in rows and name not in refused:
-            refused[name] = UNSAID
+            refused[name] = _silent(frame, row)
     return used
+
+
+def _silent(frame: pl.DataFrame, row: int) -> str:
+    """Return that a row states no time, and which share it may have stated in percent."""
+    from factorykit.model.evidence.training_runs import positive
+
+    shares = {name: frame.select(positive(frame, name)).item(row, 0) for name in ("mfu", "hfu")}
+    percent = [
+        f"; {name} = {value:g} is above 1, {value / 100.0:g} perhaps"
+        for name, value in shares.items()
+        if (value or 0.0) > 1.0
+    ]
+    return UNSAID + "".join(percent)
 
 
 def _sentences(values: Mapping[str, float], sure: Mapping[str, float], usual: Mapping[str, Any]) -> tuple[str, ...]:

@@ -147,6 +147,10 @@ def test_an_accident_among_the_rows_moves_little(runs):
             dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "mfu", "tflops_per_gpu", "mem_gib_per_gpu")),
             "no step time or throughput",
         ),
+        (
+            dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mem_gib_per_gpu")) | {"mfu": 49.3},
+            "0.493 perhaps",
+        ),
         ({"hardware": "Abacus 9"}, "Abacus"),
     ],
 )
