@@ -59,7 +59,7 @@ ONE_MORE: Final = 2.0
 """Families with a software that nobody else ran, one's own rows among them, over none: its variance falls so."""
 INFORMED: Final = 0.85
 """Share of its spread that a constant may keep and still count as learned."""
-ALIKE: Final = 0.01
+AS_USUAL: Final = 0.01
 """Share by which a constant may differ and still be as usual."""
 MOST: Final = 800
 """Layouts among which the most telling ones are looked for; of more, evenly many are taken."""
@@ -431,7 +431,7 @@ def _sentences(values: Mapping[str, float], sure: Mapping[str, float], usual: Ma
     told = sorted(
         (share, name)
         for name, share in sure.items()
-        if share < INFORMED and abs(math.log(values[name] / usual[name])) > ALIKE
+        if share < INFORMED and abs(math.log(values[name] / usual[name])) > AS_USUAL
     )
     return tuple(_sentence(name, values[name], usual[name]) for _, name in told)
 

@@ -218,8 +218,7 @@ class Layouts(Design):
         if "recompute_share" in settled:
             lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
         if self.calibration:
-            placing, then = parted(then, PLACED)
-            lazy = drawn_by(self.calibration, widened(lazy, placing), known)
+            lazy, then = drawn_by(self.calibration, lazy, then, known)
         lazy = widened(lazy, then)
         computed = {step.quantity for step in left} | {*tried, *settled}
         plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
@@ -255,16 +254,24 @@ class Layouts(Design):
         return lazy.select(pl.exclude("excluded_by", "pareto"), "pareto", *last)
 
 
-def drawn_by(calibration: Calibration, layouts: pl.LazyFrame, known: Mapping[str, Any]) -> pl.LazyFrame:
-    """Return layouts with the pace that measured ones near them say; ``known`` is what all of them share."""
+def drawn_by(
+    calibration: Calibration, layouts: pl.LazyFrame, steps: Sequence[Step], known: Mapping[str, Any]
+) -> tuple[pl.LazyFrame, tuple[Step, ...]]:
+    """Return layouts with the pace that measured ones near them say, and the steps that then remain.
+
+    ``known`` is what all layouts share.
+    """
     import polars as pl
 
+    placing, rest = parted(steps, PLACED)
+    layouts = widened(layouts, placing)
     shared = {name: pl.lit(known[name]) for name in PLACED if name in known}
 
     def near(block: pl.DataFrame) -> pl.DataFrame:
         return block.hstack(calibration.near(block.with_columns(**shared).select(pl.col(PLACED).fill_null(0.0))))
 
-    return layouts.map_batches(near, schema={**layouts.collect_schema(), **dict.fromkeys(PACED, pl.Float64)})
+    schema = {**layouts.collect_schema(), **dict.fromkeys(PACED, pl.Float64)}
+    return layouts.map_batches(near, schema=schema), rest
 
 
 def _scalars(

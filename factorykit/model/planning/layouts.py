@@ -202,8 +202,7 @@ def best_layouts(
     lazy = widened(lazy, memory)
     lazy = lazy.filter((pl.lit(known["fits"]) if "fits" in known else pl.col("fits")) >= 1.0)
     if calibration:
-        placing, rest = parted(rest, PLACED)
-        lazy = drawn_by(calibration, widened(lazy, placing), known)
+        lazy, rest = drawn_by(calibration, lazy, rest, known)
     lazy = widened(lazy, rest)
     step = pl.lit(known["step_s"]) if "step_s" in known else pl.col("step_s")
     parts = [*(name for name in PARTS if name in varied), *settled]
