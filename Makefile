@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PLATFORM_DIRS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup uv audit data site serve lab test stored cells test-long check lock bench mutants clean
+.PHONY: help setup uv quarto audit data site serve lab test stored cells test-long check lock bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,10 @@ endif
 
 uv: ## install uv into .venv, held to its hashes
 	@$(VENV)/bin/pip install --quiet --require-hashes --requirement <(sed -n '/^uv==/,/[^\\]$$/p' requirements.lock)
+
+QUARTO := quarto-cli==1.7.34 --hash=sha256:a23eb0b817c0e224f49b6f639094c0b56731ff301b9f18b29a33de760bc95c71
+quarto: setup ## install Quarto into .venv; its package fetches the program of that version from its makers
+	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --no-deps --require-hashes --requirement <(echo "$(QUARTO)")
 
 data: setup ## build the Parquet tables from data/sources
 	@$(FK) data build
@@ -60,7 +64,7 @@ stored: setup ## render the site from stored notebooks, for the tests
 cells: setup ## run every notebook again and compare what it stores
 	@$(RUN) pytest -q notebooks --nbval --nbval-current-env --nbval-cell-timeout=120 -n 2 --dist loadfile
 
-test-long: setup ## what takes longer than a change should wait: all pairs, all kills, mutants
+test-long: setup ## what takes longer than a change should wait: all pairs, all kills
 	@$(RUN) pytest -q -n 2 --dist loadfile -m long
 
 bench: setup ## measure the speeds, each beside its rival
@@ -68,9 +72,6 @@ bench: setup ## measure the speeds, each beside its rival
 
 audit: setup ## hold the lock against known faults of packages; what cannot be looked up fails
 	@$(VENV)/bin/uv tool run pip-audit@2.10.1 --strict --require-hashes --disable-pip --requirement requirements.lock
-
-mutants: setup ## change the code in one place at a time and see whether its tests mind
-	@nice -n 10 $(RUN) benchmarks.mutants
 
 lock: ## renew requirements.lock from pyproject.toml
 	$(VENV)/bin/uv pip compile --quiet --universal --all-extras --no-emit-index-url --no-header --no-annotate --generate-hashes --upgrade pyproject.toml -o requirements.lock

@@ -1,5 +1,6 @@
 """Build hook: writes the script that draws charts and puts the tables into the wheel."""
 
+import hashlib
 import importlib.util
 import json
 import re
@@ -40,7 +41,11 @@ class ScriptHook(BuildHookInterface):
         if version != "editable":
             data = Path(self.root, "data")
             tables = [*sorted(data.glob("*.parquet")), *sorted(data.glob("*.json"))]
-            build_data["force_include"] |= {str(table): f"factorykit/data/{table.name}" for table in tables}
+            build_data["force_include"] |= {str(table): f"factorykit/data/tables/{table.name}" for table in tables}
+            hashes = Path(self.root, ".cache", "notebooks.sha256")
+            notebooks = sorted(Path(self.root, "notebooks").glob("*.ipynb"))
+            hashes.write_text("\n".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in notebooks), "utf-8")
+            build_data["force_include"][str(hashes)] = "factorykit/widgets/static/notebooks.sha256"
 
     def _sbom(self, vega_lite: str) -> str:
         """Write what is in the wheel, and the packages it was tested with, as CycloneDX (PEP 770); return where."""

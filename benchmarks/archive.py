@@ -1,6 +1,6 @@
-"""Ten million failures in Parquet, asked where they lie, beside polars on the same files.
+"""Queries of an archive of ten million failures, compared with polars on the same files.
 
-The targets are a tenth of those for a hundred million: 5 s for a sum, 60 s for what needs an order.
+The targets are a tenth of those for a hundred million: 5 s for a sum, 60 s for a sort.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NODES, DAYS, MTBF_S = 100_000, 1_000.0, 864_000.0
 
 def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        fk.fleet.imitate_failures(Path(folder) / "failures", NODES, DAYS, MTBF_S, lifetime_shape=0.8)
+        fk.fleet.simulate_failures(Path(folder) / "failures", NODES, DAYS, MTBF_S, lifetime_shape=0.8)
         archive = fk.fleet.archive(folder, NODES)
         scan = pl.scan_parquet(Path(folder) / "failures" / "*.parquet")
         c = pl.col

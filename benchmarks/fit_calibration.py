@@ -1,7 +1,7 @@
-"""Find how many softwares are of which kind: the shares in :mod:`factorykit.model.performance.nearness`.
+"""Estimate the prior of the hyperparameters in :mod:`factorykit.model.performance.gaussian_process`.
 
-Twelve rows of each family, drawn eight times, with constants that never saw it, say how likely each kind is; shares
-follow by expectation maximization, of all families and of either half. Needs NumPy.
+Twelve rows of each family, drawn eight times, with constants fitted without it, give the marginal likelihood of every
+combination; the prior follows by expectation maximization, from all families and from either half. Needs NumPy.
 """
 
 from __future__ import annotations
@@ -10,61 +10,69 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from factorykit import datasets
-from factorykit.model.performance.calibrate import Measured
-from factorykit.model.performance.calibration import loose, missed_by
-from factorykit.model.performance.nearness import KINDS, MOVED, NEAR, NOISE, alike, beliefs_of, places, slope
-from factorykit.model.supply.fitted import constants
+from factorykit.data.tables import table
+from factorykit.engine.providers.constants import constants
+from factorykit.model.performance.calibration import calibrated_constants, log_residuals
+from factorykit.model.performance.fit_constants import Measured
+from factorykit.model.performance.gaussian_process import (
+    HYPERPARAMETER_GRID,
+    PRIOR_CONSTANT_SCALE,
+    PRIOR_NOISE_SD,
+    PRIOR_SIGNAL_SD,
+    hypotheses,
+    jacobian,
+    rbf_kernel,
+)
+from factorykit.model.performance.layout_features import features
 
-LEAST_ROWS, ROWS, DRAWS, ROUNDS = 20, 12, 8, 80
-ALIKE = dict.fromkeys(KINDS, 1.0 / len(KINDS))
-Evidence = Sequence[np.ndarray]
+MIN_ROWS, ROWS, DRAWS, ITERATIONS = 20, 12, 8, 80
+UNIFORM = dict.fromkeys(HYPERPARAMETER_GRID, 1.0 / len(HYPERPARAMETER_GRID))
+Likelihoods = Sequence[np.ndarray]
 
 
 def main() -> None:
-    measured = Measured(datasets.table("training_runs").collect(), laid_out=False)
+    measured = Measured(table("training_runs").collect(), laid_out=False)
     families = sorted(set(measured.frame["family"]))
-    said = {name: found for name in families if (found := evidence(measured, name))}
-    for who, names in (("all", list(said)), ("one half", list(said)[::2]), ("other half", list(said)[1::2])):
-        print(who, shares([said[name] for name in names]))
+    found = {name: draws for name in families if (draws := likelihoods(measured, name))}
+    for label, names in (("all", list(found)), ("one half", list(found)[::2]), ("other half", list(found)[1::2])):
+        print(label, prior([found[name] for name in names]))
 
 
-def evidence(measured: Measured, family: str) -> Evidence:
-    """Return the logarithm of how likely draws of a family's rows are under each kind of software."""
+def likelihoods(measured: Measured, family: str) -> Likelihoods:
+    """Return the log marginal likelihood of each combination of hyperparameters, for draws of a family's rows."""
     rows = measured.frame.filter(family=family)["row"].unique(maintain_order=True).to_list()
-    if len(rows) < LEAST_ROWS:
+    if len(rows) < MIN_ROWS:
         return []
-    mine, start, (names, spread) = measured.only(rows), constants(family), loose()
-    at = mine.chosen(dict(start))
-    missed = missed_by(mine, start, names, at)
-    now = missed(np.zeros(len(names)))
-    slopes = slope(missed, np.zeros(len(names)), now, spread) * spread
-    where, doubt = places(mine.frame[at.tolist()]), 1.0 + mine.arrays["assumed_inputs"][at]
+    own, start, (names, prior_sd) = measured.only(rows), constants(family), calibrated_constants()
+    at = own.chosen(dict(start))
+    residuals = log_residuals(own, start, names, at)
+    now = residuals(np.zeros(len(names)))
+    slopes = jacobian(residuals, np.zeros(len(names)), now, prior_sd) * prior_sd
+    where, noise_ratio = features(own.frame[at.tolist()]), 1.0 + own.arrays["assumed_inputs"][at]
     draw, found = np.random.default_rng(0), []
     for _ in range(DRAWS):
         some = draw.permutation(len(at))[:ROWS]
-        near = alike(where[some], where[some])
+        kernel = rbf_kernel(where[some], where[some])
         copies = (where[some][:, None] == where[some]).all(axis=2).sum(axis=1)
-        beliefs = beliefs_of(ALIKE, slopes[some] @ slopes[some].T, near, copies * doubt[some], now[some])
-        found.append(np.array([one.evidence for one in beliefs]))
+        grid = hypotheses(UNIFORM, slopes[some] @ slopes[some].T, kernel, copies * noise_ratio[some], now[some])
+        found.append(np.array([given.log_weight for given in grid]))
     return found
 
 
-def shares(families: Sequence[Evidence]) -> Mapping[str, Mapping[float, float]]:
-    """Return the share of each kind, by each of the three things that it differs in."""
-    often = np.array(list(ALIKE.values()))
-    for _ in range(ROUNDS):
-        told = np.full(len(often), 0.5 / len(often))
+def prior(families: Sequence[Likelihoods]) -> Mapping[str, Mapping[float, float]]:
+    """Return the prior probability of each value of each hyperparameter."""
+    probability = np.array(list(UNIFORM.values()))
+    for _ in range(ITERATIONS):
+        counts = np.full(len(probability), 0.5 / len(probability))
         for draws in families:
-            likely = np.array([often * np.exp(one - one.max()) for one in draws])
-            told += (likely / likely.sum(axis=1, keepdims=True)).mean(axis=0)
-        often = told / told.sum()
+            likely = np.array([probability * np.exp(draw - draw.max()) for draw in draws])
+            counts += (likely / likely.sum(axis=1, keepdims=True)).mean(axis=0)
+        probability = counts / counts.sum()
+    pairs = list(zip(probability, HYPERPARAMETER_GRID, strict=True))
+    priors = {"scale": PRIOR_CONSTANT_SCALE, "signal": PRIOR_SIGNAL_SD, "noise": PRIOR_NOISE_SD}
     return {
-        name: {
-            value: round(float(sum(share for share, kind in zip(often, KINDS, strict=True) if kind[at] == value)), 2)
-            for value in values
-        }
-        for at, (name, values) in enumerate({"moved": MOVED, "near": NEAR, "noise": NOISE}.items())
+        name: {value: round(float(sum(share for share, kind in pairs if kind[at] == value)), 2) for value in values}
+        for at, (name, values) in enumerate(priors.items())
     }
 
 

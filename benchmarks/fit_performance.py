@@ -1,13 +1,13 @@
-"""Find the constants of the performance model again and write them to data/sources/performance_constants.csv.
+"""Fit the constants of the performance model and write them to data/sources/performance_constants.csv.
 
-Once on all measured runs, once without each family in turn; then the spreads, so that nine tenths of left-out rows lie
-in their interval in every stratum. The same rows give the same digits. Afterwards: ``factorykit data build``. Needs
-NumPy and SciPy.
+Once on all measured runs and once without each family; then the spreads, so that 90 % of left-out rows lie in their
+interval in every stratum. Deterministic. Run ``factorykit data build`` afterwards. Needs NumPy and SciPy.
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ import numpy as np
 import polars as pl
 from scipy.optimize import differential_evolution
 
-from factorykit import datasets
-from factorykit.model.performance.calibrate import Measured, fit, weight
-from factorykit.model.supply.fitted import EVERYTHING, constants
-from factorykit.model.supply.frameworks import named
+from factorykit.data.tables import table
+from factorykit.engine.providers.constants import EVERYTHING, constants
+from factorykit.engine.providers.frameworks import named
+from factorykit.formulas.step.interval import NORMAL_95
+from factorykit.model.performance.fit_constants import Measured, fit, row_weights
 
 FILE = Path(__file__).parents[1] / "data" / "sources" / "performance_constants.csv"
-NORMAL_95 = 1.6448536269514722
 SPREADS = (
     "spread_model",
     "spread_new_chip",
@@ -31,35 +31,39 @@ SPREADS = (
     "spread_across",
     "spread_assumed",
 )
-LEAST_ROWS = 20
+PARTS = ("step_gemm_s", "step_attention_s", "step_elementwise_s")
+STRATA = ("family", "chip", "framework", "precision", "experts")
+MIN_ROWS = 20
 """Rows of a stratum whose coverage counts."""
-GOAL, SHORT, LOST, WIDTH = 0.9, 1.5, 0.6, 0.15
-"""Coverage aimed at, how much more too little of it counts than too much, how far from it a stratum is given up, and
-what a spread of one costs beside strata."""
-LEAST, MOST = 0.05, 1.0
-"""Bounds of a spread: no less than that of one release about another."""
-ROUNDS = 120
-"""Generations of the search over all spreads at once; from one start it ends where the first constants lay."""
-SEARCHES = 3
-"""Searches of which the best counts: one alone may end beside it."""
-SOFT = 0.02
-"""Width over which a row passes from outside to inside, so that coverage has slopes."""
+COVERAGE, UNDERCOVERAGE_WEIGHT, MAX_LOSS, WIDTH_COST = 0.9, 1.5, 0.6, 0.15
+"""Target, weight of too little coverage over too much, largest loss of one stratum, and cost of a spread of 1."""
+MIN_SPREAD, MAX_SPREAD = 0.05, 1.0
+"""Bounds of a spread; the lower one is that between releases of one software."""
+GENERATIONS, SEARCHES = 120, 3
+"""Generations of the evolutionary search, and searches of which the best counts; a single one may end elsewhere."""
+SMOOTHING = 0.02
+"""Width of the transition from outside to inside an interval, so that coverage has a gradient."""
 
 
 def main() -> None:
-    rows = datasets.table("training_runs").collect()
+    rows = table("training_runs").collect()
     measured = Measured(rows, as_stated=True)
     family = measured.frame["family"].to_numpy()
     whole = fit(measured)
-    found = {EVERYTHING: whole}
+    fits = {EVERYTHING: whole}
     for name in sorted(set(family)):
-        found[name] = fit(measured, family != name, start=whole[0])
+        fits[name] = fit(measured, family != name, start=whole[0])
         print(name, flush=True)
-    spreads = necessary(measured, rows, {name: values for name, (values, _) in found.items()})
+    spreads = fit_spreads(measured, rows, {name: values for name, (values, _) in fits.items()})
+    print(f"{write(fits, spreads)} rows, {spreads}")
+
+
+def write(fits: Mapping[str, tuple[dict[str, float], dict[str, float]]], spreads: Mapping[str, float]) -> int:
+    """Write the constants of every fit and return the number of rows."""
     with FILE.open(encoding="utf-8", newline="") as file:
         known = [row for row in csv.DictReader(file) if row["left_out"] == EVERYTHING]
     written = []
-    for left_out, (values, errors) in found.items():
+    for left_out, (values, errors) in fits.items():
         for row in known:
             name = row["quantity"]
             if name in values:
@@ -75,68 +79,68 @@ def main() -> None:
         writer = csv.DictWriter(file, list(known[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(written)
-    print(f"{len(written)} rows, {spreads}")
+    return len(written)
 
 
-def necessary(measured: Measured, rows: pl.DataFrame, values: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Return the spreads with which coverage of left-out rows is nearest to nine tenths in every stratum."""
-    frame, given = measured.frame, constants()
-    parts = ("step_gemm_s", "step_attention_s", "step_elementwise_s")
-    misses, terms, strata = [], [], []
-    for family in sorted(set(frame["family"])):
-        at = measured.chosen(values[family])
-        mine = at[(frame["family"].to_numpy() == family)[at]]
-        found = measured.results(values[family], "step_s", *parts, at=mine)
-        arrays = {name: array[mine] for name, array in measured.arrays.items()}
-        misses.append(np.abs(np.log(frame["measured_s"].to_numpy()[mine] / found["step_s"])))
-        beyond = np.log2(np.maximum(arrays["accelerators"] / given["scale_seen"], 1.0)) * given["spread_scale"]
-        idle = 1.0 - sum(found[part] for part in parts) / found["step_s"]
-        squares = (
-            np.ones(len(mine)),
-            1.0 / np.maximum(arrays["evidence_families"], 1.0),
-            1.0 / np.maximum(arrays["evidence_software"], 1.0),
-            (arrays["experts"] > 1.0).astype(float),
-            idle**2,
-            (arrays["tensor_parallel"] > arrays["scale_up_domain"]).astype(float),
-            arrays["assumed_inputs"],
-            beyond**2,
-        )
-        terms.append(np.array(squares))
-        some = rows[frame["row"].gather(mine).to_list()]
-        strata.append(
-            pl.DataFrame(
-                {
-                    "family": [family] * len(mine),
-                    "chip": some["hardware"],
-                    "framework": [named(row) or "" for row in some.iter_rows(named=True)],
-                    "precision": some["precision"].fill_null(""),
-                    "experts": (some["experts"].fill_null(0) > 1).cast(pl.String),
-                    "group": some["group"],
-                }
-            )
-        )
-    miss, term, told = np.concatenate(misses), np.concatenate(terms, axis=1), pl.concat(strata)
-    members: list[Any] = [np.ones(len(miss), bool)]
-    for name in ("family", "chip", "framework", "precision", "experts"):
-        for value in sorted(set(told[name])):
-            inside = (told[name] == value).to_numpy()
-            if inside.sum() >= LEAST_ROWS:
-                members.append(inside)
-    weights = weight(told["group"].to_numpy())
+def fit_spreads(measured: Measured, rows: pl.DataFrame, values: Mapping[str, dict[str, float]]) -> dict[str, float]:
+    """Return the spreads that bring the coverage of left-out rows closest to the target in every stratum."""
+    frame = measured.frame
+    families = sorted(set(frame["family"]))
+    own = {name: measured.chosen(values[name]) for name in families}
+    own = {name: at[(frame["family"].to_numpy() == name)[at]] for name, at in own.items()}
+    parts = [variance_terms(measured, values[name], own[name]) for name in families]
+    residuals, terms = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts], axis=1)
+    strata = pl.concat([strata_of(rows[frame["row"].gather(at).to_list()], name) for name, at in own.items()])
+    members: list[Any] = [np.ones(len(residuals), bool)]
+    for name in STRATA:
+        inside = [(strata[name] == value).to_numpy() for value in sorted(set(strata[name]))]
+        members += [member for member in inside if member.sum() >= MIN_ROWS]
+    weights = row_weights(strata["group"].to_numpy())
 
-    def unfair(logged: np.ndarray) -> float:
-        spread = np.sqrt(np.exp(logged) ** 2 @ term[:-1] + term[-1])
-        inside = 1.0 / (1.0 + np.exp(-(NORMAL_95 * spread - miss) / SOFT))
-        covers = np.array([np.average(inside[member], weights=weights[member]) for member in members])
-        off = np.maximum(SHORT * (GOAL - covers), covers - GOAL)
-        return float(np.minimum(off, LOST).sum() + WIDTH * np.exp(logged).sum())
+    def loss(logged: np.ndarray) -> float:
+        spread = np.sqrt(np.exp(logged) ** 2 @ terms[:-1] + terms[-1])
+        inside = 1.0 / (1.0 + np.exp(-(NORMAL_95 * spread - residuals) / SMOOTHING))
+        coverage = np.array([np.average(inside[member], weights=weights[member]) for member in members])
+        off = np.maximum(UNDERCOVERAGE_WEIGHT * (COVERAGE - coverage), coverage - COVERAGE)
+        return float(np.minimum(off, MAX_LOSS).sum() + WIDTH_COST * np.exp(logged).sum())
 
-    bounds = [(np.log(LEAST), np.log(MOST))] * len(SPREADS)
-    found = [
-        differential_evolution(unfair, bounds, seed=seed, maxiter=ROUNDS, polish=False) for seed in range(SEARCHES)
+    bounds = [(np.log(MIN_SPREAD), np.log(MAX_SPREAD))] * len(SPREADS)
+    searches = [
+        differential_evolution(loss, bounds, seed=seed, maxiter=GENERATIONS, polish=False) for seed in range(SEARCHES)
     ]
-    at = min(found, key=lambda one: one.fun).x
-    return dict(zip(SPREADS, np.exp(at), strict=True))
+    return dict(zip(SPREADS, np.exp(min(searches, key=lambda search: search.fun).x), strict=True))
+
+
+def variance_terms(measured: Measured, values: Mapping[str, float], at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return absolute residuals of scenarios, and the factor of each squared spread, those at scale last."""
+    given = constants()
+    results = measured.results(values, "step_s", *PARTS, at=at)
+    arrays = {name: array[at] for name, array in measured.arrays.items()}
+    beyond = np.log2(np.maximum(arrays["accelerators"] / given["scale_seen"], 1.0)) * given["spread_scale"]
+    overhead = 1.0 - sum(results[part] for part in PARTS) / results["step_s"]
+    terms = (
+        np.ones(len(at)),
+        1.0 / np.maximum(arrays["evidence_families"], 1.0),
+        1.0 / np.maximum(arrays["evidence_software"], 1.0),
+        (arrays["experts"] > 1.0).astype(float),
+        overhead**2,
+        (arrays["tensor_parallel"] > arrays["scale_up_domain"]).astype(float),
+        arrays["assumed_inputs"],
+        beyond**2,
+    )
+    return np.abs(np.log(measured.frame["measured_s"].to_numpy()[at] / results["step_s"])), np.array(terms)
+
+
+def strata_of(rows: pl.DataFrame, family: str) -> pl.DataFrame:
+    """Return the strata that each row belongs to."""
+    return rows.select(
+        pl.lit(family).alias("family"),
+        pl.col("hardware").alias("chip"),
+        pl.Series("framework", [named(row) or "" for row in rows.iter_rows(named=True)]),
+        pl.col("precision").fill_null(""),
+        (pl.col("experts").fill_null(0) > 1).cast(pl.String),
+        "group",
+    )
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ import polars as pl
 
 import factorykit as fk
 from benchmarks import Missing, Row, median, pair, timed
-from factorykit.formulas.terms import as_text
-from factorykit.model.engine.run import fold
-from factorykit.model.study.design import Asked
+from factorykit.engine.run import fold
+from factorykit.formulas.expressions import as_text
+from factorykit.model.uncertainty.study.parts import Asked
 from factorykit.model.uncertainty.sweep import Crossed
 
 RUN = {"active_parameters": 405e9, "tokens": 15.6e12, "peak_flop_per_s": 989e12}

@@ -11,18 +11,19 @@ import polars as pl
 
 import factorykit as fk
 from benchmarks import Row, pair
-from factorykit.datasets import catalogue
+from factorykit.data import tables
+from factorykit.data.build import build
 
 QUERY = "select r.model, a.name from runs r join accelerators a using (accelerator)"
 
 
 def rows() -> Iterator[Row]:
-    folder = catalogue.folder()
+    folder = tables.data_folder()
     files = sorted((folder / "sources").glob("*.csv"))
     with tempfile.TemporaryDirectory() as out:
         yield pair(
             "build and check all tables",
-            lambda: fk.datasets.build(Path(out), sources=folder / "sources"),
+            lambda: build(Path(out), sources=folder / "sources"),
             "polars reads the same CSV files",
             lambda: [pl.read_csv(file, infer_schema=False) for file in files],
             at_most_s=5.0,

@@ -10,7 +10,7 @@ import polars as pl
 
 import factorykit as fk
 from benchmarks import Row, pair
-from factorykit.quantities import vocabulary
+from factorykit.core.vocabulary import vocabulary
 
 DOUBT = {
     "mfu": fk.Uniform(0.35, 0.45),

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from factorykit import datasets
-from factorykit.errors import UnknownName
-from factorykit.model.evidence.training_runs import software_year
-from factorykit.model.evidence.validate import validate
-from factorykit.model.evidence.whole_runs import validate_runs
-from factorykit.model.performance.calibrate import Measured, fit
+from factorykit.core.errors import UnknownName
+from factorykit.data import tables
+from factorykit.data.identifiers import accelerator_in
+from factorykit.engine.providers import frameworks
+from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.providers.constants import constants
 from factorykit.model.performance.calibration import Calibration, calibrate
-from factorykit.model.supply import frameworks
-from factorykit.model.supply.chips import chips
-from factorykit.model.supply.fitted import constants
+from factorykit.model.performance.fit_constants import Measured, fit
+from factorykit.model.validation.training_runs import software_year
+from factorykit.model.validation.validate import validate
+from factorykit.model.validation.whole_runs import validate_runs
 
 FOLDS = 5
 MONTHS = (2023.5, 2024.5, 2025.5, 2026.25)
@@ -39,7 +40,7 @@ FILE = Path(__file__).parents[1] / "data" / "sources" / "few_shots.csv"
 
 
 def main() -> None:
-    rows = datasets.table("training_runs").collect()
+    rows = tables.table("training_runs").collect()
     measured = Measured(rows, as_stated=True)
     kinds = told(rows)[measured.frame["row"].to_list()]
     print("families out", line(validate(rows, leave_family_out=True)))
@@ -65,7 +66,7 @@ def whole_runs() -> None:
 def told(rows: pl.DataFrame) -> pl.DataFrame:
     """Return publisher, framework, generation of the chip and time of release of each row."""
     named = list(rows.iter_rows(named=True))
-    keys = [datasets.accelerator_in(row["hardware"]) if row["hardware"] in _known(rows) else None for row in named]
+    keys = [accelerator_in(row["hardware"]) if row["hardware"] in _known(rows) else None for row in named]
     return rows.select("organisation").with_columns(
         pl.Series("framework", [frameworks.named(row) or "" for row in named]),
         pl.Series("generation", [str(chips()[key]["generation"]) if key else "" for key in keys]),
@@ -77,7 +78,7 @@ def _known(rows: pl.DataFrame) -> set[str]:
     known = set()
     for name in rows["hardware"].unique().drop_nulls():
         try:
-            datasets.accelerator_in(name)
+            accelerator_in(name)
         except UnknownName:
             continue
         known.add(name)

@@ -19,15 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import factorykit as fk
-from factorykit import files, places
-from factorykit.borders import MOST_ITEMS, not_installed
-from factorykit.errors import FactorykitError, ScenarioError, SiteError
-from factorykit.quantities import Quantity, begins_with_digit, quantity
-from factorykit.units import read
+from factorykit.core import atomic_io, text_io
+from factorykit.core.errors import FactorykitError, ScenarioError, SiteError
+from factorykit.core.extras import not_installed
+from factorykit.core.units import parse
+from factorykit.core.vocabulary import Quantity, begins_with_digit, quantity
+from factorykit.data.query import MAX_SQL_SECONDS
 
 if TYPE_CHECKING:
     import polars as pl
 
+MAX_GRID_POINTS = 10_000_000
 EPILOG = (
     "A bare number is in the unit of the vocabulary: seconds, watts, bytes, FLOP, USD, fractions; 30min names its own."
 )
@@ -107,7 +109,9 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("table")
     query = _json(_verb(kinds, "sql", _data_sql, "query the tables, read only"))
     query.add_argument("query")
-    query.add_argument("--timeout", type=float, metavar="S", help="seconds after which the query is ended")
+    query.add_argument(
+        "--timeout", type=float, metavar="S", default=MAX_SQL_SECONDS, help="time limit in seconds (default 60)"
+    )
     sources = _json(_verb(kinds, "sources", _data_sources, "who says so: citation, locator, licence"))
     sources.add_argument("table")
     sources.add_argument("key", nargs="?")
@@ -215,11 +219,11 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("--out", "-o", type=Path, metavar="FILE", help="JSON to write it to, for --calibration")
     calibrate.add_argument("--design", type=_count, metavar="K", help="name the K rows that would teach most instead")
 
-    report = _verb(verbs, "report", _report, "read logs of a cluster and write what they say as one page")
+    report = _verb(verbs, "report", _report, "write a report of cluster logs as one page")
     report.add_argument("logs", nargs="+", metavar="LOGS", help="files or folders; plain, gzip or zstd")
     report.add_argument("--out", "-o", type=Path, default=Path("report"), help="folder to write to (default report)")
-    report.add_argument("--kind", metavar="FORMAT", help="format of the files, where it shall not be recognised")
-    report.add_argument("--zone", default="UTC", help="time zone of moments that say none, e.g. Europe/Berlin")
+    report.add_argument("--kind", metavar="FORMAT", help="format of the files; recognised by default")
+    report.add_argument("--zone", default="UTC", help="time zone of timestamps without one, e.g. Europe/Berlin")
     report.add_argument("--price", metavar="USD", help="price of an accelerator-hour, such as 2.5")
     report.add_argument("--anonymise", action="store_true", help="hash the names of users, nodes and jobs")
 
@@ -277,7 +281,7 @@ def _calibrated(options: argparse.Namespace) -> fk.Calibration | None:
 
 def _measured(scenario: Any, options: argparse.Namespace) -> Any:
     calibration = _calibrated(options)
-    return scenario if calibration is None else calibration.of(scenario, assume=options.assume)
+    return scenario if calibration is None else calibration.apply(scenario, assume=options.assume)
 
 
 def _scenario(options: argparse.Namespace) -> fk.Scenario:
@@ -292,12 +296,12 @@ def _scenario(options: argparse.Namespace) -> fk.Scenario:
 
 
 def _data_build(options: argparse.Namespace) -> None:
-    from factorykit import datasets
-    from factorykit.datasets import naming
+    from factorykit.data import literals
+    from factorykit.data.build import build
 
-    report = datasets.build(options.out)
+    report = build(options.out)
     changed = report.filter(report["changed"])["table"].to_list()
-    if options.out is None and naming.write():
+    if options.out is None and literals.write():
         changed.append("names.py")
     print(f"{report.height} tables, {report['rows'].sum()} rows: {', '.join(changed) or 'nothing'} changed")
 
@@ -328,17 +332,17 @@ def _data_connect(options: argparse.Namespace) -> None:
 
 
 def _data_refresh(options: argparse.Namespace) -> None:
-    from factorykit import datasets
+    from factorykit.data.public import refresh as data_refresh
 
-    _print_changes(datasets.refresh(*options.origin, apply=options.apply), options)
+    _print_changes(data_refresh.refresh(*options.origin, apply=options.apply), options)
 
 
 def _data_changes(options: argparse.Namespace) -> None:
-    from factorykit import datasets
+    from factorykit.data.public import refresh as data_refresh
 
     if options.since is None:
         return _print_frame(fk.table("data_changes").collect(), options.json)
-    return _print_changes(datasets.changes(options.since, apply=options.apply), options)
+    return _print_changes(data_refresh.changes(options.since, apply=options.apply), options)
 
 
 def _print_changes(frame: pl.DataFrame, options: argparse.Namespace) -> None:
@@ -375,7 +379,7 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
     import polars as pl
 
     scenario = _scenario(options)
-    rows = files.frame(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
+    rows = text_io.frame(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
     wider = fk.evaluate(_measured(rows, options), options.output, assume=options.assume)
     if options.out is None:
         _print_frame(wider, options.json)
@@ -387,7 +391,7 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
 
     try:
-        with places.whole(path) as aside:
+        with atomic_io.whole(path) as aside:
             if path.suffix == ".parquet":
                 frame.write_parquet(aside)
             else:
@@ -398,7 +402,7 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> None:
-    from factorykit.model.study.study import ROWS_IN_MEMORY
+    from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY
 
     if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > ROWS_IN_MEMORY:
         raise ScenarioError(f"the grid has {rows:,} rows, more than {ROWS_IN_MEMORY:,}; name a file with --out")
@@ -451,11 +455,11 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 def _number(row: Quantity, text: str) -> float:
     if not begins_with_digit(text):
         raise ValueError
-    return read(row, text)
+    return parse(row, text)
 
 
 def _spaced(low: float, high: float, count: int, by_factors: bool) -> list[float]:
-    if not 2 <= count <= MOST_ITEMS or (by_factors and not 0.0 < low < high):
+    if not 2 <= count <= MAX_GRID_POINTS or (by_factors and not 0.0 < low < high):
         raise ValueError
     parts = [i / (count - 1) for i in range(count)]
     return [low * (high / low) ** part if by_factors else low + (high - low) * part for part in parts]
@@ -471,7 +475,7 @@ def _explain(options: argparse.Namespace) -> None:
 
 def _audit(options: argparse.Namespace) -> int:
     if options.claim:
-        from factorykit.model.evidence.audit import unfold
+        from factorykit.model.validation.audit import unfold
 
         _print_frame(unfold(options.claim), options.json)
         return 0
@@ -545,37 +549,37 @@ def _short(value: Any) -> str:
 
 
 def _validate(options: argparse.Namespace) -> None:
-    from factorykit.model.evidence.validate import errors
+    from factorykit.model.validation.validate import errors
 
-    validated = fk.validate(files.frame(options.file) if options.file else None, calibration=_calibrated(options))
+    validated = fk.validate(text_io.frame(options.file) if options.file else None, calibration=_calibrated(options))
     _print_frame(errors(validated, options.by) if options.by else validated, options.json)
 
 
 def _calibrate(options: argparse.Namespace) -> None:
-    rows = files.frame(options.file)
+    rows = text_io.frame(options.file)
     if options.design:
         return _print_frame(fk.Calibration.design(rows, options.design), options.json)
     found = fk.calibrate(rows)
     if options.out:
         found.save(options.out)
     if options.json:
-        return _print_json({"rows": found.rows, "learned": list(found.learned), "refused": dict(found.refused)})
+        return _print_json({"rows": found.rows, "summary": list(found.summary), "excluded": dict(found.excluded)})
     print(f"{found.rows} rows used" + (f", written to {options.out}" if options.out else ""))
-    for sentence in found.learned:
+    for sentence in found.summary:
         print(sentence)
-    for name, reason in found.refused.items():
+    for name, reason in found.excluded.items():
         print(f"not used: {name}: {reason}")
     return None
 
 
 def _report(options: argparse.Namespace) -> None:
-    from factorykit.site.cluster import report
+    from factorykit.site.cluster_report import report
 
     log = fk.read_log(options.logs, options.kind, zone=options.zone)
-    for what, count in log.counts.iter_rows():
-        print(f"{count:>12,}  {what}")
-    told = log.anonymised() if options.anonymise else log
-    print(report(told, options.out, logs=options.logs, kind=options.kind, zone=options.zone, price=options.price))
+    for issue, count in log.counts.iter_rows():
+        print(f"{count:>12,}  {issue}")
+    log = log.anonymised() if options.anonymise else log
+    print(report(log, options.out, logs=options.logs, kind=options.kind, zone=options.zone, price=options.price))
 
 
 def _site_build(options: argparse.Namespace) -> None:

@@ -40,7 +40,7 @@ def test_explain_ends_with_the_quantity_asked_for(capsys: pytest.CaptureFixture[
 
 def test_connectors_are_listed_and_connected(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("FACTORYKIT_CACHE", str(tmp_path))
-    monkeypatch.setattr("factorykit.datasets.catalogue._CONNECTED", {})
+    monkeypatch.setattr("factorykit.data.tables._CONNECTED", {})
     assert main(["data", "connect", "--json"]) == 0
     assert "gpu_rental_prices" in {row["connector"] for row in json.loads(capsys.readouterr().out)}
     file = tmp_path / "prices.csv"
@@ -170,7 +170,7 @@ def test_a_missing_extra_is_one_line_and_status_2(capsys, monkeypatch, tmp_path)
     def build(_out):
         raise ModuleNotFoundError("No module named 'dataframely'", name="dataframely")
 
-    monkeypatch.setattr("factorykit.datasets.build", build)
+    monkeypatch.setattr("factorykit.data.build.build", build)
     assert main(["data", "build", "--out", str(tmp_path)]) == 2
     assert "factorykit[site]" in capsys.readouterr().err
 

@@ -54,36 +54,6 @@ def _mfu() -> dict[str, Any]:
     return {"mfu": fk.Uniform(0.3, 0.5)}
 
 
-@pytest.mark.parametrize(
-    ("old", "call"),
-    [
-        ("base", lambda **run: fk.sweep(grid={"mfu": [0.3]}, outputs="training_s", **run)),
-        ("base", lambda **run: fk.sample(distributions=_mfu(), outputs="training_s", n=8, **run)),
-        ("base", lambda **run: fk.sensitivity(distributions=_mfu(), outputs="training_s", n=8, **run)),
-        ("scenario", lambda **run: fk.simulate(runs=10, **run)),
-        ("scenario", lambda **run: fk.timeline(**run)),
-        ("scenario", lambda **run: vars(fk.Plant.of(**run))),
-        ("scenario", lambda **run: fk.decide(**run).answer),
-        ("plan", lambda **run: fk.check_recipe(**run)),
-        ("run", lambda **run: fk.rent(**{key: value | {"transfer_bytes": 1e12} for key, value in run.items()})),
-    ],
-)
-def test_an_old_name_of_the_scenario_works_with_a_warning(old: str, call: Callable[..., Any]) -> None:
-    found = call(inputs=FAILING)
-    with pytest.warns(fk.FactorykitWarning, match=rf"{old} is called inputs; the old name goes with 0\.3"):
-        again = call(**{old: FAILING})
-    assert found.equals(again) if hasattr(found, "equals") else found == again
-
-
-def test_draws_before_outputs_are_understood_with_a_warning() -> None:
-    with pytest.warns(fk.FactorykitWarning, match="sample: outputs come before n"):
-        old = fk.sample(RUN, _mfu(), 8, "training_s", 3)  # type: ignore[arg-type]
-    assert old.equals(fk.sample(RUN, _mfu(), "training_s", n=8, seed=3))
-    with pytest.warns(fk.FactorykitWarning, match="sample: outputs come before n"):
-        old = fk.sample(RUN, _mfu(), 8, outputs="training_s")  # type: ignore[call-overload]
-    assert old.equals(fk.sample(RUN, _mfu(), "training_s", n=8))
-
-
 def test_a_condition_that_timeline_does_not_know_is_answered_by_timeline() -> None:
     with pytest.raises(TypeError, match=r"^timeline\(\) got an unexpected keyword argument 'cause'"):
         fk.timeline(FAILING, cause=())  # type: ignore[call-arg]
@@ -149,9 +119,3 @@ def test_a_type_checker_knows_the_names_and_no_others(tmp_path: Path) -> None:
     )
     errors = [row for row in json.loads(told.stdout)["generalDiagnostics"] if row["severity"] == "error"]
     assert [row["range"]["start"]["line"] for row in errors] == [5, 6, 7, 8], errors
-
-
-def test_build_is_no_longer_at_the_top_and_warns_for_one_version() -> None:
-    assert "build" not in {*fk.__all__, *dir(fk)}
-    with pytest.warns(fk.FactorykitWarning, match=r"factorykit data build.*goes with 0\.3"):
-        assert fk.build is fk.datasets.build  # type: ignore[attr-defined]

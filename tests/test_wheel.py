@@ -54,7 +54,7 @@ print(json.dumps({
 
 def test_the_wheel_brings_the_script_of_the_charts_along(installed: Path) -> None:
     assert (installed / "factorykit/widgets/static/factorykit.js").stat().st_size < 1_000_000
-    assert (installed / "factorykit/data/datapackage.json").is_file()
+    assert (installed / "factorykit/data/tables/datapackage.json").is_file()
     (extension,) = installed.glob("*.data/data/share/jupyter/labextensions/factorykit/package.json")
     assert json.loads(extension.read_text())["name"] == "factorykit"
 
@@ -71,6 +71,7 @@ DOORS = """
 import os, sys, threading, urllib.request, warnings
 warnings.simplefilter("ignore")
 import factorykit as fk
+from factorykit.data.build import build
 from factorykit.site.serve import server
 run = fk.preset("llama_3_1_405b")
 chips = {"accelerator": "h100_sxm", "accelerators": 8.0}
@@ -92,7 +93,7 @@ with server(sys.argv[2], port=0) as running:
     said["serve"] = b"hello" in urllib.request.urlopen(f"http://127.0.0.1:{running.server_port}/index.html").read()
     running.shutdown()
 try:
-    fk.datasets.build()
+    build()
 except fk.FactorykitError as error:
     said["build"] = "cannot be written" in str(error) or "no folder of CSV" in str(error)
 assert all(said.values()), said

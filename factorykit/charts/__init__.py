@@ -6,7 +6,7 @@ then draw in JupyterLab and on the site without a network.
 
 from __future__ import annotations
 
-from factorykit.borders import not_installed
+from factorykit.core.extras import not_installed
 
 try:
     import altair as alt

@@ -9,7 +9,6 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import PALETTE
 
@@ -28,7 +27,6 @@ LETTERS: Final = 46
 """Letters in a line beside a row; longer labels stand in two."""
 
 
-@checked
 def verdicts(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show how many claims of each document have which verdict.
 
@@ -53,7 +51,6 @@ def verdicts(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
-@checked
 def ratios(frame: pl.DataFrame, *, title: str, source: str) -> Any:
     """Show how far the claims are off: recomputed over stated, on a logarithmic axis around one.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from factorykit.charts.asked import checked
 from factorykit.charts.live import Case, Live, first_of
 
 RIVALS = {
@@ -16,7 +15,6 @@ RIVALS = {
 MODELS = tuple(Case(label, {"checkpoint_interval_s": rival}) for label, rival in RIVALS.items())
 
 
-@checked
 def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show which checkpoint interval leaves most time for training, and what missing it costs.
 
@@ -41,7 +39,6 @@ def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) 
     )
 
 
-@checked
 def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how the best interval shrinks as a job grows, and where the rival formulas part."""
     return Live(
@@ -62,7 +59,6 @@ def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = N
     )
 
 
-@checked
 def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what a checkpoint interval costs a day over the best one, and what a failure costs."""
     return Live(
@@ -89,7 +85,6 @@ def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     )
 
 
-@checked
 def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what saving near by most of the time and far away now and then leaves for training."""
     return Live(
@@ -116,7 +111,6 @@ def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-@checked
 def background_saves(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what saving in the background leaves for training, beside saves for which the job stands still.
 

@@ -9,13 +9,11 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Live, first_of
 from factorykit.charts.theme import PALETTE
 
 
-@checked
 def bars(frame: pl.DataFrame, quantity: str, *, title: str, source: str, by: str = "label") -> alt.LayerChart:
     """Show which cluster has how much of a quantity: one row per cluster, longest bar first."""
     started = encoding.chart(frame.sort(quantity, descending=True))
@@ -37,7 +35,6 @@ def bars(frame: pl.DataFrame, quantity: str, *, title: str, source: str, by: str
     )
 
 
-@checked
 def statements(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.Chart:
     """Show whether those who speak about a cluster agree: one dot per statement, one line per cluster.
 
@@ -65,7 +62,6 @@ def statements(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -
     )
 
 
-@checked
 def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.LayerChart:
     """Show how a quantity grew over the years: one dot per thing and day, and the largest so far as a line.
 
@@ -94,7 +90,6 @@ def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> a
     )
 
 
-@checked
 def rate_and_power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what rate and what facility power a number of accelerators comes to.
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from factorykit.errors import ScenarioError
-from factorykit.quantities import quantity
+from factorykit.core.errors import ScenarioError
+from factorykit.core.vocabulary import quantity
 
 SLIDER_STEPS: Final = 200
 

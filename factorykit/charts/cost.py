@@ -9,13 +9,11 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live, first_of
 from factorykit.charts.theme import PALETTE
 
 
-@checked
 def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how many days and dollars a run takes on how many accelerators.
 
@@ -48,7 +46,6 @@ def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     )
 
 
-@checked
 def stated_and_recomputed(frame: pl.DataFrame, quantity: str, source: str, title: str) -> alt.LayerChart:
     """Show how far what was published is from what the formulas give.
 
@@ -74,7 +71,6 @@ def stated_and_recomputed(frame: pl.DataFrame, quantity: str, source: str, title
     )
 
 
-@checked
 def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show from which utilization on building is cheaper than renting by the hour."""
     return Live(
@@ -108,7 +104,6 @@ def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     )
 
 
-@checked
 def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, source: str) -> alt.Chart:
     """Show where a quantity is above or below zero over two others: rows of ``fk.sweep``."""
     row = encoding.vocabulary()[quantity]
@@ -135,7 +130,6 @@ def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, s
     )
 
 
-@checked
 def offers(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show what one run costs at each provider: rows of ``fk.rent`` that take it, cheapest first."""
     shown = frame.drop_nulls("offer_cost_usd")
@@ -158,7 +152,6 @@ def offers(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
-@checked
 def price_trend(chips: pl.DataFrame, lines: pl.DataFrame, by: str, *, title: str, source: str) -> alt.LayerChart:
     """Show what a FLOP/s cost at release, with fitted lines.
 
@@ -196,7 +189,6 @@ def price_trend(chips: pl.DataFrame, lines: pl.DataFrame, by: str, *, title: str
     )
 
 
-@checked
 def halving_times(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show how fast a FLOP gets cheaper by different counts.
 

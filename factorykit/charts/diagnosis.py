@@ -9,12 +9,10 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live, first_of
 
 
-@checked
 def corruption_by_tests(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the share of the time that is kept under silent corruption, by the interval of tests for it."""
     start = {"sdc_detection_s": "sdc_test_lag_s", "checkpoint_interval_s": 1740.0, "checkpoint_write_s": 60.0}
@@ -38,7 +36,6 @@ def corruption_by_tests(presets: Mapping[str, Mapping[str, Any]] | None = None) 
     )
 
 
-@checked
 def going_on(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the share of the time that is kept where replicas go on without one, by the time between failures."""
     start = {"cluster_mtbf_s": 1080.0, "replicas": 12.0, "reconfigure_s": 900.0, "replica_stall_s": 180.0}
@@ -65,7 +62,6 @@ def going_on(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-@checked
 def published(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show published shares of time kept beside the ranges that practices and rates of failures allow.
 

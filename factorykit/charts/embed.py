@@ -16,11 +16,10 @@ from urllib.parse import quote
 
 import polars as pl
 
-from factorykit.charts.asked import checked
 from factorykit.charts.bundle import SCHEMA, VEGA_LITE
 from factorykit.charts.encoding import title
 from factorykit.charts.theme import INK, STILL_FONT, STILL_INK, config
-from factorykit.quantities import vocabulary
+from factorykit.core.vocabulary import vocabulary
 
 STILL_WIDTH = 680
 SPOKEN = re.compile(r' (?:aria-[\w-]+|role|class|pointer-events)="[^"]*"')
@@ -110,7 +109,6 @@ def address(picture: str) -> str:
     return "data:image/svg+xml," + quote(picture, safe=" ='/:;,()!?*@$|[]{}")
 
 
-@checked
 def svg(spec: Mapping[str, Any], width: int = STILL_WIDTH) -> str:
     """Return the specification drawn as SVG text."""
     fixed: dict[str, Any] = _without_hover(spec) | {"config": config(STILL_INK) | {"font": STILL_FONT}}
@@ -167,7 +165,6 @@ def _alt(spec: Mapping[str, Any]) -> str:
     return str(spec.get("description", "Chart"))
 
 
-@checked
 def chart_payload(spec: Mapping[str, Any], key: str = "chart") -> dict[str, Any]:
     """Return the payload of a chart without sliders: its specification, its source and its columns."""
     spec = json.loads(json.dumps(spec))
@@ -198,7 +195,6 @@ def summary(spec: Mapping[str, Any]) -> str:
     return "\n".join([_words(spec), *summary_lines(drawn(spec))])
 
 
-@checked
 def mimebundle(spec: Mapping[str, Any]) -> dict[str, str]:
     """Return a Vega-Lite specification as page, picture and text."""
     spec = json.loads(json.dumps(spec))

@@ -9,7 +9,8 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts.theme import FAINT
-from factorykit.quantities import SI_UNITS, Quantity, quantity, vocabulary
+from factorykit.core.vocabulary import SI_UNITS, Quantity, quantity, vocabulary
+from factorykit.engine.emit.vega import datum
 
 
 def chart(frame: pl.DataFrame) -> alt.Chart:
@@ -36,11 +37,6 @@ def shown(name: str) -> str:
 def scaled_expression(row: Quantity, value: str | None = None) -> str:
     """Return the Vega expression for a value in the display unit; ``value`` is the column of that name by default."""
     return f"{value or datum(row.name)} / {row.display_scale!r}"
-
-
-def datum(name: str) -> str:
-    """Return the Vega expression for the column of a quantity."""
-    return f'datum["{name}"]'
 
 
 def x(name: str, **options: Any) -> alt.X:
@@ -121,7 +117,7 @@ def label_expression(row: Quantity) -> str:
 
 
 def text_expression(row: Quantity, value: str) -> str:
-    """Return the Vega expression that prints ``value`` as :meth:`factorykit.quantities.Quantity.text` does."""
+    """Return the Vega expression that prints ``value`` as :meth:`factorykit.core.vocabulary.Quantity.text` does."""
     if row.is_text:
         return value
     if row.display_unit:

@@ -9,7 +9,6 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live, first_of
 from factorykit.charts.theme import PALETTE
@@ -18,7 +17,6 @@ SEED_NODE = {"accelerator_power_w": 650.0, "node_overhead_power_w": 600.0}
 DGX_NODE = {"accelerator_power_w": 700.0, "node_overhead_power_w": 4600.0}
 
 
-@checked
 def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the power at the meter by accelerators, beside two published nodes of eight H100."""
     return Live(
@@ -43,7 +41,6 @@ def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-@checked
 def emissions(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what a run emits by the carbon intensity of its grid, with and without the making of the machines."""
     return Live(
@@ -68,7 +65,6 @@ def emissions(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-@checked
 def scale(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show the power of sites beside that of a city, a reactor and the largest data centre.
 
@@ -94,7 +90,6 @@ def scale(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     )
 
 
-@checked
 def pue_by_year(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show how much facilities add to their servers: rows of the table ``pue``, by year and operator."""
     year = pl.col("as_of").fill_null("year not stated")
@@ -117,7 +112,6 @@ def pue_by_year(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
-@checked
 def cooling(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show which cooling carries which rack.
 
@@ -142,7 +136,6 @@ def cooling(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     )
 
 
-@checked
 def stated_and_computed(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show whether published energies follow from hours, power and PUE: rows of ``fk.validate_energy``."""
     shown = frame.rename({"computed_kwh": "training_energy_kwh"})

@@ -6,8 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from factorykit.borders import text, whole
 from factorykit.charts.theme import config
+from factorykit.core.validation import integer, string
 
 
 def finish(chart: Any, title: str, *, source: str, description: str, subtitle: str = "", height: int = 300) -> Any:
@@ -28,8 +28,8 @@ def finish(chart: Any, title: str, *, source: str, description: str, subtitle: s
     height
         Height of the plot in pixels; a chart with rows takes its own.
     """
-    title, source, subtitle = text("title", title), text("source", source), text("subtitle", subtitle)
-    height, description = whole("height", height), text("description", description)
+    title, source, subtitle = string("title", title), string("source", source), string("subtitle", subtitle)
+    height, description = integer("height", height), string("description", description)
     words: dict[str, Any] = {"text": title} | ({"subtitle": subtitle} if subtitle else {})
     size: dict[str, Any] = {"width": "container"}
     if getattr(chart, "height", alt.Undefined) is alt.Undefined:

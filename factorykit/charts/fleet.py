@@ -1,4 +1,4 @@
-"""What logs say of one's own cluster."""
+"""Charts of cluster logs: rates with limits, goodput ledger, stragglers."""
 
 from __future__ import annotations
 
@@ -6,49 +6,46 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import PALETTE
-from factorykit.quantities import quantity as row_of
+from factorykit.core.vocabulary import quantity as row_of
 
-MOST_ROWS = 20
+MAX_GROUPS = 20
 
 
-@checked
 def limits(frame: pl.DataFrame, quantity: str, label: str, *, title: str, source: str) -> alt.LayerChart:
-    """Show a quantity of each group with its limits, the groups in their order from above.
+    """Show a quantity of each group with its confidence limits, in the order of the rows.
 
-    ``frame`` has one row per group: ``label``, the quantity and ``<quantity>_low`` and ``<quantity>_high``; the first
-    twenty are drawn.
+    ``frame`` has one row per group: ``label``, the quantity, ``<quantity>_low`` and ``<quantity>_high``; the first
+    twenty are shown.
     """
     low, high = f"{quantity}_low", f"{quantity}_high"
-    shown = frame.head(MOST_ROWS).select(pl.col(label).fill_null("not told").alias("group"), quantity, low, high)
+    shown = frame.head(MAX_GROUPS).select(pl.col(label).fill_null("unknown").alias("group"), quantity, low, high)
     row = row_of(quantity)
     ends = {"low": low, "high": high}
-    started = encoding.chart(shown).transform_calculate(
+    base = encoding.chart(shown).transform_calculate(
         **{name: encoding.scaled_expression(row, encoding.datum(column)) for name, column in ends.items()}
     )
     y = alt.Y("group:N", title=None, sort=shown["group"].to_list(), axis=alt.Axis(labelLimit=220))
     x = encoding.x(quantity, scale=alt.Scale(type="log"))
-    whiskers = started.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
+    whiskers = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
         x=alt.X("low:Q", title=row.title, scale=alt.Scale(type="log")), x2="high:Q", y=y
     )
     tooltip = encoding.tooltip(["group", quantity])
-    dots = started.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(x=x, y=y, tooltip=tooltip)
+    dots = base.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(x=x, y=y, tooltip=tooltip)
     return finish(
         (whiskers + dots).properties(height=alt.Step(30)),
         title,
         source=source,
-        subtitle="Point: from the count; whisker: exact 95 % limits",
+        subtitle="Point: estimate; whisker: exact 95 % limits",
         description=f"{row.label} by {label}, with exact limits.",
     )
 
 
-@checked
 def hours(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
-    """Show what the hours of a cluster went into.
+    """Show the goodput ledger of a cluster.
 
-    ``frame`` is what :func:`factorykit.fleet.goodput` returns; parts of no share and of no hours are left out.
+    ``frame`` is the result of :func:`factorykit.fleet.goodput`; parts without a share are omitted.
     """
     parts = frame.filter(pl.col("share") > 0.0)
     bars = (
@@ -64,30 +61,29 @@ def hours(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
         )
         .properties(height=alt.Step(28))
     )
-    told = ", ".join(f"{part} {share:.1%}" for part, share in parts.select("part", "share").iter_rows())
-    return finish(bars, title, source=source, description=f"Shares of the cluster's hours: {told}.")
+    shares = ", ".join(f"{part} {share:.1%}" for part, share in parts.select("part", "share").iter_rows())
+    return finish(bars, title, source=source, description=f"Shares of the cluster's hours: {shares}.")
 
 
-@checked
-def paces(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
-    """Show how slow nodes are beside their cohort.
+def slowdowns(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
+    """Show the slowdown of nodes relative to their cohort.
 
-    ``frame`` is what :func:`factorykit.fleet.stragglers` returns, as many rows as shall be drawn.
+    ``frame`` has the rows of :func:`factorykit.fleet.stragglers` to show.
     """
-    started = encoding.chart(frame)
+    base = encoding.chart(frame)
     y = alt.Y("node:N", title=None, sort=frame["node"].to_list(), axis=alt.Axis(labelLimit=220))
-    words = "Time over the cohort's median"
+    axis = "Step time relative to the median of the cohort"
     scale = alt.Scale(zero=False)
-    whiskers = started.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
-        x=alt.X("pace_low:Q", title=words, scale=scale), x2="pace_high:Q", y=y
+    whiskers = base.mark_rule(strokeWidth=2, color=PALETTE[0]).encode(
+        x=alt.X("slowdown_low:Q", title=axis, scale=scale), x2="slowdown_high:Q", y=y
     )
-    tooltip = [*encoding.tooltip(["node"]), alt.Tooltip("pace:Q", title=words, format=".3f")]
-    dots = started.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(
-        x=alt.X("pace:Q", title=words, scale=scale), y=y, tooltip=tooltip
+    tooltip = [*encoding.tooltip(["node"]), alt.Tooltip("slowdown:Q", title=axis, format=".3f")]
+    dots = base.mark_point(filled=True, size=90, opacity=1, color=PALETTE[0]).encode(
+        x=alt.X("slowdown:Q", title=axis, scale=scale), y=y, tooltip=tooltip
     )
     return finish(
         (whiskers + dots).properties(height=alt.Step(26)),
         title,
         source=source,
-        description=f"Median pace of {frame.height} nodes, the slowest {frame['pace'].max():.3f} times the median.",
+        description=f"Slowdown of {frame.height} nodes, at most {frame['slowdown'].max():.3f} times the median.",
     )

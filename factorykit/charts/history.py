@@ -6,16 +6,14 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import PALETTE
-from factorykit.quantities import quantity as vocabulary_of
+from factorykit.core.vocabulary import quantity as vocabulary_of
 
 PLANNED = [4, 3]
 """Dashes of what lies ahead."""
 
 
-@checked
 def by_month(frame: pl.DataFrame, *, title: str, source: str, log: bool = False) -> alt.LayerChart:
     """Show one quantity month by month, a line for each thing that it is of; what is planned is dashed.
 

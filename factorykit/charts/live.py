@@ -16,25 +16,25 @@ from typing import Any
 
 import polars as pl
 
-from factorykit.borders import mapping, number, one_of, several, text, texts, whole
 from factorykit.charts import encoding
 from factorykit.charts.bundle import SCHEMA
 from factorykit.charts.control import Control, control
 from factorykit.charts.embed import outputs, summary_lines
-from factorykit.charts.program import Program
 from factorykit.charts.theme import INK, PALETTE, config
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, shown, unknown
-from factorykit.formulas.terms import Symbol, as_vega, vega_literal
-from factorykit.model.engine import rules
-from factorykit.model.engine.assumed import who_says
-from factorykit.model.engine.chain import ASSUMED, Chain, ask
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked, chosen
-from factorykit.model.engine.read import value as read_value
-from factorykit.model.engine.run import compute
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, short_repr, unknown_name_message
+from factorykit.core.validation import as_list, finite_number, integer, mapping, one_of, string, strings
+from factorykit.core.vocabulary import Quantity, quantity, vocabulary
+from factorykit.engine import rules
+from factorykit.engine.chain import ASSUMED, Chain, ask
+from factorykit.engine.defaults import who_says
+from factorykit.engine.emit.vega import Program
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.read import checked, chosen
+from factorykit.engine.read import value as read_value
+from factorykit.engine.run import compute
+from factorykit.formulas.expressions import Symbol, as_vega, vega_literal
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.model.supply.chips import chips
-from factorykit.quantities import Quantity, quantity, vocabulary
 
 LETTER_PX = 7.5  # widest mean width of a letter of the label
 GRID_POINTS = 121
@@ -50,15 +50,15 @@ class Case:
     given: Mapping[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", text("label", self.label))
+        object.__setattr__(self, "label", string("label", self.label))
         for name in ("using", "given"):
             object.__setattr__(self, name, mapping(name, getattr(self, name)))
 
 
 def _range(name: str, given: object) -> tuple[float, ...]:
-    ends = [number(name, end) for end in several(name, given)]
+    ends = [finite_number(name, end) for end in as_list(name, given)]
     if len(ends) != 2 or not ends[0] < ends[1]:
-        raise ScenarioError(f"{name} = {shown(given)} is no range; give two ends, the lower one first")
+        raise ScenarioError(f"{name} = {short_repr(given)} is no range; give two ends, the lower one first")
     return tuple(ends)
 
 
@@ -127,32 +127,32 @@ class Live:
 
     def __post_init__(self) -> None:
         for name in ("title", "x", "key", "source", "description"):
-            object.__setattr__(self, name, text(name, getattr(self, name)))
+            object.__setattr__(self, name, string(name, getattr(self, name)))
         for name in ("base", "band", "y_domain", "only_where", "presets", "menus"):
             object.__setattr__(self, name, mapping(name, getattr(self, name)))
         for name, spread in self.band.items():
-            number(f"band: {name}", spread)
+            finite_number(f"band: {name}", spread)
         for name, least in self.only_where.items():
-            number(f"only_where: {name}", least)
+            finite_number(f"only_where: {name}", least)
         for name, words in self.menus.items():
-            texts(f"menus: {name}", words)
+            strings(f"menus: {name}", words)
         presets = {label: mapping(f"presets: {label}", values) for label, values in self.presets.items()}
         object.__setattr__(self, "presets", {label: values for label, values in presets.items() if label})
         for name in ("outputs", "sliders", "readouts", "log", "doubling"):
-            object.__setattr__(self, name, texts(name, getattr(self, name)))
+            object.__setattr__(self, name, strings(name, getattr(self, name)))
         for name in (self.x, *self.outputs, *self.sliders, *self.readouts, *self.log, *self.doubling):
             quantity(name)
         if self.domain is not None:
             ends = _range("domain", self.domain)
             if (self.x in self.doubling or quantity(self.x).slider_scale == "log") and ends[0] <= 0.0:
-                raise ScenarioError(f"domain = {shown(self.domain)} reaches 0, and the axis goes by factors")
+                raise ScenarioError(f"domain = {short_repr(self.domain)} reaches 0, and the axis goes by factors")
             object.__setattr__(self, "domain", ends)
         for name, given in self.y_domain.items():
             _range(f"y_domain: {name}", given)
         for name in ("curves", "points"):
-            if strange := [each for each in several(name, getattr(self, name)) if not isinstance(each, Case)]:
-                raise ScenarioError(f"{name} hold {shown(strange[0])}; give cases, such as Case('Daly')")
-        whole("height", self.height)
+            if strange := [each for each in as_list(name, getattr(self, name)) if not isinstance(each, Case)]:
+                raise ScenarioError(f"{name} hold {short_repr(strange[0])}; give cases, such as Case('Daly')")
+        integer("height", self.height)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ class Live:
         for name in changes or {}:
             quantity(name)
             if name not in self.parameters:
-                raise UnknownName(f"{self.title}: {unknown('input', name, self.parameters)}")
+                raise UnknownName(f"{self.title}: {unknown_name_message('input', name, self.parameters)}")
         return self.parameters | {name: read_value(quantity(name), value) for name, value in (changes or {}).items()}
 
     def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
@@ -298,7 +298,7 @@ class Live:
     def now(self, changes: Mapping[str, Any] | None = None, case: Case | None = None) -> dict[str, float]:
         """Return ``x`` and the printed quantities at the present setting, as the first curve or ``case`` has them."""
         if not isinstance(case, Case | None):
-            raise ScenarioError(f"case = {shown(case)} is no Case; give factorykit.charts.Case(label, …)")
+            raise ScenarioError(f"case = {short_repr(case)} is no Case; give factorykit.charts.Case(label, …)")
         case = case or self.curves[0]
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
         inputs = self._inputs(case, self.values(changes), names)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from factorykit.charts.asked import checked
 from factorykit.charts.live import Case, Live, first_of
 
 
-@checked
 def starvation_by_request(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the share of a step in which accelerators wait for data, by the bytes that a reader asks for at once."""
     start = {"inner_step_s": 6.0, "global_batch_size": 2048.0, "cache_hit_share": 0.0}
@@ -35,7 +33,6 @@ def starvation_by_request(presets: Mapping[str, Mapping[str, Any]] | None = None
     )
 
 
-@checked
 def start_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the time from the start of a job to its first step, by its accelerators."""
     start = {"accelerators": 16384.0, "accelerators_per_node": 8.0, "checkpoint_bytes": 5.67e12}

@@ -9,7 +9,6 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live, first_of
 
@@ -25,7 +24,6 @@ DRAWN = ("Fat tree", "Rails alone", "Circuit switches on top", "Dragonfly+", "3D
 """Ways that can be told apart in a picture: a dragonfly takes within one percent what a dragonfly+ takes."""
 
 
-@checked
 def fabrics(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what power a fabric takes and what it costs, by the way it is wired, at equal endpoints."""
     return Live(
@@ -63,7 +61,6 @@ def fabrics(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-@checked
 def bus_bandwidth(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what bus bandwidth an all-reduce reaches by its size, with rings, trees and sums in the network."""
     return Live(
@@ -94,7 +91,6 @@ def bus_bandwidth(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
     )
 
 
-@checked
 def measured_collectives(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show predicted against measured bus bandwidths.
 

@@ -9,13 +9,11 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Live, first_of
 from factorykit.charts.theme import PALETTE
 
 
-@checked
 def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show what a cluster's utilization is worth in a year."""
     return Live(
@@ -33,7 +31,6 @@ def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) ->
     )
 
 
-@checked
 def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how often something fails, and what an hour costs, from eight accelerators to a million."""
     return Live(
@@ -52,7 +49,6 @@ def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> 
     )
 
 
-@checked
 def timeline(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show how busy a cluster is over time.
 
@@ -79,7 +75,6 @@ def timeline(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
-@checked
 def bill(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     """Show what a cluster's rent went into.
 
@@ -107,7 +102,6 @@ def bill(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
     )
 
 
-@checked
 def stated_and_computed(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.Chart:
     """Show a quantity at each size as a document states it and as it follows from formulas.
 

@@ -9,11 +9,10 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live
 from factorykit.charts.theme import PALETTE
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 
 SOURCE = "Performance model of factorykit; constants in the performance_constants table"
 PARTS: dict[str, tuple[str, ...]] = {
@@ -42,7 +41,6 @@ MEMORY = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_
 """What fills the memory of a rank; together the peak."""
 
 
-@checked
 def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     """Return the seconds of each part of a step, as :func:`step_parts` draws them.
 
@@ -55,7 +53,6 @@ def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-@checked
 def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
     """Show what becomes of utilization and memory when a model is trained on more accelerators with the same batch.
 
@@ -89,7 +86,6 @@ def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
     )
 
 
-@checked
 def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
     """Show where the time of one step goes.
 
@@ -110,7 +106,6 @@ def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
     return finish(chart, title, source=SOURCE, description=f"Seconds of each part of a step, stacked, by {by}.")
 
 
-@checked
 def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
     """Show what fills the memory of the fullest rank, beside what an accelerator has.
 
@@ -145,7 +140,6 @@ def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
     )
 
 
-@checked
 def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show the layouts of a search by step time and memory, the ones nothing beats joined by a line.
 
@@ -174,7 +168,6 @@ def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     )
 
 
-@checked
 def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show predicted against measured step times.
 
@@ -218,7 +211,6 @@ def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     )
 
 
-@checked
 def error_by_family(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show the signed errors of each family, one tick a run.
 

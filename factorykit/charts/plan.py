@@ -9,16 +9,14 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import INK, PALETTE
-from factorykit.model.supply.chips import chips
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.providers.accelerators import chips
 
 USEFUL: Final = "Whole lines: what ends up as progress. Dashed: utilization while the run goes on"
 
 
-@checked
 def frontier(
     plans: pl.DataFrame, *, title: str, source: str, deadline_days: float | None = None, budget_usd: float | None = None
 ) -> alt.LayerChart:
@@ -50,7 +48,6 @@ def frontier(
     )
 
 
-@checked
 def scale(plans: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show how much of the peak ends up as progress, by accelerators: rows of ``fk.plan(…).plans``."""
     across = encoding.x("accelerators", scale=alt.Scale(type="log", padding=8))
@@ -64,7 +61,6 @@ def scale(plans: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     )
 
 
-@checked
 def limits(runs: pl.DataFrame, *, by: str, ends: Mapping[str, float | None], title: str, source: str) -> alt.LayerChart:
     """Show how much of the peak ends up as progress as runs of one length grow, and what ends them.
 

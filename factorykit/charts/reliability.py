@@ -9,7 +9,6 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.live import Case, Live, first_of
 from factorykit.charts.theme import INK, PALETTE
@@ -30,7 +29,6 @@ STATES = {
 }
 
 
-@checked
 def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how many failures a day a job of some size has, and how likely a quiet hour is.
 
@@ -55,7 +53,6 @@ def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> 
     )
 
 
-@checked
 def day_by_size(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     """Show between which numbers the failures of one day lie, by the size of the job.
 
@@ -88,7 +85,6 @@ def day_by_size(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     )
 
 
-@checked
 def bring_up() -> Live:
     """Show how the time between failures grows while a new cluster sorts out its weak parts."""
     return Live(
@@ -108,7 +104,6 @@ def bring_up() -> Live:
     )
 
 
-@checked
 def run_time(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how long a run takes on average and how far single runs spread, by the time a restart takes."""
     return Live(
@@ -127,7 +122,6 @@ def run_time(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     )
 
 
-@checked
 def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     """Show which failure rates were measured, with exact limits where a count is known.
 
@@ -160,7 +154,6 @@ def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     )
 
 
-@checked
 def by_day(story: pl.DataFrame, days: int) -> pl.DataFrame:
     """Return the stretches of one run cut at midnight, as :func:`timeline` draws them.
 
@@ -176,7 +169,6 @@ def by_day(story: pl.DataFrame, days: int) -> pl.DataFrame:
     return cut.filter(pl.col("to_h") > pl.col("from_h"))
 
 
-@checked
 def spares(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
     """Show what each number of spares costs a day, and what it costs to have too few.
 
@@ -214,7 +206,6 @@ def spares(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
     )
 
 
-@checked
 def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
     """Show what one run did when.
 
@@ -245,7 +236,6 @@ def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
     )
 
 
-@checked
 def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     """Show how long things lasted, with limits, beside the laws fitted to them.
 
@@ -275,7 +265,6 @@ def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     )
 
 
-@checked
 def spread(frame: pl.DataFrame, quantity: str, source: str, title: str) -> alt.Chart:
     """Show how far single runs lie apart.
 

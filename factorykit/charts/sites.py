@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from factorykit.charts.asked import checked
 from factorykit.charts.live import Case, Live, first_of
 
 LATE: Final = 5.0 / 3.0
@@ -19,13 +18,11 @@ METHODS: Final = (
 """Beside what is set: data parallelism, DiLoCo and its streaming variant."""
 
 
-@checked
 def utilization_by_rate(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the share of the time in which sites do not wait for each other, by the rate between them."""
     return _utilization("wan_bytes_per_s", (1.25e7, 1.25e13), "the rate between them", presets)
 
 
-@checked
 def utilization_by_distance(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show the share of the time in which sites do not wait for each other, by the fibre between them."""
     return _utilization("site_distance_m", (1e3, 2e7), "their distance", presets)

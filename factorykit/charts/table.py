@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from factorykit.errors import UnknownName, unknown
-from factorykit.quantities import Quantity, rounded, vocabulary
+from factorykit.core.errors import UnknownName, unknown_name_message
+from factorykit.core.vocabulary import Quantity, format_number, vocabulary
 
 NAMES = ("quantity", "input", "output")
 
@@ -50,9 +50,9 @@ class Table:
         if not isinstance(value, (int, float)):
             return vocabulary()[value].label if name in NAMES and value in vocabulary() else str(value)
         if name in self.shares:
-            return f"{rounded(100.0 * value)} %"
+            return f"{format_number(100.0 * value)} %"
         row = _quantity(name)[0] or vocabulary().get(of)
-        return row.text(float(value)) if row else rounded(float(value))
+        return row.text(float(value)) if row else format_number(float(value))
 
 
 def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
@@ -68,7 +68,7 @@ def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
     """
     for name in shares:
         if name not in frame.columns:
-            raise UnknownName(unknown("column", name, frame.columns))
+            raise UnknownName(unknown_name_message("column", name, frame.columns))
     return Table(frame, shares)
 
 

@@ -8,10 +8,9 @@ import altair as alt
 import polars as pl
 
 from factorykit.charts import encoding
-from factorykit.charts.asked import checked
 from factorykit.charts.finish import finish
 from factorykit.charts.theme import INK, PALETTE
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 
 UP, DOWN, WHOLE = PALETTE[1], PALETTE[0], INK
 
@@ -29,7 +28,6 @@ def _axis(output: str, channel: str) -> dict[str, Any]:
     return {"title": row.title, "axis": encoding.axis(row, channel)}
 
 
-@checked
 def tornado(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt.LayerChart:
     """Show which uncertain input moves an output most: rows of ``fk.sensitivity`` for one output, widest bar first."""
     rows = frame.filter(pl.col("output") == output).with_columns(
@@ -60,7 +58,6 @@ def tornado(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt
     )
 
 
-@checked
 def exceedance(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt.LayerChart:
     """Show how likely an output is to exceed a value: rows of ``fk.exceedance``."""
     started = encoding.chart(frame)
@@ -79,7 +76,6 @@ def exceedance(frame: pl.DataFrame, output: str, *, title: str, source: str) -> 
     )
 
 
-@checked
 def band(frame: pl.DataFrame, output: str, by: str, *, title: str, source: str) -> alt.LayerChart:
     """Show a 90 % band along an axis: rows of ``fk.bands(…, by=…)`` with ``p05``, ``p50`` and ``p95``."""
     started = _scaled(frame.filter(pl.col("quantity") == output), output, ["p05", "p50", "p95"])
@@ -98,7 +94,6 @@ def band(frame: pl.DataFrame, output: str, by: str, *, title: str, source: str) 
     )
 
 
-@checked
 def waterfall(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt.LayerChart:
     """Show how one scenario becomes another: rows of ``fk.attribute``, one step per input."""
     whole = pl.DataFrame(

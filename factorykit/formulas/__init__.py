@@ -1,15 +1,13 @@
-"""Formulas by topic. A formula's name is the quantity it returns; its arguments are the quantities it needs."""
+"""Formulas by topic: a formula's name is the quantity it returns, its arguments are the quantities it needs."""
 
 from __future__ import annotations
 
-import importlib
-import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import FunctionType, MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from factorykit.errors import FactorykitWarning, ScenarioError, shown
+from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.formulas import (
     architecture,
     bring_up,
@@ -42,40 +40,6 @@ from factorykit.formulas import (
     topology,
 )
 from factorykit.formulas.documents import document
-
-__all__ = [
-    "architecture",
-    "arguments",
-    "bring_up",
-    "catalogue",
-    "checkpoint",
-    "checkpoint_runtime",
-    "checkpoint_tiers",
-    "collectives",
-    "compute",
-    "congestion",
-    "cost",
-    "diagnosis",
-    "energy",
-    "failure_cost",
-    "finetuning",
-    "lifetimes",
-    "loader",
-    "memory",
-    "network",
-    "operations",
-    "ownership",
-    "parallelism",
-    "recurrence",
-    "reliability",
-    "rental",
-    "resilience",
-    "scaling",
-    "sites",
-    "step",
-    "tenancy",
-    "topology",
-]
 
 TOPICS = (
     architecture,
@@ -119,7 +83,7 @@ TOPICS = (
 
 @cache
 def catalogue() -> Mapping[str, Callable[..., Any]]:
-    """Return every formula by the name of the quantity it returns, in the order of topics and modules."""
+    """Return the formulas by name, in the order of the topics and of their modules."""
     return MappingProxyType(
         {
             name: value
@@ -136,18 +100,18 @@ def arguments(formula: Callable[..., Any]) -> tuple[str, ...]:
     Raises
     ------
     ScenarioError
-        If it is no function.
+        If ``formula`` is not a function.
 
     >>> arguments(compute.nodes)
     ('accelerators', 'accelerators_per_node')
     """
     if not isinstance(formula, FunctionType):
-        raise ScenarioError(f"formula = {shown(formula)} is no function; give one of factorykit.formulas.catalogue()")
+        raise ScenarioError(f"formula must be a function of factorykit.formulas.catalogue(), got {short_repr(formula)}")
     return formula.__code__.co_varnames[: formula.__code__.co_argcount]
 
 
 def topic(formula: Callable[..., Any]) -> str:
-    """Return the topic of a formula, its module below this one.
+    """Return the topic of a formula: its module name within this package.
 
     >>> topic(step.rates.maturity)
     'step.rates'
@@ -156,25 +120,3 @@ def topic(formula: Callable[..., Any]) -> str:
 
 
 document(catalogue().values())
-
-
-MOVED = ("performance", "step_parts")
-"""Old names of ``step``; they go with 0.3."""
-
-
-def moved(module: str, name: str) -> Callable[..., Any]:
-    """Return the formula ``name`` of a module that is ``step`` now, and warn."""
-    formula = catalogue().get(name)
-    if formula is None or not topic(formula).startswith("step."):
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    said = f"{module}.{name} is {formula.__module__}.{name} now; the old name goes with 0.3"
-    warnings.warn(said, FactorykitWarning, stacklevel=3)
-    return formula
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name in MOVED:
-            return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,13 +1,13 @@
-"""What a transformer is made of: its weights, and the work that one token costs."""
+"""Parameters of transformer models and the work of one token."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import maximum, minimum, where
-from factorykit.typing import Numeric
 
 
 def kv_heads(attention_heads: Numeric) -> Numeric:
-    """Key-value heads where a model does not say otherwise: one for each query head.
+    """Default number of key-value heads: one for each query head.
 
     .. math:: a_{kv} = a
 
@@ -28,7 +28,7 @@ def kv_heads(attention_heads: Numeric) -> Numeric:
 
 
 def head_size(hidden_size: Numeric, attention_heads: Numeric) -> Numeric:
-    """Width of one head where a model does not say otherwise.
+    """Default width of one attention head.
 
     .. math:: d = h / a
 
@@ -50,7 +50,7 @@ def head_size(hidden_size: Numeric, attention_heads: Numeric) -> Numeric:
 
 
 def value_head_size(head_size: Numeric) -> Numeric:
-    """Width of one head's value where a model does not say otherwise.
+    """Default width of one head's value.
 
     .. math:: d_v = d
 
@@ -67,7 +67,7 @@ def value_head_size(head_size: Numeric) -> Numeric:
 
 
 def expert_ffn_size(ffn_size: Numeric) -> Numeric:
-    """Width of a routed expert where a model does not say otherwise: that of the feed-forward block.
+    """Default width of a routed expert: that of the feed-forward block.
 
     .. math:: f_e = f
 
@@ -80,7 +80,7 @@ def expert_ffn_size(ffn_size: Numeric) -> Numeric:
 
 
 def norm_vectors(gated_ffn: Numeric) -> Numeric:
-    """Vectors of one norm where a model does not say otherwise.
+    """Default number of vectors of one norm.
 
     .. math:: n_v = 2 - g
 
@@ -252,7 +252,7 @@ def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Nume
 def index_parameters(
     hidden_size: Numeric, query_rank: Numeric, index_heads: Numeric, index_head_size: Numeric
 ) -> Numeric:
-    r"""Weights of what picks the tokens that one block of sparse attention attends to.
+    r"""Weights of the indexer that selects the tokens one block of sparse attention attends to.
 
     .. math:: N_{idx} = r_q a_i d_i + h (d_i + a_i)
 
@@ -298,8 +298,8 @@ def parameters(
 
     Notes
     -----
-    What publishers print: no biases, no learned positions, and no prediction layers, which ``mtp_parameters`` counts.
-    A norm stands before each block. Exact to the integer where doubles are (below 9e15).
+    Counted as publishers count: no biases, no learned positions and no prediction layers (see ``mtp_parameters``).
+    One norm precedes each block. Exact to the integer where doubles are (below 9e15).
 
     References
     ----------
@@ -326,14 +326,14 @@ def active_parameters(
     experts: Numeric,
     experts_per_token: Numeric,
 ) -> Numeric:
-    r"""Weights that one token meets: all of them less the routed experts that it does not visit.
+    r"""Weights used for one token: all of them except the routed experts that it does not visit.
 
     .. math:: N_a = N - L_e N_{re} (1 - k / E)
 
     Notes
     -----
     Embeddings count in full, shared experts and routers too; some publishers leave the input embedding away (OpenAI),
-    some both. Prediction layers do not count; ``mtp_active_parameters`` counts them.
+    some both. Prediction layers do not count.
 
     References
     ----------
@@ -396,7 +396,7 @@ def layer_dense_parameters(
     ffn_parameters: Numeric,
     shared_parameters: Numeric,
 ) -> Numeric:
-    r"""Weights of a mean layer that every token meets: all but norms, routers and routed experts.
+    r"""Weights of a mean layer used for every token: all but norms, routers and routed experts.
 
     .. math:: N_d = N_{mix} + \left[(L_f - L_e) N_{ffn} + L_e N_{sh}\right] / L
 
@@ -446,28 +446,6 @@ def mtp_parameters(
     joining = 2.0 * hidden_size * hidden_size + 3.0 * norm_vectors * hidden_size
     attending = attention_parameters + index_parameters + replicated_parameters
     return mtp_layers * (attending + where(moe_layers > 0.0, sparse, ffn_parameters) + joining)
-
-
-def mtp_active_parameters(
-    mtp_parameters: Numeric,
-    mtp_layers: Numeric,
-    moe_layers: Numeric,
-    routed_parameters: Numeric,
-    experts: Numeric,
-    experts_per_token: Numeric,
-) -> Numeric:
-    r"""Weights of the prediction layers that one token meets.
-
-    .. math:: N_{m,a} = N_m - L_m N_{re} (1 - k / E)
-
-    Examples
-    --------
-    >>> mtp_active_parameters(11.6e9, 1.0, 58.0, 11274289152.0, 256.0, 8.0) / 1e9
-    0.678...
-    """
-    expert_layers = where(moe_layers > 0.0, mtp_layers, 0.0)
-    idle_share = where(experts > 1.0, 1.0 - experts_per_token / maximum(experts, 1.0), 0.0)
-    return mtp_parameters - expert_layers * routed_parameters * idle_share
 
 
 def linear_flop_per_token(
@@ -532,7 +510,7 @@ def attended_tokens(sequence_length: Numeric, attention_window: Numeric, windowe
     Notes
     -----
     The window's band mirrored at the diagonal: the causal half of it has :math:`s w - w^2 / 2` pairs. A window as long
-    as the sequence is none.
+    as the sequence has no effect.
 
     References
     ----------
@@ -566,8 +544,8 @@ def attention_flop_per_token(
 
     Notes
     -----
-    All query heads score, grouped or not. A causal kernel does half of it. With a window the square is a band. What
-    picks tokens for sparse attention scores all of them.
+    All query heads score, grouped or not. A causal kernel does half of it. With a window the square is a band. The
+    indexer of sparse attention scores all tokens.
 
     References
     ----------
@@ -627,24 +605,3 @@ def model_flop_per_token_full_attention(
     1076442955776.0
     """
     return linear_flop_per_token + attention_flop_per_token + state_flop_per_token
-
-
-def model_flop_per_token_six_n(active_parameters: Numeric) -> Numeric:
-    """Work of one training token by the rule of six, attention scores left out.
-
-    .. math:: 6 N_a
-
-    Notes
-    -----
-    The embedding look-up counts as if it were a product.
-
-    References
-    ----------
-    .. [kaplan2020] section 2.1
-
-    Examples
-    --------
-    >>> model_flop_per_token_six_n(405e9)
-    2430000000000.0
-    """
-    return 6.0 * active_parameters

@@ -1,4 +1,4 @@
-"""Who states a formula: the references of its docstring, and the works they name from ``references.bib``.
+"""References of formulas: the citations in their docstrings and the works in ``references.bib``.
 
 A docstring cites a work by its key, with the place in it: ``.. [daly2006] equation 37``.
 """
@@ -17,7 +17,7 @@ ENTRY = re.compile(r"^@\w+\{(\w+),(.*)\}$", re.MULTILINE)
 FIELD = re.compile(r"(\w+) = \{((?:[^{}]|\{[^{}]*\})*)\}")
 REFERENCE = re.compile(r"^\.\. \[(\w+)\](.*(?:\n   .*)*)", re.MULTILINE)
 
-SAID = {
+FIELD_FORMATS = {
     "edition": "{} ed.",
     "version": "version {}",
     "journal": "{}",
@@ -29,11 +29,11 @@ SAID = {
     "note": "{}",
     "doi": "doi {}",
 }
-"""What a citation says after the title, in this order."""
+"""Format of the fields of a citation after the title, in this order."""
 
 
 def references(formula: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
-    """Return what the docstring of a formula cites: keys of the bibliography and places in the works.
+    """Return the citations in the docstring of a formula: pairs of bibliography key and place.
 
     >>> from factorykit.formulas import checkpoint
     >>> references(checkpoint.checkpoint_interval_daly_s)
@@ -45,22 +45,22 @@ def references(formula: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
 
 @cache
 def bibliography() -> Mapping[str, Mapping[str, str]]:
-    """Return the works that may be cited, by key: one entry a line, the fields of BibTeX without its braces."""
+    """Return the works by key, with their BibTeX fields as plain text. The file holds one entry per line."""
     text = (files("factorykit.formulas") / "references.bib").read_text(encoding="utf-8")
     works = {key: {name: _plain(value) for name, value in FIELD.findall(rest)} for key, rest in ENTRY.findall(text)}
     return MappingProxyType(works)
 
 
 def citation(key: str, place: str = "") -> str:
-    """Return a work, and the place in it, for reading.
+    """Return the formatted citation of a work and a place in it.
 
     >>> citation("young1974", "p. 530")[:61]
     'J. W. Young, "A first order approximation to the optimum chec'
     """
     work = bibliography()[key]
-    by = f"{_authors(work['author'])}, " if "author" in work else ""
-    said = [words.format(work[field]) for field, words in SAID.items() if field in work]
-    return f'{by}"{work["title"]}," {", ".join([*said, place] if place else said)}'
+    authors = f"{_authors(work['author'])}, " if "author" in work else ""
+    details = [text.format(work[field]) for field, text in FIELD_FORMATS.items() if field in work]
+    return f'{authors}"{work["title"]}," {", ".join([*details, place] if place else details)}'
 
 
 def _authors(text: str) -> str:
@@ -71,7 +71,7 @@ def _authors(text: str) -> str:
 
 
 def _initials(name: str) -> str:
-    """Return a name as citations have it.
+    """Return a name with initials, as citations print it.
 
     >>> _initials("Young, John W."), _initials("NVIDIA")
     ('J. W. Young', 'NVIDIA')

@@ -1,10 +1,10 @@
-"""How long it takes until a cluster trains: what is waited for, installation, burn-in, and what idle chips cost."""
+"""Bring-up of a cluster: waiting for parts, installation, burn-in, and the cost of idle accelerators."""
 
 from __future__ import annotations
 
-from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import maximum
-from factorykit.typing import Numeric
 
 
 def installation_s(accelerators: Numeric, accelerators_per_day: Numeric) -> Numeric:

@@ -1,13 +1,13 @@
-"""How often to save, and what share of the time is left for training."""
+"""Checkpoint size, write time and interval, and the resulting goodput."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from factorykit.constants import SECONDS_PER_DAY
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import ceil, exp, expm1, maximum, minimum, sqrt, where
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 LEAST_GROWTH: Final = 1e-300
 """Stands for no time at risk, by which nothing can be divided."""
@@ -163,23 +163,6 @@ def checkpoint_kept_bytes(checkpoint_bytes: Numeric, checkpoints_kept: Numeric) 
     return checkpoint_bytes * checkpoints_kept
 
 
-def storage_steady_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_interval_s: Numeric) -> Numeric:
-    r"""Rate below which one save is not done when the next begins.
-
-    .. math:: B_s = S / \tau
-
-    Notes
-    -----
-    For saves in the background; a blocking save asks for a much higher rate.
-
-    Examples
-    --------
-    >>> storage_steady_bytes_per_s(5.67e12, 600.0) / 1e9
-    9.45
-    """
-    return checkpoint_bytes / checkpoint_interval_s
-
-
 def storage_needed_bytes_per_s(checkpoint_bytes: Numeric, checkpoint_target_s: Numeric) -> Numeric:
     r"""Rate at which a checkpoint moves in a given time.
 
@@ -292,60 +275,6 @@ def checkpoint_interval_optimal_s(checkpoint_write_s: Numeric, cluster_mtbf_s: N
     later = decay - (1.0 + decay) * step * (1.0 - step / 2.0 * (1.0 - step / 3.0))
     root = start + step
     return cluster_mtbf_s * where(ratio < 1e-5, start, root + (1.0 + root / later))
-
-
-@holds_while(
-    "checkpoint_write_s <= cluster_mtbf_s / 8",
-    lambda checkpoint_write_s, cluster_mtbf_s: 8.0 * checkpoint_write_s <= cluster_mtbf_s,
-)
-def checkpoint_interval_daly_first_s(
-    checkpoint_write_s: Numeric, cluster_mtbf_s: Numeric, restart_s: Numeric
-) -> Numeric:
-    r"""Work between two checkpoints that loses least, to first order with the restart.
-
-    .. math:: \tau = \sqrt{2 C_w (M + R)}
-
-    Notes
-    -----
-    Good for :math:`\tau + C_w \ll M`. The exact optimum does not depend on :math:`R`; papers that quote periods add
-    :math:`C_w`.
-
-    References
-    ----------
-    .. [daly2006] section 2: the first-order model, from Daly 2003
-
-    Examples
-    --------
-    >>> round(checkpoint_interval_daly_first_s(60.0, 54 * 86400 / 419, 600.0), 1)
-    1186.7
-    """
-    return sqrt(2.0 * checkpoint_write_s * (cluster_mtbf_s + restart_s))
-
-
-@holds_while(
-    "checkpoint_write_s < cluster_mtbf_s / 2",
-    lambda checkpoint_write_s, cluster_mtbf_s: 2.0 * checkpoint_write_s < cluster_mtbf_s,
-)
-def checkpoint_interval_daly_simple_s(checkpoint_write_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
-    r"""Work between two checkpoints that loses least, Daly's simplified form.
-
-    .. math:: \tau = \sqrt{2 C_w M} - C_w \quad (C_w < M/2), \qquad \tau = M \quad \text{otherwise}
-
-    Notes
-    -----
-    The total time lies within about 5 % of the least possible one.
-
-    References
-    ----------
-    .. [daly2006] section 4
-
-    Examples
-    --------
-    >>> round(checkpoint_interval_daly_simple_s(60.0, 54 * 86400 / 419), 1)
-    1095.9
-    """
-    interval = sqrt(2.0 * checkpoint_write_s * cluster_mtbf_s) - checkpoint_write_s
-    return where(2.0 * checkpoint_write_s < cluster_mtbf_s, interval, cluster_mtbf_s)
 
 
 @holds_while(
@@ -472,13 +401,13 @@ def interval_penalty(checkpoint_interval_s: Numeric, checkpoint_write_s: Numeric
 
 
 def checkpoint_interval_s(checkpoint_interval_optimal_s: Numeric) -> Numeric:
-    r"""Work between two checkpoints where nobody says otherwise: the exact optimum.
+    r"""Default work between two checkpoints: the exact optimum.
 
     .. math:: \tau = \tau_{\mathrm{opt}}
 
     Notes
     -----
-    A scenario that gives ``checkpoint_interval_s``, or names a rival model for it, is taken at its word.
+    Used unless the scenario gives ``checkpoint_interval_s`` or selects an alternative model.
 
     Examples
     --------
@@ -525,13 +454,13 @@ def checkpoint_goodput(
 
 
 def goodput(checkpoint_goodput: Numeric) -> Numeric:
-    r"""Share of wall-clock time that ends up as progress where nobody says otherwise: what failures and saves leave.
+    r"""Default share of wall-clock time that ends up as progress: the goodput under failures and checkpoints.
 
     .. math:: G = G_c
 
     Notes
     -----
-    A scenario that gives ``goodput``, or names a rival model such as ``ettr`` for it, is taken at its word.
+    Used unless the scenario gives ``goodput`` or selects an alternative model such as ``ettr``.
 
     Examples
     --------

@@ -1,11 +1,10 @@
-"""How long a run with failures takes: mean, spread, failures and lost work, exactly and to first order."""
+"""Wall-clock time of a run with failures: mean, standard deviation, number of failures and lost work."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.checkpoint import checkpoint_goodput, restarts_end
 from factorykit.formulas.functions import exp, expm1, sqrt, where
-from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 
 def _struck_variance(length: Numeric, recovery: Numeric, recovery_variance: Numeric) -> Numeric:
@@ -178,68 +177,6 @@ def checkpoint_wall_sd_s(
     return cluster_mtbf_s * sqrt(checkpoint_segments * variance)
 
 
-def checkpoint_wall_protected_s(
-    checkpoint_segments: Numeric,
-    checkpoint_interval_s: Numeric,
-    checkpoint_write_s: Numeric,
-    cluster_mtbf_s: Numeric,
-    restart_s: Numeric,
-    downtime_s: Numeric,
-) -> Numeric:
-    r"""Wall-clock time of the run, on average, where no failure strikes a restart.
-
-    .. math:: T_{cp} = n_c (M + D_0 + R) \left(\mathrm{e}^{(\tau + C_w)/M} - 1\right)
-
-    Notes
-    -----
-    Exact for failures at a constant rate. Every segment ends with a checkpoint, the last one too; the first start needs
-    no restart. A last segment that is shorter than the others counts as a fraction.
-
-    References
-    ----------
-    .. [bougeret2011] proposition 1 with the restart as downtime
-
-    Examples
-    --------
-    >>> round(checkpoint_wall_protected_s(336.0, 3600.0, 300.0, 6490.384615, 300.0, 0.0) / 86400, 3)
-    21.753
-    """
-    struck = checkpoint_segments * expm1((checkpoint_interval_s + checkpoint_write_s) / cluster_mtbf_s)
-    return struck * (cluster_mtbf_s + downtime_s + restart_s)
-
-
-def checkpoint_wall_protected_sd_s(
-    checkpoint_segments: Numeric,
-    checkpoint_interval_s: Numeric,
-    checkpoint_write_s: Numeric,
-    cluster_mtbf_s: Numeric,
-    restart_s: Numeric,
-    downtime_s: Numeric,
-) -> Numeric:
-    r"""Spread of the wall-clock time of the run where no failure strikes a restart.
-
-    .. math:: \sigma_{Tp} = \sqrt{n_c V(\tau + C_w, D_0 + R, 0)}
-
-    Notes
-    -----
-    :math:`V` is that of ``checkpoint_wall_sd_s``. Exact for failures at a constant rate. Every segment ends with a
-    checkpoint, the last one too; the first start needs no restart. A last segment that is shorter than the others
-    counts as a fraction.
-
-    References
-    ----------
-    .. [bougeret2011] proposition 1, whose argument gives the second moment
-
-    Examples
-    --------
-    >>> round(checkpoint_wall_protected_sd_s(3802.0, 1100.0, 60.0, 54 * 86400 / 419, 600.0, 0.0) / 86400, 3)
-    0.302
-    """
-    segment = (checkpoint_interval_s + checkpoint_write_s) / cluster_mtbf_s
-    recovery = (downtime_s + restart_s) / cluster_mtbf_s
-    return cluster_mtbf_s * sqrt(checkpoint_segments * _struck_variance(segment, recovery, 0.0))
-
-
 def checkpoint_goodput_protected(
     checkpoint_interval_s: Numeric,
     checkpoint_write_s: Numeric,
@@ -267,38 +204,3 @@ def checkpoint_goodput_protected(
     return checkpoint_goodput(
         checkpoint_interval_s, checkpoint_write_s, cluster_mtbf_s, 0.0 * restart_s, downtime_s + restart_s
     )
-
-
-@holds_while(
-    "downtime_s + restart_s + half a period <= cluster_mtbf_s / 4",
-    lambda checkpoint_interval_s, checkpoint_write_s, cluster_mtbf_s, restart_s, downtime_s: (
-        4.0 * (downtime_s + restart_s) + 2.0 * (checkpoint_interval_s + checkpoint_write_s) <= cluster_mtbf_s
-    ),
-)
-def checkpoint_waste_first_order(
-    checkpoint_interval_s: Numeric,
-    checkpoint_write_s: Numeric,
-    cluster_mtbf_s: Numeric,
-    restart_s: Numeric,
-    downtime_s: Numeric,
-) -> Numeric:
-    r"""Share of the time that is lost, to first order.
-
-    .. math:: w_1 = \frac{C_w}{x} + \left(1 - \frac{C_w}{x}\right) \frac{D_0 + R + x/2}{M}, \qquad x = \tau + C_w
-
-    Notes
-    -----
-    For comparison with 1 - ``checkpoint_goodput``, which is exact. Good for :math:`D_0 + R + x/2 \ll M`.
-
-    References
-    ----------
-    .. [aupy2014] section 2
-
-    Examples
-    --------
-    >>> round(checkpoint_waste_first_order(3540.0, 60.0, 54 * 86400 / 419, 600.0, 0.0), 4)
-    0.2286
-    """
-    period = checkpoint_interval_s + checkpoint_write_s
-    share = checkpoint_write_s / period
-    return share + (1.0 - share) * (downtime_s + restart_s + 0.5 * period) / cluster_mtbf_s

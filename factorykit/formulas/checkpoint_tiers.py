@@ -1,13 +1,13 @@
-"""Saves that finish in the background, and saves in two and more places."""
+"""Asynchronous and multi-level checkpoints."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.checkpoint import checkpoint_goodput, checkpoint_interval_optimal_s
 from factorykit.formulas.functions import exp, expm1, log1p, maximum, sqrt
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 LEAST_SHARE: Final = 1e-200
 """Stands for no failures that need the far checkpoint: small enough to be nothing, and dividing by it is safe."""
@@ -258,9 +258,9 @@ def two_level_pattern_exposed_s(
     Notes
     -----
     The chain of ``two_level_pattern_s`` with recoveries that begin again when they are struck, derived here and checked
-    against the chain and by simulation. :math:`U_1` and :math:`U_2` are the times from a failure until work goes on;
-    :math:`f_x` is the share of failures after which it goes on from the far checkpoint, since a near restart can be
-    struck by a failure that needs the far one. A far restart goes on until it succeeds.
+    against the chain and by simulation. :math:`U_1` and :math:`U_2` are the times from a failure until work resumes;
+    :math:`f_x` is the share of failures after which it resumes from the remote checkpoint, since a failure during a
+    local restart can require the remote one. A remote restart is repeated until it succeeds.
 
     References
     ----------

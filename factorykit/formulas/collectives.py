@@ -1,10 +1,10 @@
-"""How long one collective takes by size, ranks and algorithm, and the bus bandwidth that tests print of it."""
+"""Time of one collective by size, ranks and algorithm, and its bus bandwidth."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import ceil, equal, log, maximum, minimum, sqrt, where
 from factorykit.formulas.network import LN2
-from factorykit.typing import Numeric
 
 
 def _domains(collective_ranks: Numeric, domain_ranks: Numeric) -> tuple[Numeric, Numeric]:
@@ -71,7 +71,7 @@ def ring_collective_s(
 
     Notes
     -----
-    :math:`s` is two for an all-reduce, which goes around twice, else one. Within one domain the network has no part.
+    :math:`s` is two for an all-reduce, which goes around twice, else one. Within one domain the network is not used.
 
     References
     ----------
@@ -170,9 +170,9 @@ def in_network_collective_s(
 
     Notes
     -----
-    Every byte goes up and down the switches once, at the same time: half of what a ring sends, at a lower share of the
-    rate. Waiting grows with the tiers of the fabric and not with the ranks; a tier counts as half a hop between nodes,
-    whose other half is software.
+    Every byte crosses the switches once up and once down, at the same time: half the bytes of a ring, at a lower share
+    of the rate. Waiting grows with the tiers of the fabric and not with the ranks; a tier counts as half a hop between
+    nodes, whose other half is software.
 
     References
     ----------
@@ -256,7 +256,7 @@ def torus_collective_s(
     Notes
     -----
     Each axis takes its part of the bytes, so that all :math:`2 d` links of a chip, which :math:`B_{up}` sums, are busy.
-    Sides alike, and long enough that their ends are joined: slices of fewer than 4x4x4 chips have ends, and half the
+    Equal sides, long enough that their ends are joined: slices smaller than 4x4x4 chips have open ends and half the
     rate. :math:`s` is two for an all-reduce.
 
     References
@@ -298,7 +298,7 @@ def exchange_collective_s(
 
     Notes
     -----
-    What stays in a domain and what leaves it travel beside each other. Full bisection.
+    Traffic within domains and between domains moves at the same time. Full bisection bandwidth.
 
     References
     ----------
@@ -367,7 +367,7 @@ def bus_bytes_per_s(bus_factor: Numeric, collective_bytes: Numeric, collective_s
 
     Notes
     -----
-    The size of an all-gather is what each rank ends with, of a reduce-scatter what it begins with.
+    The size of an all-gather is that of each rank's result, of a reduce-scatter that of each rank's input.
 
     References
     ----------

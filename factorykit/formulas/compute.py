@@ -1,12 +1,12 @@
-"""How much work a run is and how long a cluster takes for it."""
+"""Training compute and the time a cluster needs for it."""
 
 from __future__ import annotations
 
-from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.typing import Numeric
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.types import Numeric
 
 TENTH = 0.1
-"""What the published function adds for each unit of its overhead multiplier."""
+"""Added by the published function for each unit of its overhead multiplier."""
 
 
 def training_flop(active_parameters: Numeric, tokens: Numeric) -> Numeric:
@@ -169,8 +169,8 @@ def training_flop_padded(training_flop: Numeric, overhead_multiplier: Numeric) -
 
     Notes
     -----
-    The name misleads: a multiplier of 1 should change nothing and adds 10 %; 0 gives the plain count. Kept so that the
-    audit can repeat what was published; nothing else needs it.
+    The name misleads: a multiplier of 1 should change nothing and adds 10 %; 0 gives the plain count. Only the audit
+    uses it, to reproduce a published number.
 
     References
     ----------
@@ -193,7 +193,7 @@ def corpus_bytes(tokens: Numeric, bytes_per_token: Numeric) -> Numeric:
 
     Notes
     -----
-    Tokens seen more than once are stored once; then this is an upper bound.
+    An upper bound where tokens repeat, since they are stored once.
 
     Examples
     --------

@@ -1,16 +1,16 @@
-"""What lossless Ethernet does where many send to one: buffers, pauses, and the rate that is left."""
+"""Incast on lossless Ethernet: buffers, pauses and the remaining rate."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import maximum, sqrt
-from factorykit.typing import Numeric
 
 PAUSE_S = 301.0 * 8e-9
 """Time that a pause takes to be sent, read and obeyed, at any rate (Mellanox)."""
 PAUSE_S_PER_M = 2.16 * 8e-9
 """The same for each metre of cable, there and back, with bytes that fill a buffer's cells in part."""
 PAUSE_FRAMES = 2.72
-"""Frames that neither end may break off, and the pause itself."""
+"""Frames that neither end may interrupt, and the pause frame itself."""
 
 
 def pause_headroom_bytes(port_bytes_per_s: Numeric, cable_m: Numeric, frame_bytes: Numeric) -> Numeric:
@@ -20,7 +20,7 @@ def pause_headroom_bytes(port_bytes_per_s: Numeric, cable_m: Numeric, frame_byte
 
     Notes
     -----
-    What a lossless port keeps free: less than this and frames are lost.
+    A lossless port keeps this much free; with less, frames are lost.
 
     References
     ----------
@@ -28,7 +28,7 @@ def pause_headroom_bytes(port_bytes_per_s: Numeric, cable_m: Numeric, frame_byte
 
     Examples
     --------
-    40 Gbit/s and frames of 1,500 bytes over 100 m; Microsoft reckoned 22.4 kB for its switches:
+    40 Gbit/s and frames of 1,500 bytes over 100 m; Microsoft computed 22.4 kB for its switches:
 
     >>> round(pause_headroom_bytes(5e9, 100.0, 1500.0))
     24760
@@ -45,8 +45,8 @@ def pause_threshold_bytes(
 
     Notes
     -----
-    A buffer that all ports and classes share alike, at worst. Zero where the headrooms alone fill it: such a switch is
-    not lossless on all ports.
+    Worst case of a buffer shared equally by all ports and classes. Zero where headroom alone fills it: such a switch
+    is not lossless on all ports.
 
     References
     ----------
@@ -93,8 +93,8 @@ def incast_share_paused(expert_parallel: Numeric, expert_tensor_parallel: Numeri
     Notes
     -----
     Each of :math:`F` domains sends to one other at a time, chosen by chance. Where several choose one, all but one
-    wait, and a pause stops the whole link: what is bound elsewhere waits too, as in a switch that queues at its inputs.
-    Its throughput falls to :math:`2 - \sqrt 2`; up to 4 % too low for few domains. Credits, or a queue for each
+    wait, and a pause stops the whole link, traffic to other receivers included, as in a switch that queues at its
+    inputs. Its throughput falls to :math:`2 - \sqrt 2`; up to 4 % too low for few domains. Credits, or a queue for each
     receiver, keep the whole rate.
 
     References

@@ -1,10 +1,10 @@
-"""What a run, a day and a failure cost, and how money and prices change with the years."""
+"""Cost of runs, days and failures, and price indices over the years."""
 
 from __future__ import annotations
 
-from factorykit.constants import SECONDS_PER_HOUR
+from factorykit.core.constants import SECONDS_PER_HOUR
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import exp
-from factorykit.typing import Numeric
 
 LOG_TWO = 0.6931471805599453
 """Natural logarithm of two: a halving. [1]"""
@@ -137,23 +137,6 @@ def failure_cost_usd(
     12500.0
     """
     return (lost_work_s + restart_s + downtime_s) * cluster_usd_per_h / SECONDS_PER_HOUR
-
-
-def wasted_accelerator_hours(accelerator_hours: Numeric, goodput: Numeric) -> Numeric:
-    r"""Accelerator-hours without progress: failures, restarts, checkpoints.
-
-    .. math:: H_w = H (1 - G)
-
-    Notes
-    -----
-    Earlier experiments and idle machines are not in it.
-
-    Examples
-    --------
-    >>> round(wasted_accelerator_hours(1e6, 0.9))
-    100000
-    """
-    return accelerator_hours * (1.0 - goodput)
 
 
 def wasted_cost_usd(rental_cost_usd: Numeric, goodput: Numeric) -> Numeric:

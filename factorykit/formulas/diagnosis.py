@@ -1,11 +1,11 @@
-"""What tests, alarms and admission find, how late, and what they cost against the damage that they prevent."""
+"""Tests, alarms and admission checks: detection rates and delays, costs, and prevented losses."""
 
 from __future__ import annotations
 
-from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import exp, log, sqrt
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 BOLTZMANN_EV_PER_K = 8.617333262e-5
 """Boltzmann constant: CODATA 2018."""
@@ -85,8 +85,8 @@ def sdc_replay_lag_s(step_s: Numeric, replay_share: Numeric) -> Numeric:
 
     Notes
     -----
-    A chip that goes on computing wrongly, and a share :math:`r` of steps done twice on other chips. Stands for
-    ``sdc_detection_s`` where a scenario names it.
+    A chip keeps computing wrongly, and a share :math:`r` of steps is repeated on other chips. An alternative model of
+    ``sdc_detection_s``.
 
     References
     ----------
@@ -124,7 +124,7 @@ def abft_goodput(
 
     Notes
     -----
-    What checksums catch is mended at once; the rest is found as late as without them.
+    Errors caught by checksums are corrected at once; the others are found as late as without them.
 
     References
     ----------
@@ -219,8 +219,8 @@ def admitted_mtbf_s(
 
     Notes
     -----
-    Sound servers fail every :math:`m_n`, defective ones :math:`k_b` times as often; what is caught is replaced by
-    servers of the same stock that were tested, too. Stands for ``cluster_mtbf_s`` where a scenario names it.
+    Sound servers fail every :math:`m_n`, defective ones :math:`k_b` times as often; rejected servers are replaced by
+    tested servers of the same stock. An alternative model of ``cluster_mtbf_s``.
 
     References
     ----------
@@ -301,8 +301,8 @@ def temperature_failure_factor(
 
     Notes
     -----
-    Arrhenius' law, for mechanisms with an activation energy. Whole servers of seven data centres followed it weakly or
-    not at all below 50 °C.
+    The Arrhenius equation, for mechanisms with an activation energy. Whole servers of seven data centres followed it
+    weakly or not at all below 50 °C.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What a formula's docstring takes from the vocabulary: its parameters and what it returns."""
+"""Parameters and Returns sections of formula docstrings, generated from the vocabulary."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from factorykit.quantities import Quantity, vocabulary
+from factorykit.core.vocabulary import Quantity, vocabulary
 
 INDENT = "" if sys.version_info >= (3, 13) else "    "
-"""What stands before each line of a docstring; Python takes it away from 3.13 on."""
+"""Indentation of docstring lines, which Python strips from 3.13 on."""
 FOLLOWING = tuple(f"\n{INDENT}{heading}\n" for heading in ("Notes", "References", "Examples"))
 WIDTH = 112
 
@@ -28,8 +28,8 @@ def document(formulas: Iterable[Callable[..., Any]]) -> None:
             continue
         names = formula.__code__.co_varnames[: formula.__code__.co_argcount]
         parts = _section("Parameters", names, entries) + _section("Returns", (formula.__name__,), entries)
-        at = min((found for heading in FOLLOWING if (found := doc.find(heading)) > 0), default=len(doc))
-        formula.__doc__ = f"{doc[:at]}{parts}{doc[at:]}"
+        end = min((start for heading in FOLLOWING if (start := doc.find(heading)) > 0), default=len(doc))
+        formula.__doc__ = f"{doc[:end]}{parts}{doc[end:]}"
 
 
 def _section(heading: str, names: Iterable[str], entries: Mapping[str, str]) -> str:
@@ -42,7 +42,7 @@ def _entry(row: Quantity) -> str:
     kind = f"{unit} in {row.bounds}" if unit else row.bounds or "text"
     text = f"{row.label} ({row.symbol}): {row.meaning}" if row.symbol else f"{row.label}: {row.meaning}"
     lines = [f"{INDENT}{row.name} : {kind}"]
-    while text:  # textwrap takes ten times as long, and every import of the formulas comes here
+    while text:  # textwrap takes ten times as long, and this runs at import
         end = text.rfind(" ", 0, WIDTH + 1) if len(text) > WIDTH else len(text)
         lines.append(f"{INDENT}    {text[:end]}")
         text = text[end + 1 :]

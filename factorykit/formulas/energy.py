@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from factorykit.constants import HOURS_PER_YEAR, JOULES_PER_KWH, WATTS_PER_KILOWATT
+from factorykit.core.constants import HOURS_PER_YEAR, JOULES_PER_KWH, WATTS_PER_KILOWATT
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import ceil, equal, floor, where
-from factorykit.typing import Numeric
 
 
 def node_power_w(
@@ -161,30 +161,6 @@ def training_water_l(training_energy_kwh: Numeric, pue: Numeric, water_l_per_kwh
     1800000
     """
     return training_energy_kwh / pue * water_l_per_kwh
-
-
-def accelerator_power_linear_w(
-    accelerator_idle_power_w: Numeric, accelerator_peak_power_w: Numeric, accelerator_load: Numeric
-) -> Numeric:
-    r"""Power of one chip between idle and its limit.
-
-    .. math:: P_{a,\mathrm{lin}} = P_{idle} + u_a (P_{peak} - P_{idle})
-
-    Notes
-    -----
-    Linear in load, which servers follow within a few percent. A scenario that names it for ``accelerator_power_w`` uses
-    it.
-
-    References
-    ----------
-    .. [fan2007] section 4.1
-
-    Examples
-    --------
-    >>> accelerator_power_linear_w(100.0, 700.0, 0.9)
-    640.0
-    """
-    return accelerator_idle_power_w + accelerator_load * (accelerator_peak_power_w - accelerator_idle_power_w)
 
 
 def network_power_w(
@@ -358,7 +334,7 @@ def facility_power_per_accelerator_w(facility_power_w: Numeric, accelerators: Nu
 
     Notes
     -----
-    What a forecast of chips and megawatts can be held against.
+    For comparison with forecasts of accelerators and megawatts.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""What failures, intervals and spares cost in a day, and what it is worth to make them better."""
+"""Daily cost of failures, checkpoints and spare nodes, and the savings from improving them."""
 
 from __future__ import annotations
 
-from factorykit.constants import HOURS_PER_DAY
+from factorykit.core.constants import HOURS_PER_DAY
+from factorykit.core.types import Numeric
 from factorykit.formulas.checkpoint import checkpoint_goodput
 from factorykit.formulas.functions import expm1
-from factorykit.typing import Numeric
 
 
 def failures_usd_per_day(failures_per_day: Numeric, failure_cost_usd: Numeric) -> Numeric:

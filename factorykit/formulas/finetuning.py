@@ -1,9 +1,9 @@
-"""Training a part of the weights: low-rank adapters beside frozen weights, and weights stored in few bits."""
+"""Fine-tuning with frozen weights: low-rank adapters (LoRA) and quantized weights (QLoRA)."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import equal, where
-from factorykit.typing import Numeric
 
 QUANTIZATION_BITS = 0.127
 """Bits that the constants of a block of weights add to each weight where the constants are quantized too."""
@@ -118,8 +118,8 @@ def adapter_bytes(
     """
     heads = attention_heads, kv_heads, head_size, value_head_size
     blocks = layers, moe_layers, ffn_size, expert_ffn_size, experts_per_token + shared_experts
-    met = _sides(lora_matrices, hidden_size, heads, blocks, gated_ffn) / layers
-    return where(lora_rank > 0.0, (ADAPTER_BYTES + DROPPED_BYTES * adapter_dropout) * met, 0.0)
+    widths = _sides(lora_matrices, hidden_size, heads, blocks, gated_ffn) / layers
+    return where(lora_rank > 0.0, (ADAPTER_BYTES + DROPPED_BYTES * adapter_dropout) * widths, 0.0)
 
 
 def trained_share(lora_rank: Numeric, adapter_parameters: Numeric, parameters: Numeric) -> Numeric:
@@ -162,7 +162,7 @@ def weight_bytes_per_parameter(weight_bits: Numeric) -> Numeric:
 
 
 def offloaded_gradients_share(offloaded_optimizer_share: Numeric) -> Numeric:
-    r"""Share of the gradients that waits in the memory of the host, where a layout does not say otherwise.
+    r"""Default share of the gradients kept in host memory.
 
     .. math:: \omega_g = \omega_o
 

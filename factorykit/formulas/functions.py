@@ -1,7 +1,7 @@
-"""The few functions a formula may call. Each serves every backend without importing it.
+"""Functions available to formulas, dispatched on the library of their operands.
 
-The library of an operand is read from its type; polars, DuckDB, SymPy and NumPy are imported only once one of their
-objects has arrived. Floats follow IEEE 754 as the other backends do: ``exp(1000.0)`` is infinity, not an exception.
+The library is read from the type of an operand; polars, DuckDB, SymPy and NumPy are imported only when one of their
+objects is given. Floats follow IEEE 754 as the other backends do: ``exp(1000.0)`` is infinity, not an exception.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from factorykit.formulas.terms import Term, call
-from factorykit.typing import Numeric
+from factorykit.core.types import Numeric
+from factorykit.formulas.expressions import Term, call
 
 
 def _backend(*operands: Any) -> str:
@@ -26,9 +26,9 @@ def _backend(*operands: Any) -> str:
     return "float"
 
 
-def _refuse(function: str, *operands: Any) -> TypeError:
+def _unsupported(function: str, *operands: Any) -> TypeError:
     kinds = ", ".join(type(operand).__name__ for operand in operands)
-    return TypeError(f"{function} knows floats, NumPy, polars, DuckDB, SymPy and terms, not {kinds}")
+    return TypeError(f"{function} takes floats, NumPy, polars, DuckDB, SymPy and symbolic expressions, got {kinds}")
 
 
 def _sql(function: str, *operands: Any) -> Any:
@@ -75,7 +75,7 @@ def _unary(name: str, on_float: Callable[[float], float], sql: str) -> Callable[
                 import sympy
 
                 return getattr(sympy, "ceiling" if name == "ceil" else name)(x)
-        raise _refuse(name, x)
+        raise _unsupported(name, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return {name} of x, on the backend of x."
@@ -106,7 +106,7 @@ floor = _unary("floor", _float_rounded(math.floor), "floor")
 
 
 def expm1(x: Numeric) -> Numeric:
-    """Return exp(x) - 1 without the loss of digits near zero.
+    """Return exp(x) - 1 without loss of precision near zero.
 
     Polars and DuckDB have no such function; tanh(x/2) (exp(x) + 1) is the same number.
     """
@@ -128,13 +128,13 @@ def expm1(x: Numeric) -> Numeric:
             import sympy
 
             return sympy.exp(x) - 1
-    raise _refuse("expm1", x)
+    raise _unsupported("expm1", x)
 
 
 def log1p(x: Numeric) -> Numeric:
-    """Return log(1 + x) without the loss of digits near zero.
+    """Return log(1 + x) without loss of precision near zero.
 
-    DuckDB has no such function: with u = 1 + x rounded, log(u) x / (u - 1) is exact to the last digits
+    DuckDB has no such function: with u = 1 + x rounded, log(u) x / (u - 1) is accurate to a few units in the last place
     (Goldberg, "What every computer scientist should know about floating-point arithmetic", ACM Comput. Surv. 23(1),
     1991, theorem 4).
     """
@@ -157,7 +157,7 @@ def log1p(x: Numeric) -> Numeric:
             import sympy
 
             return sympy.log(1 + x)
-    raise _refuse("log1p", x)
+    raise _unsupported("log1p", x)
 
 
 def _extreme(name: str, sql: str, on_float: Callable[[float, float], float]) -> Callable[[Numeric, Numeric], Numeric]:
@@ -179,7 +179,7 @@ def _extreme(name: str, sql: str, on_float: Callable[[float, float], float]) -> 
                 import sympy
 
                 return (sympy.Min if name == "minimum" else sympy.Max)(a, b, evaluate=False)
-        raise _refuse(name, a, b)
+        raise _unsupported(name, a, b)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Return the {name} of a and b, on their backend; null where either is null."
@@ -193,7 +193,7 @@ maximum = _extreme("maximum", "greatest", max)
 def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
     """Return ``value`` where ``condition`` holds and ``otherwise`` elsewhere. Both are computed on every backend.
 
-    A condition that is true or false for all rows, as one between plain numbers, picks its side at once.
+    A plain bool selects its branch at once.
     """
     if condition is True or condition is False:
         return value if condition else otherwise
@@ -220,11 +220,11 @@ def where(condition: Numeric, value: Numeric, otherwise: Numeric) -> Numeric:
             import sympy
 
             return sympy.Piecewise((value, condition), (otherwise, True))
-    raise _refuse("where", condition, value, otherwise)
+    raise _unsupported("where", condition, value, otherwise)
 
 
 def equal(text: Numeric, word: str) -> Numeric:
-    """Return the condition that a text quantity is ``word``; belongs inside :func:`where`."""
+    """Return the condition that a text quantity equals ``word``, for use inside :func:`where`."""
     root = type(text).__module__.partition(".")[0]
     if root == "sympy":
         import sympy

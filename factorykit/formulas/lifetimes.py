@@ -1,31 +1,10 @@
-"""How parts age: early failures, bring-up and wear-out."""
+"""Lifetimes of parts: early failures during bring-up, and wear-out."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import exp, log
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
-
-
-def lifetime_survival(span_s: Numeric, lifetime_scale_s: Numeric, lifetime_shape: Numeric) -> Numeric:
-    r"""Chance that one new part lives longer than a time.
-
-    .. math:: S_w = \mathrm{e}^{-(t / \eta)^{k_w}}
-
-    Notes
-    -----
-    Weibull's law; a shape below 1 means early failures, above 1 wear-out.
-
-    References
-    ----------
-    .. [weibull1951]
-
-    Examples
-    --------
-    >>> round(lifetime_survival(1000.0, 1000.0, 0.7), 4)
-    0.3679
-    """
-    return exp(-exp(lifetime_shape * log(span_s / lifetime_scale_s)))
 
 
 def first_failure_s(lifetime_mean_s: Numeric, accelerators: Numeric, lifetime_shape: Numeric) -> Numeric:

@@ -1,11 +1,11 @@
-"""How data reach the accelerators: readers, storage, caches, what a step waits for them, and how a job starts."""
+"""Data loading: readers, storage, caches, waiting times of a step, and the start of a job."""
 
 from __future__ import annotations
 
 from math import inf
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import maximum, minimum, where
-from factorykit.typing import Numeric
 
 LEAST_BYTES_PER_S = 1.0
 """Stands for a rate of nothing, by which no size can be divided."""
@@ -68,8 +68,8 @@ def cache_hit_share(cache_bytes: Numeric, dataset_bytes: Numeric, epochs: Numeri
 
     Notes
     -----
-    Samples in random order; a full cache keeps what it has. The first pass fills it. A cache that drops what was used
-    longest ago keeps nothing of a data set that is larger.
+    Samples in random order; a full cache keeps its content. The first pass fills it. A cache with least-recently-used
+    eviction keeps nothing of a larger data set.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def loader_bytes_per_s(
 
     Notes
     -----
-    Readers or storage, whichever ends first; what the caches hold is no work for the storage.
+    Readers or storage, whichever limits; cached samples do not load the storage.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def starvation_share(loader_exposed_s: Numeric, step_s: Numeric) -> Numeric:
 
     Notes
     -----
-    One minus what MLPerf Storage calls accelerator utilization.
+    One minus the accelerator utilization of MLPerf Storage.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""What one rank has to hold: weights, gradients, optimizer, activations and the rest, on the most loaded rank."""
+"""Memory of the most loaded rank: weights, gradients, optimizer state, activations and workspace."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import equal, maximum, minimum, where
-from factorykit.typing import Numeric
 
 AGAIN = 1.4
 """Activations of a layer at work over those it keeps, where it is recomputed: with the gradients that live beside."""
 GATHERED_BYTES = 2.0
 """Bytes for each token and hidden element that eager code keeps of gathered inputs on every tensor-parallel rank: one
-of two inputs in the mean, as nanotron's layouts were measured before and after it gathered them again."""
+of two inputs on average, as measured of nanotron's layouts before and after it gathered them again."""
 
 
 def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, context_parallel: Numeric) -> Numeric:
@@ -26,7 +26,7 @@ def micro_batch_tokens(micro_batch_size: Numeric, sequence_length: Numeric, cont
 
 
 def gradient_bytes_per_parameter(zero_stage: Numeric) -> Numeric:
-    r"""Bytes of one gradient where a layout does not say otherwise.
+    r"""Default number of bytes of one gradient.
 
     .. math:: b_g = 2 \quad (z \ge 2), \qquad 4 \quad \text{otherwise}
 
@@ -61,7 +61,7 @@ def stage_ffn_layers(stage_layers: Numeric, layers: Numeric, ffn_layers: Numeric
 
 
 def stage_moe_layers(stage_ffn_layers: Numeric, moe_layers: Numeric) -> Numeric:
-    r"""Layers with routed experts on the rank that has most of them, where a layout does not say otherwise.
+    r"""Default number of layers with routed experts on the rank that has most of them.
 
     .. math:: L_{s,e} = \min(L_{s,f}, L_e)
 
@@ -219,7 +219,7 @@ def memory_weights_bytes(
     The bracket divides by :math:`d` from that ZeRO stage on and by one below. DualPipe keeps two copies of the weights,
     :math:`k_w = 2`. Experts are sharded over their own copies. Only a share :math:`\tau` is trained; adapters come
     beside the frozen weights. Embeddings and norms keep 16 bits where weights are quantized. Shares :math:`\omega`
-    wait in the memory of the host. :math:`k_S` is what measured runs of one's own say beside the sum.
+    stay in host memory. :math:`k_S` is the ratio of measured to predicted memory, from calibration.
 
     References
     ----------
@@ -310,7 +310,7 @@ def host_peak_bytes(
 
 
 def dropout(gated_ffn: Numeric) -> Numeric:
-    r"""Whether dropout masks are kept, where a run does not say otherwise.
+    r"""Default for whether dropout masks are kept.
 
     .. math:: \delta = 1 - g
 
@@ -323,7 +323,7 @@ def dropout(gated_ffn: Numeric) -> Numeric:
 
 
 def flash_attention(software_year: Numeric) -> Numeric:
-    r"""Whether attention is fused, where a run does not say otherwise.
+    r"""Default for whether attention is fused.
 
     .. math:: \phi = 1 \quad (y \ge 2023), \qquad 0 \quad \text{otherwise}
 
@@ -340,7 +340,7 @@ def flash_attention(software_year: Numeric) -> Numeric:
 
 
 def recompute_share(recompute: Numeric) -> Numeric:
-    r"""Share of layers recomputed, where a run does not give the share itself.
+    r"""Default share of layers recomputed.
 
     .. math:: \rho = 1 \quad \text{for full}, \qquad 0 \quad \text{otherwise}
 
@@ -406,11 +406,12 @@ def layer_activation_bytes(
     Notes
     -----
     A norm input of 2 bytes for each block, inputs of the matrix products of :math:`w` bytes (2; 1 in 8 bits), query,
-    key, value or what a state needs, the feed-forward's inner tensors (one more with a gate) and dropout masks. With
+    key, value or the inputs of a state, the feed-forward's inner tensors (one more with a gate) and dropout masks. With
     16-bit numbers and a plain feed-forward of 4 h it is :math:`34\, T h / t` under sequence parallelism. Layers with
     experts keep each visited expert's input, inner tensors and output, input and output on every rank that an expert is
-    split over; the mean layer is meant. Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps what each operation reads, some
-    of it whole on every tensor-parallel rank. :math:`k_A` is what measured runs of one's own say beside it.
+    split over, for a mean layer. Eager code (:math:`u = \max(1 - 2 f, 0)`) keeps the inputs of each operation,
+    some of them whole on every tensor-parallel rank. :math:`k_A` is the ratio of measured to predicted memory, from
+    calibration.
 
     References
     ----------
@@ -676,7 +677,7 @@ def memory_workspace_bytes(
     data_parallel: Numeric,
     context_parallel: Numeric,
 ) -> Numeric:
-    r"""Memory that comes and goes within a step, at its peak.
+    r"""Peak of the temporary memory within a step.
 
     .. math::
         M_t &= \max\left[R + M_g - M_a,\; \tau b_u \frac{N_s + N_x}{[d c]_{z \ge 1}} - M_a\right] \\
@@ -728,7 +729,7 @@ def memory_workspace_bytes(
 
 
 def fragmentation_share(software_year: Numeric, fused_kernels: Numeric) -> Numeric:
-    r"""Share of memory that the allocator cannot hand out, where a run does not say otherwise.
+    r"""Default share of memory that the allocator cannot hand out.
 
     .. math:: 0.02 + 0.02\, (1 - f) \quad (y \ge 2024), \qquad 0.10 \quad \text{otherwise}
 
@@ -762,8 +763,8 @@ def memory_reserve_bytes(
 
     Notes
     -----
-    Collective libraries open buffers towards every peer once a job leaves the scale-up domain. What a captured graph
-    of a whole step once had in hand stays with it.
+    Collective libraries open buffers towards every peer once a job leaves the scale-up domain. A captured graph
+    of a whole step keeps the memory it once used.
 
     Examples
     --------
@@ -810,7 +811,7 @@ def memory_needed_bytes(
 
     Notes
     -----
-    An allocator that runs out of memory gives back what lies unused between tensors, so that part of the peak is not
+    An allocator that runs out of memory releases the unused space between tensors, so that part of the peak is not
     needed.
 
     Examples
@@ -824,7 +825,7 @@ def memory_needed_bytes(
 def fits(
     memory_peak_bytes: Numeric, memory_needed_bytes: Numeric, accelerator_memory_bytes: Numeric, memory_band: Numeric
 ) -> Numeric:
-    r"""Whether the most loaded rank has room: 1 if it has, 0 if not, and one half where it is too near to say.
+    r"""Whether the layout fits the memory of the most loaded rank: 1 if yes, 0 if no, one half if within the error.
 
     .. math::
         1 \quad (M (1 + b) \le M_{chip}), \qquad 0 \quad (M_n > M_{chip} (1 + b)), \qquad
@@ -832,7 +833,7 @@ def fits(
 
     Notes
     -----
-    The band is what measured peaks differ from predicted ones by.
+    The band is the typical difference of measured and predicted peaks.
 
     Examples
     --------

@@ -1,36 +1,12 @@
-"""How long collectives take, on one tier of links and across two."""
+"""Time of collectives on one tier of links and across two."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import log, maximum, minimum, where
-from factorykit.typing import Numeric
 
 LN2 = 0.6931471805599453
 """Natural logarithm of two."""
-
-
-def ring_reduce_scatter_s(
-    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
-) -> Numeric:
-    r"""Time of a ring reduce-scatter; an all-gather to the same size takes as long.
-
-    .. math:: \frac{n - 1}{n} \frac{S}{B_l} + (n - 1) \alpha
-
-    Notes
-    -----
-    One tier of equal links, no other traffic.
-
-    References
-    ----------
-    .. [thakur2005] section 4
-
-    Examples
-    --------
-    >>> ring_reduce_scatter_s(8e9, 8.0, 1e11, 0.0)
-    0.07
-    """
-    share = (collective_ranks - 1.0) / collective_ranks
-    return share * collective_bytes / link_bytes_per_s + (collective_ranks - 1.0) * link_latency_s
 
 
 def ring_all_reduce_s(
@@ -53,32 +29,8 @@ def ring_all_reduce_s(
     >>> ring_all_reduce_s(8e9, 8.0, 1e11, 0.0)
     0.14
     """
-    return 2.0 * ring_reduce_scatter_s(collective_bytes, collective_ranks, link_bytes_per_s, link_latency_s)
-
-
-def tree_all_reduce_s(
-    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
-) -> Numeric:
-    r"""Time of an all-reduce over two binary trees that share the bytes.
-
-    .. math:: 2 \log_2(n) \alpha + 2 \frac{S}{B_l} \quad (n > 1)
-
-    Notes
-    -----
-    Better than a ring where latency rules: small messages, many ranks. Nothing is sent for one rank.
-
-    References
-    ----------
-    .. [sanders2009] section 4
-
-    Examples
-    --------
-    >>> tree_all_reduce_s(8e9, 8.0, 1e11, 1e-6)
-    0.160006
-    """
-    levels = log(collective_ranks) / LN2
-    busy = 2.0 * levels * link_latency_s + 2.0 * collective_bytes / link_bytes_per_s
-    return where(collective_ranks > 1.0, busy, 0.0)
+    once = all_to_all_s(collective_bytes, collective_ranks, link_bytes_per_s, link_latency_s)
+    return 2.0 * once
 
 
 def all_to_all_s(
@@ -103,67 +55,6 @@ def all_to_all_s(
     """
     share = (collective_ranks - 1.0) / collective_ranks
     return share * collective_bytes / link_bytes_per_s + (collective_ranks - 1.0) * link_latency_s
-
-
-def in_network_all_reduce_s(
-    collective_bytes: Numeric, collective_ranks: Numeric, link_bytes_per_s: Numeric, link_latency_s: Numeric
-) -> Numeric:
-    r"""Time of an all-reduce that the switches compute: every byte goes up and down once, at the same time.
-
-    .. math:: \frac{S}{B_l} + 2 \log_2(n) \alpha \quad (n > 1)
-
-    Notes
-    -----
-    As if each level of the tree of switches doubled the ranks; needs switches that add.
-
-    References
-    ----------
-    .. [graham2016] section III
-
-    Examples
-    --------
-    >>> in_network_all_reduce_s(8e9, 8.0, 1e11, 0.0)
-    0.08
-    """
-    levels = log(collective_ranks) / LN2
-    busy = collective_bytes / link_bytes_per_s + 2.0 * levels * link_latency_s
-    return where(collective_ranks > 1.0, busy, 0.0)
-
-
-def hierarchical_all_reduce_s(
-    collective_bytes: Numeric,
-    collective_ranks: Numeric,
-    domain_ranks: Numeric,
-    scale_up_bytes_per_s: Numeric,
-    scale_out_bytes_per_s: Numeric,
-    scale_up_latency_s: Numeric,
-    scale_out_latency_s: Numeric,
-) -> Numeric:
-    r"""Time of an all-reduce in two tiers.
-
-    .. math::
-        T = 2 \left[\frac{g - 1}{g} \frac{S}{B_{up}} + (g - 1) \alpha_{up}\right]
-        + 2 \left[\frac{n/g - 1}{n/g} \frac{S/g}{B_{out}} + (n/g - 1) \alpha_{out}\right]
-
-    Notes
-    -----
-    Reduce-scatter inside the domain on :math:`S`, all-reduce across domains on :math:`S/g` with each rank on its own
-    link, all-gather inside. The domain divides the ranks.
-
-    References
-    ----------
-    .. [cho2019] section 3
-
-    Examples
-    --------
-    >>> round(hierarchical_all_reduce_s(8e9, 64.0, 8.0, 4e11, 5e10, 0.0, 0.0), 4)
-    0.07
-    """
-    local = minimum(domain_ranks, collective_ranks)
-    domains = collective_ranks / local
-    inside = ring_all_reduce_s(collective_bytes, local, scale_up_bytes_per_s, scale_up_latency_s)
-    across = ring_all_reduce_s(collective_bytes / local, domains, scale_out_bytes_per_s, scale_out_latency_s)
-    return inside + across
 
 
 def two_tier_ring_s(

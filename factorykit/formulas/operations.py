@@ -1,9 +1,9 @@
-"""What idle and busy accelerators are worth."""
+"""Value of idle and busy accelerators."""
 
 from __future__ import annotations
 
-from factorykit.constants import HOURS_PER_YEAR
-from factorykit.typing import Numeric
+from factorykit.core.constants import HOURS_PER_YEAR
+from factorykit.core.types import Numeric
 
 
 def idle_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_per_accelerator_h: Numeric) -> Numeric:
@@ -26,13 +26,13 @@ def idle_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_pe
 def utilization_gain_usd_per_year(
     accelerators: Numeric, utilization: Numeric, utilization_before: Numeric, rental_usd_per_accelerator_h: Numeric
 ) -> Numeric:
-    r"""Worth of a better use of the same accelerators in a year.
+    r"""Yearly value of a higher utilization of the same accelerators.
 
     .. math:: A_u = 8760\, n (u - u_0)\, p
 
     Notes
     -----
-    Worth that much only if there is work for the hours gained.
+    Only realised if there is work for the hours gained.
 
     Examples
     --------

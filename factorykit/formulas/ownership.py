@@ -1,10 +1,10 @@
-"""What a cluster costs whose machines and building are one's own, and whether that pays against rent."""
+"""Cost of an owned cluster and data centre, and its comparison with renting."""
 
 from __future__ import annotations
 
-from factorykit.constants import HOURS_PER_YEAR
+from factorykit.core.constants import HOURS_PER_YEAR
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import exp, expm1, log, log1p, maximum
-from factorykit.typing import Numeric
 
 LOWEST = 1e-12
 """Stands for a rate of zero, by which nothing can be divided; moves an annuity by less than 1e-10. [1]"""
@@ -204,7 +204,7 @@ def it_capital_usd_per_year(
 
     Notes
     -----
-    What the hardware still fetches at the end of its life is discounted and taken off.
+    The resale value at the end of the hardware's life is discounted and subtracted.
 
     References
     ----------
@@ -294,7 +294,7 @@ def staff_usd_per_year(staff: Numeric, staff_usd_per_person_year: Numeric) -> Nu
 def operating_usd_per_year(
     annual_electricity_cost_usd: Numeric, maintenance_usd_per_year: Numeric, staff_usd_per_year: Numeric
 ) -> Numeric:
-    r"""Yearly cost of running what is owned.
+    r"""Yearly operating cost of an owned cluster.
 
     .. math:: A_o = K_{e,y} + A_m + A_w
 
@@ -372,7 +372,7 @@ def run_cost_owned_usd(ownership_cost_usd: Numeric, spare_nodes: Numeric, nodes:
 
     Notes
     -----
-    A spare costs what a working node does.
+    A spare costs as much as a working node.
 
     Examples
     --------
@@ -382,23 +382,6 @@ def run_cost_owned_usd(ownership_cost_usd: Numeric, spare_nodes: Numeric, nodes:
     return ownership_cost_usd * (1.0 + spare_nodes / nodes)
 
 
-def ownership_usd_per_token(ownership_cost_usd: Numeric, tokens: Numeric) -> Numeric:
-    r"""Cost per training token on an owned cluster.
-
-    .. math:: k_o = K_o / D
-
-    Notes
-    -----
-    Of one model; larger models cost more per token.
-
-    Examples
-    --------
-    >>> round(ownership_usd_per_token(61.7e6, 15.6e12) * 1e6, 2)
-    3.96
-    """
-    return ownership_cost_usd / tokens
-
-
 def rental_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_per_accelerator_h: Numeric) -> Numeric:
     r"""Yearly rent for the hours in use.
 
@@ -406,7 +389,7 @@ def rental_usd_per_year(accelerators: Numeric, utilization: Numeric, rental_usd_
 
     Notes
     -----
-    Rented by the hour: what is not used is not paid.
+    Rented by the hour: unused hours cost nothing.
 
     Examples
     --------
@@ -446,7 +429,7 @@ def rental_present_usd(
 
     Notes
     -----
-    Rent flows continuously. Prices fall by the same share each year, which lists of July and August 2026 cannot tell.
+    Rent is paid continuously. Prices fall by the same share each year; price lists of two months cannot confirm that.
 
     References
     ----------
@@ -473,7 +456,7 @@ def ownership_present_usd(
     horizon_years: Numeric,
     discount_rate: Numeric,
 ) -> Numeric:
-    r"""Present value of building and running over the horizon, less what is left.
+    r"""Present value of building and operating over the horizon, less the residual value.
 
     .. math::
        V_o = C_{IT} \left(1 - s_r^{n_y/n_h} v\right) + C_f \left(1 - (1 - n_y/n_f)^+ v\right)
@@ -506,7 +489,7 @@ def ownership_present_usd(
 
 
 def build_saving_usd(rental_present_usd: Numeric, ownership_present_usd: Numeric) -> Numeric:
-    r"""Present value of what building saves against renting over the horizon.
+    r"""Present value of the saving of building over renting during the horizon.
 
     .. math:: \Delta V = V_r - V_o
 

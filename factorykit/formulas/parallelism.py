@@ -1,9 +1,9 @@
-"""How a model is laid out over accelerators, and how long a pipeline of stages takes."""
+"""Parallel layouts of a model and the schedule of pipeline stages."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import ceil, equal, where
-from factorykit.typing import Numeric
 
 
 def data_parallel(
@@ -66,7 +66,7 @@ def micro_batches(global_batch_size: Numeric, micro_batch_size: Numeric, data_pa
 
 
 def stage_layers(layers: Numeric, logits_layers: Numeric, pipeline_parallel: Numeric) -> Numeric:
-    r"""Layers of the fullest stage where a layout does not say otherwise.
+    r"""Default number of layers of the fullest stage.
 
     .. math:: L_s = \lceil (L + [p > 1] L_v) / p \rceil
 
@@ -102,8 +102,8 @@ def pipeline_idle_s(
 
     Notes
     -----
-    Enough micro-batches to fill the pipeline (:math:`m \ge p`, twice that for DualPipe), stages alike, no time for
-    transfers. Nothing waits with one stage.
+    Enough micro-batches to fill the pipeline (:math:`m \ge p`, twice that for DualPipe), equal stages, no time for
+    transfers. Zero for one stage.
 
     References
     ----------

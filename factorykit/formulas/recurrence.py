@@ -1,13 +1,13 @@
-"""Layers that keep a state instead of attending to all that came before: gated delta net, Mamba, linear attention."""
+"""Layers with a recurrent state: gated delta net, Mamba and linear attention."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import where
-from factorykit.typing import Numeric
 
 
 def attention_layers(layers: Numeric, linear_attention_layers: Numeric) -> Numeric:
-    r"""Layers that attend, where a model does not say otherwise: those that keep no state.
+    r"""Default number of attention layers: those without a recurrent state.
 
     .. math:: L_a = L - L_r
 
@@ -25,7 +25,7 @@ def attention_layers(layers: Numeric, linear_attention_layers: Numeric) -> Numer
 
 
 def ffn_layers(layers: Numeric) -> Numeric:
-    r"""Feed-forward blocks where a model does not say otherwise: one a layer.
+    r"""Default number of feed-forward blocks: one per layer.
 
     .. math:: L_f = L
 
@@ -38,7 +38,7 @@ def ffn_layers(layers: Numeric) -> Numeric:
 
 
 def linear_value_heads(linear_key_heads: Numeric) -> Numeric:
-    r"""Value heads of a state where a model does not say otherwise: one for each key head.
+    r"""Default number of value heads of a state: one for each key head.
 
     .. math:: a_v = a_k
 
@@ -51,7 +51,7 @@ def linear_value_heads(linear_key_heads: Numeric) -> Numeric:
 
 
 def linear_value_size(linear_key_size: Numeric) -> Numeric:
-    r"""Width of a value of a state where a model does not say otherwise: that of a key.
+    r"""Default width of a value of a state: that of a key.
 
     .. math:: d_v = d_k
 
@@ -83,7 +83,7 @@ def linear_attention_parameters(
 
     Notes
     -----
-    One shape for three families: queries and keys of gated delta net are what Mamba 2 calls C and B, key heads its
+    One shape for three families: queries and keys of gated delta net are C and B of Mamba 2, key heads its
     groups, the width of a key its state size; values with their gate are its inner width, twice. A step rank stands
     for Mamba 1, whose keys and step come from the inner width and whose decay is a matrix, a gate rank for Kimi delta
     attention, whose gate and decay of each key pass a narrow layer. A gated short convolution has a gate for each value
@@ -150,7 +150,7 @@ def mixing_outputs(
     linear_value_heads: Numeric,
     linear_value_size: Numeric,
 ) -> Numeric:
-    r"""Width of what attention and states of a mean layer hand to their output projection.
+    r"""Input width of the output projection of attention and states, for a mean layer.
 
     .. math:: o = \left[L_a a d_v + L_r V\right] / L
 
@@ -223,7 +223,7 @@ def mixing_kept_bytes(
 
     Notes
     -----
-    Numbers of 16 bits: query, key, value and gate; of a state what enters and leaves its convolution, its gate and its
+    Numbers of 16 bits: query, key, value and gate; of a state the input and output of its convolution, its gate and its
     output. States between chunks are computed again in the backward. Latent attention keeps keys of all heads.
 
     References

@@ -1,18 +1,18 @@
-"""How often parts and jobs fail, and how many servers are up."""
+"""Failure rates of parts and jobs, and the availability of servers."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from factorykit.constants import HOURS_PER_FIT, SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_YEAR
-from factorykit.formulas.functions import ceil, exp, expm1, log1p, sqrt, where
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_YEAR
+from factorykit.core.types import Numeric
+from factorykit.formulas.functions import ceil, exp, sqrt, where
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 SMALL_JOB_RATE: Final = 3.65
 """Rate measured for jobs of 1,024 GPUs over the rate fitted to large jobs; arXiv:2410.21680, section III."""
 SUPERLINEAR_RATE: Final = 2.83
-"""Rate measured at 98,304 GPUs over the linear law; arXiv:2602.00277: 18 minutes against 51."""
+"""Rate measured at 98,304 GPUs over the linear model; arXiv:2602.00277: 18 minutes against 51."""
 NORMAL_99: Final = 2.3263478740408408
 """Quantile of the normal distribution: 99 % lie below this many standard deviations."""
 RARELY: Final = 0.010050335853501442
@@ -26,7 +26,7 @@ def cluster_mtbf_s(accelerator_mtbf_s: Numeric, accelerators: Numeric) -> Numeri
 
     Notes
     -----
-    Failures are independent and arrive at a constant rate. Published rates of small jobs are higher than this law says
+    Failures are independent and arrive at a constant rate. Published rates of small jobs are higher than this model's
     (3.65 times at 1,024 GPUs [kokolis2025]_), as are those near 100,000 GPUs.
 
     References
@@ -87,7 +87,7 @@ def cluster_mtbf_counted_s(failures: Numeric, observed_s: Numeric) -> Numeric:
     Notes
     -----
     The most likely value for failures at a constant rate; a count of zero gives infinity.
-    ``reliability.count_interval`` says how far it can be off.
+    ``reliability.count_interval`` gives its confidence interval.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def accelerator_mtbf_counted_s(failures: Numeric, observed_s: Numeric, accelerat
 
     Notes
     -----
-    All failures of the job are laid at the chips' door, those of hosts, network and software too.
+    All failures of the job are attributed to the chips, those of hosts, network and software too.
 
     Examples
     --------
@@ -140,14 +140,14 @@ def node_failures_per_node_day_counted(failures: Numeric, observed_s: Numeric, n
 def node_failures_per_node_day_shrunk(
     failures: Numeric, node_days: Numeric, prior_failures: Numeric, prior_node_days: Numeric
 ) -> Numeric:
-    r"""Failures per server and day where one's own count is small and others have counted, too.
+    r"""Failures per server and day, shrunk towards the rates of other fleets (empirical Bayes).
 
     .. math:: r_{f,s} = \frac{k_f + a_0}{T_n + b_0}
 
     Notes
     -----
-    The mean of the gamma law that a count leaves of another one: the rates of other fleets, of mean :math:`a_0 / b_0`
-    and spread :math:`1 / \sqrt{a_0}`. No failure seen gives no rate of zero; many make the others count for nothing.
+    The posterior mean of a Poisson rate with a gamma prior: the rates of other fleets, with mean :math:`a_0 / b_0` and
+    relative spread :math:`1 / \sqrt{a_0}`. Zero failures do not give a rate of zero; many make the prior negligible.
 
     References
     ----------
@@ -155,7 +155,7 @@ def node_failures_per_node_day_shrunk(
 
     Examples
     --------
-    Per 1,000 node-days, none in 100 days of 4 servers, where others say 6.5 within as much again:
+    Per 1,000 node-days: none in 100 days of 4 servers, with a prior mean of 6.5 and a standard deviation of 6.5:
 
     >>> round(1000 * node_failures_per_node_day_shrunk(0.0, 400.0, 1.0, 1000 / 6.5), 2)
     1.81
@@ -207,7 +207,7 @@ def cluster_mtbf_small_job_s(accelerator_mtbf_s: Numeric, accelerators: Numeric)
     Notes
     -----
     The study measured 7.9 h at 1,024 GPUs where the rate fitted to its large jobs gives 28.8 h. One number from one
-    fleet: an option to weigh, not a law.
+    fleet, not a general rule.
 
     References
     ----------
@@ -230,8 +230,8 @@ def cluster_mtbf_superlinear_s(accelerator_mtbf_s: Numeric, accelerators: Numeri
 
     Notes
     -----
-    18 minutes were measured where 2.3 failures per 1,000 servers and day give 51. One number from one fleet: an option
-    to weigh, not a law.
+    18 minutes were measured where 2.3 failures per 1,000 servers and day give 51. One number from one
+    fleet, not a general rule.
 
     References
     ----------
@@ -243,36 +243,6 @@ def cluster_mtbf_superlinear_s(accelerator_mtbf_s: Numeric, accelerators: Numeri
     18
     """
     return accelerator_mtbf_s / (SUPERLINEAR_RATE * accelerators)
-
-
-def cluster_mtbf_series_s(
-    accelerators: Numeric,
-    accelerator_part_mtbf_s: Numeric,
-    nodes: Numeric,
-    host_mtbf_s: Numeric,
-    network_links: Numeric,
-    link_mtbf_s: Numeric,
-) -> Numeric:
-    r"""Mean time between failures of a job that stops when a chip, a server or a link fails.
-
-    .. math:: M_s = \left( \frac{n}{m_a} + \frac{n_s}{m_h} + \frac{n_l}{m_l} \right)^{-1}
-
-    Notes
-    -----
-    Rates of independent parts in series add up. For any other list of parts see ``reliability.series_mtbf_s``.
-
-    References
-    ----------
-    .. [barlow1965] chapter 2
-
-    Examples
-    --------
-    A failure a day from each of three kinds of parts makes three a day:
-
-    >>> cluster_mtbf_series_s(16.0, 16 * 86400.0, 2.0, 2 * 86400.0, 8.0, 8 * 86400.0) / 3600
-    8.0
-    """
-    return 1.0 / (accelerators / accelerator_part_mtbf_s + nodes / host_mtbf_s + network_links / link_mtbf_s)
 
 
 def cluster_mtbf_network_s(
@@ -310,27 +280,6 @@ def cluster_mtbf_network_s(
     return 1.0 / (accelerators / accelerator_mtbf_s + links + switches / switch_mtbf_s)
 
 
-def accelerator_fit(accelerator_mtbf_s: Numeric) -> Numeric:
-    r"""Failures of one chip in a billion hours.
-
-    .. math:: \mathrm{FIT} = \frac{10^9 \cdot 3600}{m}
-
-    Notes
-    -----
-    For a constant rate. FIT of parts in series add up.
-
-    References
-    ----------
-    .. [jesd85]
-
-    Examples
-    --------
-    >>> round(accelerator_fit(50_000 * 3600.0))
-    20000
-    """
-    return HOURS_PER_FIT * SECONDS_PER_HOUR / accelerator_mtbf_s
-
-
 def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
     r"""Failures expected of one chip in a year; one of two meanings of annual failure rate.
 
@@ -338,7 +287,7 @@ def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
 
     Notes
     -----
-    Above 1 where a chip fails more than once a year. ``accelerator_year_failure_probability`` is the other meaning.
+    Above 1 where a chip fails more than once a year.
 
     Examples
     --------
@@ -346,27 +295,6 @@ def accelerator_failures_per_year(accelerator_mtbf_s: Numeric) -> Numeric:
     0.173
     """
     return SECONDS_PER_YEAR / accelerator_mtbf_s
-
-
-def accelerator_year_failure_probability(accelerator_mtbf_s: Numeric) -> Numeric:
-    r"""Chance that one chip fails at least once in a year; the other meaning of annual failure rate.
-
-    .. math:: \mathrm{AFR}_p = 1 - \mathrm{e}^{-8766 \cdot 3600 / m}
-
-    Notes
-    -----
-    For a constant rate. Close to ``accelerator_failures_per_year`` while both are small.
-
-    References
-    ----------
-    .. [barlow1965] chapter 2
-
-    Examples
-    --------
-    >>> round(accelerator_year_failure_probability(50_677 * 3600.0), 3)
-    0.159
-    """
-    return -expm1(-SECONDS_PER_YEAR / accelerator_mtbf_s)
 
 
 def survival_probability(span_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
@@ -416,7 +344,7 @@ def availability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
 
     Notes
     -----
-    In the long run, for any law of lifetimes and repairs with these means.
+    In the long run, for any distributions of lifetimes and repairs with these means.
 
     References
     ----------
@@ -437,7 +365,7 @@ def unavailability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
 
     Notes
     -----
-    In the long run, for any law of lifetimes and repairs with these means.
+    In the long run, for any distributions of lifetimes and repairs with these means.
 
     References
     ----------
@@ -451,46 +379,6 @@ def unavailability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
     return node_repair_s / (node_mtbf_s + node_repair_s)
 
 
-def all_nodes_up_probability(unavailability: Numeric, nodes: Numeric) -> Numeric:
-    r"""Chance that every server is up at a given moment.
-
-    .. math:: (1 - u)^{n_s}
-
-    Notes
-    -----
-    Servers fail and are repaired independently. ``reliability.nodes_up_probability`` gives n of m.
-
-    References
-    ----------
-    .. [barlow1965] chapter 2: series systems
-
-    Examples
-    --------
-    2,048 servers that are each up for 99.6 % of the time:
-
-    >>> round(all_nodes_up_probability(0.0037744, 2048.0), 5)
-    0.00043
-    """
-    return exp(nodes * log1p(-unavailability))
-
-
-def nodes_down(unavailability: Numeric, nodes: Numeric) -> Numeric:
-    r"""Servers that are down at a given moment, on average.
-
-    .. math:: d_n = n_s u
-
-    Notes
-    -----
-    Servers in repair are not replaced; with spares in their places see ``nodes_in_repair``.
-
-    Examples
-    --------
-    >>> round(nodes_down(0.0037744, 2048.0), 2)
-    7.73
-    """
-    return nodes * unavailability
-
-
 def nodes_in_repair(nodes: Numeric, node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:
     r"""Servers in repair at a given moment, on average, where spares keep every place filled.
 
@@ -498,11 +386,12 @@ def nodes_in_repair(nodes: Numeric, node_mtbf_s: Numeric, node_repair_s: Numeric
 
     Notes
     -----
-    The mean of a Poisson law whatever the law of repair times is. ``reliability.spares_poisson`` takes its quantile.
+    The mean of a Poisson distribution for any distribution of repair times. ``reliability.spares_poisson`` takes its
+    quantile.
 
     References
     ----------
-    .. [palm1938] the mean holds for every law of repair times
+    .. [palm1938] the mean holds for every distribution of repair times
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""What rented capacity costs: commitments, spot with its interruptions, and moving between providers."""
+"""Cost of rented capacity: commitments, spot instances with interruptions, and moving between providers."""
 
 from __future__ import annotations
 
-from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.types import Numeric
 from factorykit.formulas.checkpoint import checkpoint_goodput, checkpoint_interval_optimal_s
 from factorykit.formulas.checkpoint_tiers import (
     segments_per_pattern_first_order,
@@ -12,7 +13,6 @@ from factorykit.formulas.checkpoint_tiers import (
 )
 from factorykit.formulas.functions import log1p, maximum, where
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 SPOT_WINDOW_S = 30.0 * SECONDS_PER_DAY
 """Time over which providers publish how many machines they took away. [s]"""
@@ -37,23 +37,6 @@ def reserved_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, reserv
     return rental_usd_per_accelerator_h * (1.0 - reserved_discount)
 
 
-def reserved_cost_usd(accelerator_hours: Numeric, reserved_usd_per_accelerator_h: Numeric) -> Numeric:
-    r"""Cost of the run at the reserved price.
-
-    .. math:: K_r = H p_r
-
-    Notes
-    -----
-    Only the hours of the run; what the commitment leaves unused is not in it.
-
-    Examples
-    --------
-    >>> reserved_cost_usd(1e6, 1.5)
-    1500000.0
-    """
-    return accelerator_hours * reserved_usd_per_accelerator_h
-
-
 def spot_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, spot_discount: Numeric) -> Numeric:
     r"""Price of an accelerator-hour that can be taken away.
 
@@ -61,7 +44,7 @@ def spot_usd_per_accelerator_h(rental_usd_per_accelerator_h: Numeric, spot_disco
 
     Notes
     -----
-    The price of the hour; what interruptions cost is in ``spot_cost_usd``.
+    The hourly price alone; ``spot_cost_usd`` includes the cost of interruptions.
 
     Examples
     --------
@@ -181,8 +164,9 @@ def spot_reclaim_mtbf_grouped_s(spot_reclaim_groups: Numeric, spot_interruption_
 
     Notes
     -----
-    One group: all machines go at once, the gentlest case. As many groups as machines: each goes by itself, and one is
-    enough to stop the job. More than nine reclaims in ten come within minutes of another, so one group is nearer.
+    One group: all machines are reclaimed at once, the mildest case. As many groups as machines: each is reclaimed
+    independently, and one is enough to stop the job. More than nine reclaims in ten come within minutes of another, so
+    one group is nearer.
 
     References
     ----------
@@ -190,7 +174,7 @@ def spot_reclaim_mtbf_grouped_s(spot_reclaim_groups: Numeric, spot_interruption_
 
     Examples
     --------
-    The band of H100 on AWS, 10 to 20 % a month; 128 servers that go together or each by itself, in days:
+    The band of H100 on AWS, 10 to 20 % a month; 128 servers reclaimed together or independently, in days:
 
     >>> [round(spot_reclaim_mtbf_grouped_s(groups, 0.15) / 86400, 1) for groups in (1.0, 128.0)]
     [184.6, 1.4]

@@ -1,13 +1,13 @@
-"""Ways to live with failures other than stopping: elastic jobs, doubled servers; and failures that nobody sees."""
+"""Elastic jobs, redundant servers and silent data corruption."""
 
 from __future__ import annotations
 
 from math import pi
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.checkpoint import lost_work_s
 from factorykit.formulas.functions import ceil, expm1, maximum, sqrt
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 
 @holds_while(
@@ -142,7 +142,7 @@ def sdc_goodput(
     Notes
     -----
     Exact for corruptions at a constant rate and a detection lag with this mean: a cycle is the time to a corruption,
-    the lag and the restart, and what the last clean checkpoint holds is kept.
+    the lag and the restart; the work up to the last clean checkpoint is kept.
 
     Examples
     --------

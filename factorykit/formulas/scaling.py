@@ -1,8 +1,8 @@
-"""What a model of a given size asks of accelerators, storage and network."""
+"""Accelerators, storage and network required by a model of a given size."""
 
 from __future__ import annotations
 
-from factorykit.typing import Numeric
+from factorykit.core.types import Numeric
 
 TOKENS_PER_PARAMETER = 20.0
 """Hoffmann et al. 2022, table 3: 20.2 tokens per parameter at 67B, rounded as everybody quotes it. [1]"""

@@ -1,12 +1,12 @@
-"""Training across data centres: what sites exchange, what hides behind compute, how far apart they may stand."""
+"""Training across data centres: exchanged data, overlap with compute, and maximum distance."""
 
 from __future__ import annotations
 
 from math import inf
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 FIBRE_S_PER_M = 1.468 / 299_792_458.0
 """Time of light through a metre of fibre: the group index of ITU-T G.652 at 1,550 nm over the speed of light."""
@@ -22,7 +22,7 @@ def wan_latency_s(site_distance_m: Numeric) -> Numeric:
 
     Notes
     -----
-    Light in the fibre alone; give the latency itself where it is measured. Routes are longer than the straight line:
+    Propagation in fibre only; give a measured latency where there is one. Routes are longer than the straight line:
     two sites about 1,000 km apart measured 21 ms there and back, twice the straight fibre.
 
     References
@@ -104,7 +104,7 @@ def outer_exposed_s(
     -----
     Each of :math:`P` fragments is exchanged once in :math:`H` steps, one after the other. An exchange hides behind
     :math:`h` steps: two thirds where it runs beside the backward pass, one more for each step that the update may come
-    late. What the others of the same step hide behind is shared by them.
+    late. Fragments of the same step share the time they hide behind.
 
     References
     ----------
@@ -127,7 +127,7 @@ def site_utilization(inner_step_s: Numeric, step_s: Numeric) -> Numeric:
 
     Notes
     -----
-    What papers on training across sites call compute utilization.
+    Called compute utilization in papers on training across sites.
 
     References
     ----------

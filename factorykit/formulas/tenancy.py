@@ -1,9 +1,9 @@
-"""What other jobs on the same links cost."""
+"""Slowdown by other jobs on shared links."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 
 @holds_while("neighbour_link_share < 1", lambda neighbour_link_share: neighbour_link_share < 1.0)
@@ -38,7 +38,7 @@ def tenancy_goodput(contended_share: Numeric, neighbour_slowdown: Numeric) -> Nu
 
     References
     ----------
-    .. [cao2024] section 2.2: 36.3 % of the jobs and 51 % of the GPUs meet others on their links
+    .. [cao2024] section 2.2: 36.3 % of the jobs and 51 % of the GPUs share links with others
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""What a training fabric is made of, by the way it is wired: tiers, switches, links, optics, and what they carry."""
+"""Training fabrics by topology: tiers, switches, links, optics and bandwidth."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import equal, floor, maximum, where
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
-MOST_OF_A_TORUS = 1e18
-"""Chips beyond which nobody asks: a torus has no greatest size."""
+MAX_TORUS_CHIPS = 1e18
+"""Stands for unlimited: a torus has no maximum size."""
 ROUNDED = 1e-9
-"""What a root of a whole number may lack of being whole."""
+"""Tolerance for roots that are whole numbers up to rounding."""
 
 
 def _dragonfly_terminals(switch_ports: Numeric) -> Numeric:
@@ -36,7 +36,7 @@ def _most(switch_ports: Numeric, network_topology: Numeric) -> Numeric:
     group = 2.0 * terminals * terminals
     plus = switch_ports * switch_ports / 4.0
     tree = switch_ports**4.0 / 8.0
-    return _by_wiring(network_topology, tree, tree, group * (group + 1.0), plus * (plus + 1.0), MOST_OF_A_TORUS)
+    return _by_wiring(network_topology, tree, tree, group * (group + 1.0), plus * (plus + 1.0), MAX_TORUS_CHIPS)
 
 
 def _fabrics(network_planes: Numeric, network_rails: Numeric, network_topology: Numeric) -> Numeric:
@@ -61,7 +61,7 @@ def network_endpoints(accelerators: Numeric, nics_per_accelerator: Numeric) -> N
 
 
 @holds_while(
-    "the endpoints of a plane are at most what the topology reaches with this radix: 2p^2 (2p^2 + 1) of a dragonfly, "
+    "the endpoints of a plane are at most the maximum of the topology at this radix: 2p^2 (2p^2 + 1) of a dragonfly, "
     "p = (k + 1) / 4; k^2/4 (k^2/4 + 1) of a dragonfly+; k^4/8 of a tree",
     lambda network_endpoints, network_planes, network_rails, switch_ports, network_topology: (
         network_endpoints / _fabrics(network_planes, network_rails, network_topology)
@@ -86,9 +86,9 @@ def network_tiers(
 
     Notes
     -----
-    Every layer of a tree but the top one carries what enters it; above the top layer's oversubscription :math:`\sigma`
-    more endpoints fit. Rails without a spine between them are fabrics of their own, each with :math:`n_e / n_r` of the
-    endpoints; messages change rails inside a scale-up domain. Four layers end at :math:`k^4/8`.
+    Every layer of a tree but the top one carries all traffic that enters it; above the top layer's oversubscription
+    :math:`\sigma` more endpoints fit. Rails without a spine between them are fabrics of their own, each with :math:`n_e
+    / n_r` of the endpoints; messages change rails inside a scale-up domain. Four layers end at :math:`k^4/8`.
 
     References
     ----------
@@ -175,7 +175,7 @@ def switch_links(
 
     Notes
     -----
-    Links from switches to endpoints come on top, one per endpoint. Circuit switches join what a link's two ends are,
+    Links from switches to endpoints come on top, one per endpoint. Circuit switches join the two ends of a link
     and count as part of it.
 
     References
@@ -277,7 +277,7 @@ def network_diameter(network_endpoints: Numeric, network_tiers: Numeric, network
 
     Notes
     -----
-    A torus with sides alike. The links to both endpoints come on top of what switches join.
+    A torus with equal sides. The links to both endpoints come on top of those between switches.
 
     References
     ----------
@@ -334,32 +334,3 @@ def bisection_bytes_per_s(
     dimensions = _dimensions(network_topology)
     torus = accelerators ** (1.0 - 1.0 / dimensions) * scale_out_bytes_per_s / dimensions
     return _by_wiring(network_topology, tree, tree, injected / 4.0, injected / 4.0, torus)
-
-
-def leaf_accelerators(
-    switch_ports: Numeric, nics_per_accelerator: Numeric, accelerators_per_node: Numeric, network_topology: Numeric
-) -> Numeric:
-    r"""Accelerators whose adapters of one rail meet in one switch.
-
-    .. math:: \frac{k}{2 r_{nic}}, \qquad \frac{k}{2} \frac{g_s}{r_{nic}} \text{ where each rail has its own leaf}
-
-    Notes
-    -----
-    Of trees: half the ports of a leaf go down. A rail-optimized leaf takes one adapter of every node, so that ranks of
-    the same number in :math:`k/2` nodes are one switch apart and others meet inside a node. Elsewhere the endpoints of
-    one switch: :math:`p` of a dragonfly, half the ports of a dragonfly+, the chip itself in a torus.
-
-    References
-    ----------
-    .. [superpod2025] a scalable unit: 32 nodes, 256 GPUs and eight leaves of 64 ports
-
-    Examples
-    --------
-    >>> leaf_accelerators(64.0, 1.0, 8.0, "rail_optimized"), leaf_accelerators(64.0, 1.0, 8.0, "fat_tree")
-    (256.0, 32.0)
-    """
-    half = switch_ports / 2.0 / nics_per_accelerator
-    alone = where(equal(network_topology, "rail_only"), accelerators_per_node, 1.0)
-    rails = where(equal(network_topology, "rail_optimized"), accelerators_per_node, alone)
-    terminals = _dragonfly_terminals(switch_ports) / nics_per_accelerator
-    return _by_wiring(network_topology, half * rails, half, terminals, half, 1.0)

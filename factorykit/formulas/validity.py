@@ -1,4 +1,4 @@
-"""The range in which a formula means what it says, stated beside the formula and looked at by the model."""
+"""Validity ranges of formulas, declared with a decorator."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Formula = TypeVar("Formula", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """A condition in words and as arithmetic over some of the formula's arguments."""
+    """A condition, in words and as a function of some of the formula's arguments."""
 
     words: str
     condition: Callable[..., Any]
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The quantities that the condition looks at."""
+        """The quantities that the condition needs."""
         return self.condition.__code__.co_varnames[: self.condition.__code__.co_argcount]
 
 
@@ -26,17 +26,17 @@ _VALIDITIES: dict[str, Validity] = {}
 
 
 def holds_while(words: str, condition: Callable[..., Any]) -> Callable[[Formula], Formula]:
-    """Return a decorator that states until where a formula is good; the formula itself stays as it is."""
+    """Return a decorator that declares the validity range of a formula and returns it unchanged."""
 
-    def state(formula: Formula) -> Formula:
+    def declare(formula: Formula) -> Formula:
         _VALIDITIES[formula.__name__] = Validity(words, condition)
         return formula
 
-    return state
+    return declare
 
 
 def validity(name: str) -> Validity | None:
-    """Return until where the formula ``name`` is good, or None where it is exact or says so in words alone.
+    """Return the validity range of the formula ``name``, or None if none is declared.
 
     >>> from factorykit.formulas import checkpoint
     >>> validity("checkpoint_interval_daly_s").words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from factorykit.borders import not_installed
+from factorykit.core.extras import not_installed
 
 try:
     import yaml  # noqa: F401

@@ -9,10 +9,10 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.charts.embed import script_json
-from factorykit.datasets.things import BESIDE
-from factorykit.quantities import vocabulary
-from factorykit.site.frame import template
-from factorykit.site.shelf import PAGES, Shelf, Table, label
+from factorykit.core.vocabulary import vocabulary
+from factorykit.data.entities import BESIDE
+from factorykit.site.page_layout import template
+from factorykit.site.table_data import PAGES, Shelf, Table, label
 
 if TYPE_CHECKING:
     import polars as pl

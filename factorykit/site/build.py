@@ -1,4 +1,4 @@
-"""One command from pages, notebooks and tables to the published folder."""
+"""The build of the site: notebooks, pages and tables to one published folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from factorykit import places
-from factorykit.errors import SiteError
-from factorykit.site import checks, finish, notebooks, pages, quarto, renderer, stamp
+from factorykit.core import atomic_io
+from factorykit.core.errors import SiteError
+from factorykit.site import build_cache, checks, finish, notebooks, pages, quarto, renderer
 from factorykit.site.sources import load_project
 
 TEMPORARY = "factorykit-site-"
-"""Beginning of the names of temporary folders in which sites are made."""
+"""Prefix of the temporary folders in which sites are built."""
+MARKER = ".factorykit-site"
+"""File in a published folder that lists what the build put there; a folder with anything else is never replaced."""
 RENDERERS = ("auto", "quarto", "embedded")
 COPIED = (
     "_quarto.yml", "_quarto-published.yml", "index.qmd", "plan.qmd", "404.qmd", "report",
@@ -27,7 +29,7 @@ COPIED = (
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a build did: where the site is, who rendered it and why, and which notebooks ran."""
+    """The result of a build: the folder, the renderer and why it was chosen, and the notebooks that ran."""
 
     path: Path
     renderer: str
@@ -48,84 +50,82 @@ class Build:
 
 
 def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | str = ".", run: bool = True) -> Build:
-    """Run changed notebooks, print the pages that come from code and data, render, check, and publish the folder whole.
+    """Run changed notebooks, write the pages made from code and data, render, check and publish the site.
 
     Parameters
     ----------
     out
-        The published folder. It is replaced when everything else has succeeded; until then, and if anything fails or
-        is interrupted, the previous one stays.
+        The published folder. A folder that a build made before is replaced once everything else has succeeded; any
+        other folder that is not empty is refused.
     renderer
-        ``"quarto"``, ``"embedded"``, or ``"auto"``: Quarto where it is found or can be installed, else embedded.
+        ``"quarto"``, ``"embedded"``, or ``"auto"``: Quarto if it is installed, else embedded.
     project
         Folder of ``_quarto.yml``.
     run
-        Whether notebooks run whose stored outputs no longer fit.
+        Whether notebooks run whose stored outputs are out of date.
 
     Raises
     ------
     SiteError
-        If a notebook fails, a page cannot be rendered, or the checks find anything wanting.
+        If a notebook fails, a page cannot be rendered, a check fails, or ``out`` holds other files.
     """
     if renderer not in RENDERERS:
-        raise SiteError(f"no renderer {renderer!r}; there are {', '.join(RENDERERS)}")
+        raise SiteError(f"unknown renderer {renderer!r}; expected {', '.join(RENDERERS)}")
     started = time.perf_counter()
     root, target = Path(project).resolve(), Path(out)
-    kept = root / ".cache"
-    kept.mkdir(exist_ok=True)
-    with places.held(kept):
-        return _made(root, target, renderer, run, started)
+    cache = root / ".cache"
+    cache.mkdir(exist_ok=True)
+    with atomic_io.held(cache):
+        return _locked_build(root, target, renderer, run, started)
 
 
-def _made(root: Path, target: Path, renderer: str, run: bool, started: float) -> Build:
+def _locked_build(root: Path, target: Path, renderer: str, run: bool, started: float) -> Build:
     """Build a site while no other process does."""
     restore(target.absolute())
-    places.sweep(target.absolute().parent, f"{target.name}.new-")
-    places.sweep(Path(tempfile.gettempdir()), TEMPORARY)
-    places.sweep(Path(tempfile.gettempdir()), notebooks.KERNELS)
-    places.tidy(root / ".cache")
-    described = load_project(root)
-    files = [root / page.source for page in described.pages if page.is_notebook]
+    require_replaceable(target.absolute())
+    atomic_io.sweep(target.absolute().parent, f"{target.name}.new-")
+    atomic_io.sweep(Path(tempfile.gettempdir()), TEMPORARY)
+    atomic_io.sweep(Path(tempfile.gettempdir()), notebooks.KERNELS)
+    atomic_io.tidy(root / ".cache")
+    files = [root / page.source for page in load_project(root).pages if page.is_notebook]
     executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
-    program, reason = choose(renderer, root)
-    with places.held(root / "data") if (root / "data").is_dir() else contextlib.nullcontext():
-        places.finish(root / "data")
-        return _rendered(root, target, program, reason, executed, started)
+    program, reason = choose_renderer(renderer)
+    with atomic_io.held(root / "data") if (root / "data").is_dir() else contextlib.nullcontext():
+        atomic_io.finish(root / "data")
+        return _render(root, target, program, reason, executed, started)
 
 
-def _rendered(
-    root: Path, target: Path, program: Path | None, reason: str, executed: list[Path], started: float
-) -> Build:
-    """Render and publish a site while nobody builds its tables."""
-    stamped = root / ".cache" / "site.json"
-    made_of = stamp.inputs(root, COPIED, reason if program else "embedded")
-    same = stamp.kept(stamped, made_of, target.absolute())
-    if same is not None:
-        return _built(target, program, reason, same, executed, started, rendered=False)
+def _render(root: Path, target: Path, program: Path | None, reason: str, executed: list[Path], started: float) -> Build:
+    """Render and publish a site while its tables are locked."""
+    stamp = root / ".cache" / "site.json"
+    inputs = build_cache.inputs(root, COPIED, reason if program else "embedded")
+    pages_kept = build_cache.kept(stamp, inputs, target.absolute())
+    if pages_kept is not None:
+        return _result(target, program, reason, pages_kept, executed, started, rendered=False)
 
-    # Not in a folder whose path has a part with a leading dot: Quarto takes all pages in one for hidden.
-    with places.workplace(Path(tempfile.gettempdir()), TEMPORARY) as folder:
+    # Not below a folder with a leading dot, whose pages Quarto takes for hidden.
+    with atomic_io.workplace(Path(tempfile.gettempdir()), TEMPORARY) as folder:
         stage = folder / "project"
         _stage(root, stage)
         pages.write(stage)
         staged = load_project(stage)
         problems = checks.sources(staged)
         if program:
-            said = quarto.render(program, stage, folder / "quarto.log")
+            complaints = quarto.render(program, stage, folder / "quarto.log")
             rendered = stage / str((staged.config.get("project") or {}).get("output-dir", "_site"))
         else:
             rendered = folder / "rendered"
-            said = _embedded(stage, rendered, root / ".cache" / "pages")
+            complaints = _embedded(stage, rendered, root / ".cache" / "pages")
         finish.finish(staged, rendered, root, cache=root / ".cache")
-        problems += [checks.Problem(*_page_and_text(line)) for line in said]
-        read, found = checks.rendered(rendered, staged)
-        checks.require([*problems, *found])
+        problems += [checks.Problem(*_page_and_text(line)) for line in complaints]
+        checked_pages, more = checks.rendered(rendered, staged)
+        checks.require([*problems, *more])
         publish(rendered, target.absolute())
-    stamp.keep(stamped, made_of, target.absolute(), len(read))
-    return _built(target, program, reason, len(read), executed, started)
+    build_cache.keep(stamp, inputs, target.absolute(), len(checked_pages))
+    return _result(target, program, reason, len(checked_pages), executed, started)
 
 
-def _built(
+def _result(
     target: Path,
     program: Path | None,
     reason: str,
@@ -147,26 +147,22 @@ def _built(
 
 
 def _embedded(stage: Path, rendered: Path, cache: Path) -> list[str]:
-    """Render without Quarto; return the complaints, less those that the checks state with page and place."""
+    """Render without Quarto; return the messages, except those that the checks repeat with page and place."""
     return [line for line in renderer.render(stage, rendered, cache=cache) if "Citeproc: citation" not in line]
 
 
-def choose(wanted: str, root: Path) -> tuple[Path | None, str]:
-    """Return the ``quarto`` to use, or None for the embedded renderer, and the reason in words."""
-    if wanted == "embedded":
+def choose_renderer(renderer: str) -> tuple[Path | None, str]:
+    """Return the ``quarto`` to use, or None for the embedded renderer, and the reason."""
+    if renderer == "embedded":
         return None, "the embedded renderer, as asked"
     program, reason = quarto.find()
-    if not program and wanted == "auto":
-        tried = quarto.install(root / ".cache" / "quarto-install.json")
-        program, found = quarto.find()
-        reason = found if program else f"{reason}; {tried}"
-    if not program and wanted == "quarto":
-        raise SiteError(f"Quarto was asked for: {reason}; set QUARTO_PATH, or use the embedded renderer")
+    if not program and renderer == "quarto":
+        raise SiteError(f"no Quarto found: {reason}; run `make quarto`, set QUARTO_PATH, or use the embedded renderer")
     return program, reason if program else f"the embedded renderer ({reason})"
 
 
 def _stage(root: Path, stage: Path) -> None:
-    """Copy what pages are made of, so that neither renderer touches the sources."""
+    """Copy the sources of the pages, so that no renderer touches the originals."""
     stage.mkdir()
     ignored = shutil.ignore_patterns(".*", "__pycache__", "sources", "*_files")
     for name in COPIED:
@@ -182,13 +178,27 @@ def _page_and_text(line: str) -> tuple[str, str, str]:
     return page, "", text
 
 
+def require_replaceable(target: Path) -> None:
+    """Raise a SiteError if ``target`` holds anything that no build put there."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise SiteError(f"{target} is a file; give a folder")
+    marker = target / MARKER
+    ours = {MARKER, *marker.read_text("utf-8").splitlines()} if marker.is_file() else set()
+    foreign = sorted(path.name for path in target.iterdir() if path.name not in ours)
+    if foreign:
+        names = f"{', '.join(foreign[:3])}{' …' if len(foreign) > 3 else ''}"
+        raise SiteError(f"{target} holds files that no build put there ({names}); give an empty or new folder")
+
+
 def publish(rendered: Path, target: Path) -> None:
-    """Put the rendered folder in the place of ``target``, whole or not at all."""
+    """Replace ``target`` with the rendered folder in one step."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists() and not (target.is_dir() and ((target / "index.html").is_file() or not any(target.iterdir()))):
-        raise SiteError(f"{target} holds no site; give an empty or new folder")
-    with places.workplace(target.parent, f"{target.name}.new-") as fresh:
+    require_replaceable(target)
+    with atomic_io.workplace(target.parent, f"{target.name}.new-") as fresh:
         shutil.copytree(rendered, fresh, dirs_exist_ok=True)
+        (fresh / MARKER).write_text("".join(f"{path.name}\n" for path in sorted(rendered.iterdir())), "utf-8")
         fresh.chmod(0o755)
         if target.exists() and _exchange(fresh, target):
             return
@@ -206,12 +216,12 @@ def publish(rendered: Path, target: Path) -> None:
 def restore(target: Path) -> None:
     """Bring back the previous folder if a build was stopped between its two renames."""
     old = target.with_name(f"{target.name}.old")
-    if old.is_dir() and not target.exists():
+    if (old / MARKER).is_file() and not target.exists():
         old.rename(target)
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders change names in one step, where the system can; return whether it could."""
+    """Exchange two folders in one step, where the system can; return whether it could."""
     with contextlib.suppress(OSError, AttributeError):
         here, exchange = -100, 2
         call = ctypes.CDLL(None, use_errno=True).renameat2

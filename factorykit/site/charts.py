@@ -18,12 +18,12 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import address, script_json
-from factorykit.places import STAGE, remove, workplace
-from factorykit.site.frame import THEME, Around, template
-from factorykit.site.leads import Known
+from factorykit.core.atomic_io import STAGE, remove, workplace
+from factorykit.site.crosslinks import Known
 from factorykit.site.markup import above, fill, following, made
-from factorykit.site.shelf import load
+from factorykit.site.page_layout import THEME, Around, template
 from factorykit.site.sources import Page, Project
+from factorykit.site.table_data import load
 
 FOLDER: Final = "charts"
 LABEL: Final = "fig-"
@@ -31,7 +31,7 @@ STILL: Final = "data:image/svg+xml,"
 LARGE: Final = 250_000
 """Letters of a picture with thousands of marks."""
 PLACE: Final = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
-DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "take.py")
+DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "downloads.py")
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _short(text: str) -> float:
 
 def _credit(figure: Figure, around: Around) -> list[str]:
     """Return the lines that go with a chart wherever it goes: settings, source, address."""
-    from factorykit.charts.take import settings
+    from factorykit.charts.downloads import settings
 
     given = "; ".join(f"{each['label']} {each['text']}" for each in settings(figure.payload))
     source = re.sub("^Sources?: ", "", figure.payload.get("source", ""))
@@ -245,7 +245,7 @@ def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> 
     made_of = [json.dumps(figure.payload), *figure.pictures, *_credit(figure, around)]
     made_of += [file.read_text("utf-8") for file in DRAWN_BY]
     kept = cache / f"{figure.name}-{hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]}" if cache else None
-    if kept and kept.is_dir():
+    if kept and kept.is_dir() and all(file.stat().st_size for file in kept.iterdir()):
         shutil.copytree(kept, folder, dirs_exist_ok=True)
         return
     drawn = _drawn(figure, around)
@@ -257,6 +257,7 @@ def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> 
         with workplace(cache, STAGE) as apart:
             for name, content in drawn.items():
                 (apart / name).write_bytes(content)
+            remove(kept)  # of a damaged one; nothing else is there
             apart.rename(kept)
     for old in cache.glob(f"{figure.name}-*") if cache else ():
         if old != kept and re.fullmatch(r"[0-9a-f]{16}", old.name.removeprefix(f"{figure.name}-")):
@@ -264,7 +265,7 @@ def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> 
 
 
 def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:
-    from factorykit.charts.take import card, columns, csv, framed, png, settings
+    from factorykit.charts.downloads import card, columns, csv, framed, png, settings
 
     credit = _credit(figure, around)
     picture = framed(figure.pictures, "" if figure.titled else figure.title, credit)
@@ -295,7 +296,7 @@ def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:
 
 def _told(figure: Figure, around: Around) -> dict[str, Any]:
     """Return what the templates of a chart are filled with."""
-    from factorykit.charts.take import settings
+    from factorykit.charts.downloads import settings
 
     stills = [
         {"spoken": spoken, "src": address(picture)}

@@ -1,20 +1,21 @@
-"""What has to hold before a site is published: nothing unresolved, missing, unexecuted, or fetched from elsewhere."""
+"""Checks of a site before it is published: links, references, stored outputs, and no other host."""
 
 from __future__ import annotations
 
 import html
 import posixpath
 import re
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from factorykit.errors import SiteError
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from factorykit.core.errors import SiteError
+from factorykit.site.csp import CODE, digest
 from factorykit.site.notebooks import WIDGET_VIEW
-from factorykit.site.policy import CODE, digest
 from factorykit.site.sources import FENCE, Cell, Page, Project, glob, load_project
 
 OUTSIDE = re.compile(r"\s*(?:https?:|wss?:|ftp:)?//", re.IGNORECASE)
@@ -39,9 +40,12 @@ SOURCES = {
     "src": None, "srcset": None, "poster": None, "data": {"object"}, "background": None, "action": {"form"},
     "formaction": None, "xlink:href": None, "href": {"image", "use", "base", "feimage", "pattern", "script"},
 }  # fmt: skip
+LOADING = "link[rel]," + ",".join(f"[{name.replace(':', chr(92) + ':')}]" for name in SOURCES)
+"""Elements for which a browser may load something."""
+HANDLER = re.compile(r"\b(on[a-z]+)\s*=", re.IGNORECASE)
 UNRESOLVED = re.compile(r"\?@[\w-]+(?:-[\w-]+)*")
 SHORTCODE = re.compile(r"\{\{<\s*(\w[\w-]*)")
-DIALECT = (
+UNSUPPORTED = (  # by the embedded renderer
     (
         re.compile(r"^ {0,3}(?:`{3,}|~{3,})\s*\{(?!\.|=|#)\s*(\w+)[^}]*\}", re.MULTILINE),
         "an executable cell; put it in a notebook",
@@ -59,20 +63,20 @@ FRONT = {"listing", "categories", "format", "engine", "jupyter", "knitr"}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One thing found wanting: on which page, where on it, and what it is."""
+    """A problem: the page, the place on it, and a message."""
 
     page: str
     place: str
-    what: str
+    message: str
 
     def __str__(self) -> str:
         """Return a line to print."""
-        return f"{self.page}{', ' + self.place if self.place else ''}: {self.what}"
+        return f"{self.page}{', ' + self.place if self.place else ''}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A rendered folder in which nothing was found wanting."""
+    """A rendered folder without problems."""
 
     folder: Path
     pages: int
@@ -80,25 +84,25 @@ class Checked:
 
     def __str__(self) -> str:
         """Return a line to print."""
-        return f"{self.folder}: {self.pages} pages, {self.links} links and references; nothing found wanting"
+        return f"{self.folder}: {self.pages} pages, {self.links} links; no problems"
 
 
 def check(folder: Path | str = "_site", *, project: Path | str | None = None) -> Checked:
-    """Check a rendered folder, and the sources it was made from where ``project`` or the working folder has them.
+    """Check a rendered folder, and its sources if ``project`` or the working folder has them.
 
     Raises
     ------
     SiteError
-        If anything is found wanting; the message lists all of it, a line for each page and place.
+        If there are problems; the message lists all of them.
     """
     out = Path(folder)
     if not (out / "index.html").is_file():
         raise SiteError(f"no site in {out}; `factorykit site build` makes one")
     root = Path(project) if project else Path()
     described = load_project(root) if project or (root / "_quarto.yml").is_file() else None
-    found = [*(sources(described) if described else ())]
+    problems = sources(described) if described else []
     pages, more = rendered(out, described)
-    require([*found, *more])
+    require([*problems, *more])
     return Checked(out, len(pages), sum(len(page.links) for page in pages.values()))
 
 
@@ -106,21 +110,24 @@ def require(problems: list[Problem]) -> None:
     """Raise a SiteError that lists the problems, if there are any."""
     if problems:
         listed = "\n".join(f"  {problem}" for problem in sorted({*problems}))
-        raise SiteError(f"the site is found wanting in {len({*problems})} places:\n{listed}")
+        raise SiteError(f"the site has {len({*problems})} problems:\n{listed}")
 
 
 # Sources
 
 
 def sources(project: Project) -> list[Problem]:
-    """Return what is wrong in the pages before they are rendered: cells that never ran, and what only Quarto knows."""
-    return [*_menu(project), *(problem for page in project.pages for problem in (*_notebook(page), *_dialect(page)))]
+    """Return the problems of pages before they are rendered: cells that never ran, and unsupported syntax."""
+    return [
+        *_menu(project),
+        *(problem for page in project.pages for problem in (*_notebook(page), *_unsupported(page))),
+    ]
 
 
 def _menu(project: Project) -> list[Problem]:
-    """Return the pages that no entry of the sidebar leads to, and entries that Quarto folds away."""
+    """Return the pages that the sidebar lacks, and its entries that Quarto folds away."""
     named: set[str] = set()
-    folded: list[str] = []
+    patterns: list[str] = []
 
     def read(items: Any) -> None:
         if isinstance(items, str):
@@ -129,17 +136,17 @@ def _menu(project: Project) -> list[Problem]:
         for item in items or ():
             entry = {"href": item} if isinstance(item, str) else item
             named.add(str(entry.get("href", "")).removeprefix("/"))
-            folded.extend([str(entry["auto"])] if "auto" in entry else [])
+            patterns.extend([str(entry["auto"])] if "auto" in entry else [])
             read(entry.get("contents"))
 
     sidebar = project.website.get("sidebar")
     if not sidebar:
         return []
     read(sidebar.get("contents"))
-    what = "becomes a folded section that has no name of its own; name its pages"
-    found = [Problem("_quarto.yml", "sidebar", f"auto: {pattern} {what}") for pattern in folded]
+    messages = [f"auto: {pattern} becomes a folded section without a name; list its pages" for pattern in patterns]
     missing = [str(page.source) for page in project.pages if str(page.source) not in {*named, "404.qmd"}]
-    return found + [Problem("_quarto.yml", "sidebar", f"does not name {page}; no menu leads there") for page in missing]
+    messages += [f"does not name {page}, so that no menu leads there" for page in missing]
+    return [Problem("_quarto.yml", "sidebar", message) for message in messages]
 
 
 def _notebook(page: Page) -> list[Problem]:
@@ -150,14 +157,13 @@ def _notebook(page: Page) -> list[Problem]:
             found.append(Problem(str(page.source), place, "was never executed; `factorykit site build` runs it"))
         for output in cell.outputs:
             if output.get("output_type") == "error":
-                said = f"{output.get('ename')}: {output.get('evalue')}"
-                found.append(Problem(str(page.source), place, f"a stored error, {said}"))
+                error = f"{output.get('ename')}: {output.get('evalue')}"
+                found.append(Problem(str(page.source), place, f"a stored error, {error}"))
             elif WIDGET_VIEW in output.get("data", {}):
                 found.append(Problem(str(page.source), place, "a stored widget view, which no page can draw"))
         unknown = {*cell.options} - OPTIONS
         found += [
-            Problem(str(page.source), place, f"the cell option {name} is not in the shared dialect")
-            for name in sorted(unknown)
+            Problem(str(page.source), place, f"the cell option {name} is not supported") for name in sorted(unknown)
         ]
         label = str(cell.options.get("label", ""))
         found += [
@@ -170,28 +176,27 @@ def _notebook(page: Page) -> list[Problem]:
     return found
 
 
-def _dialect(page: Page) -> list[Problem]:
+def _unsupported(page: Page) -> list[Problem]:
     found = [
-        Problem(str(page.source), "front matter", f"{key} is not in the shared dialect")
-        for key in sorted(FRONT & {*page.meta})
+        Problem(str(page.source), "front matter", f"{key} is not supported") for key in sorted(FRONT & {*page.meta})
     ]
     texts: list[tuple[Cell | None, str]] = [(None, page.body)]
     if page.is_notebook:
         texts = [(cell, cell.source) for cell in page.cells if cell.kind == "markdown"]
     for cell, text in texts:
         bare = FENCE.sub(lambda fence: re.sub(r"[^\n]", " ", fence[0]), text)
-        for number, (pattern, what) in enumerate(DIALECT):
+        for number, (pattern, what) in enumerate(UNSUPPORTED):
             found += [
                 Problem(
                     str(page.source),
                     _place(cell, text, hit.start()),
-                    f"{hit[0].strip()} is {what}; not in the shared dialect",
+                    f"{hit[0].strip()} is not supported: {what}",
                 )
                 for hit in pattern.finditer(bare if number else text)
             ]
         for hit in SHORTCODE.finditer(bare):
             if hit[1] != "embed":
-                what = f"the shortcode {hit[1]} is not in the shared dialect"
+                what = f"the shortcode {hit[1]} is not supported"
                 found.append(Problem(str(page.source), _place(cell, text, hit.start()), what))
     return found
 
@@ -204,88 +209,75 @@ def _place(cell: Cell | None, text: str, start: int) -> str:
 # Rendered pages
 
 
-class PageReader(HTMLParser):
-    """Reads what a rendered page points to, loads and leaves unresolved."""
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """The parts of a rendered page that checks need."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.ids: dict[str, int] = defaultdict(int)
-        self.links: list[tuple[str, int]] = []
-        self.loads: list[tuple[str, int]] = []
-        self.images: list[tuple[str, int]] = []
-        self.outside: list[tuple[str, int]] = []
-        self.unresolved: list[tuple[str, int]] = []
-        self.policy = ""
-        self.inline: list[tuple[str, int]] = []
-        self.widgets: list[int] = []
-        self.cites: list[str] = []
-        self.texts: list[str] = []
-        self._within: list[str] = []
-        self._script, self._strong, self._cite = "", False, ""
+    ids: Counter[str]
+    links: list[str]
+    loads: list[str]
+    images: set[str]
+    outside: list[str]
+    unresolved: list[str]
+    policy: str
+    scripts: list[str]
+    widgets: int
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note ids, links and everything a browser would load."""
-        line, given = self.getpos()[0], {key: value or "" for key, value in attrs}
-        if given.get("id"):
-            self.ids[given["id"]] += 1
-        if tag == "a" and given.get("name"):
-            self.ids[given["name"]] += 1
-        if tag in ("a", "area") and "href" in given:
-            self.links.append((given["href"], line))
-        if tag == "span" and "math" in given.get("class", "").split():
-            self.unresolved.append(("TeX, left as it is", line))
-        rel = {*given.get("rel", "").lower().split()}
-        if tag == "link" and rel & LOADING_LINKS:
-            self.loads.append((given.get("href", ""), line))
-        if tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
-            self.loads.append((given.get("content", "").partition("=")[2], line))
-        for name, tags in SOURCES.items():
-            if name in given and (tags is None or tag in tags):
-                addresses = (
-                    [part.split()[0] for part in given[name].split(",") if part.strip()]
-                    if name == "srcset"
-                    else [given[name]]
-                )
-                self.loads += [(address, line) for address in addresses]
-                if tag == "img":
-                    self.images += [(address, line) for address in addresses]
-        self.outside += [(hit[1], line) for hit in CSS_OUTSIDE.finditer(given.get("style", ""))]
-        if tag == "meta" and given.get("http-equiv", "").lower() == "content-security-policy":
-            self.policy = self.policy or given.get("content", "")
-        self.inline += [(value, line) for name, value in given.items() if name.startswith("on")]
-        if tag in ("script", "style"):
-            self._script, self._kind = tag, given.get("type", "").lower()
-            if tag == "script" and CODE.fullmatch(self._kind) and "src" not in given:
-                self._script = "code"
-                self.inline.append(("", line))
-            if "widget-view" in self._kind or "widget-state" in self._kind:
-                self.widgets.append(line)
-        if tag == "span" and "citation" in given.get("class", "").split():
-            self._cite = given.get("data-cites", "")
-            self.cites += self._cite.split()
-        self._strong = tag == "strong"
+    @classmethod
+    def read(cls, text: str) -> PageContent:
+        """Return the content of a page given as HTML."""
+        page = LexborHTMLParser(text)
+        scripts = page.css("script")
+        kinds = [(script.attributes.get("type") or "").lower() for script in scripts]
+        inline = [
+            script.text()
+            for script, kind in zip(scripts, kinds, strict=True)
+            if CODE.fullmatch(kind) and "src" not in script.attributes
+        ]
+        handlers = {name.lower() for name in HANDLER.findall(text)}
+        policies = page.css('meta[http-equiv="content-security-policy" i]')
+        images = {address for node in page.css("img[src], img[srcset]") for address in _loads(node)}
+        refreshes = [_value(node, "content").partition("=")[2] for node in page.css('meta[http-equiv="refresh" i]')]
+        return cls(
+            ids=Counter([_value(node, "id") for node in page.css("[id]")])
+            + Counter(_value(node, "name") for node in page.css("a[name]")),
+            links=[_value(node, "href") for node in page.css("a[href], area[href]")],
+            loads=[address for node in page.css(LOADING) for address in _loads(node)] + refreshes,
+            images=images,
+            outside=[hit for script in scripts for hit in outside_of_script(script.text())]
+            + [hit for style in page.css("style") for hit in CSS_OUTSIDE.findall(style.text())]
+            + [hit for node in page.css("[style]") for hit in CSS_OUTSIDE.findall(_value(node, "style"))],
+            unresolved=_unresolved(page, text),
+            policy=_value(policies[0], "content") if policies else "",
+            scripts=inline + [_value(node, name) for name in handlers for node in page.css(f"[{name}]")],
+            widgets=sum("widget-view" in kind or "widget-state" in kind for kind in kinds),
+        )
 
-    def handle_endtag(self, tag: str) -> None:
-        """Leave scripts and citations."""
-        if tag == self._script or (tag == "script" and self._script == "code"):
-            self._script = ""
-        self._strong = False
-        if tag == "span":
-            self._cite = ""
 
-    def handle_data(self, data: str) -> None:
-        """Read scripts, styles and text."""
-        line = self.getpos()[0]
-        if self._script in ("script", "code"):
-            self.outside += [(hit, line) for hit in outside_of_script(data)]
-            if self._script == "code":
-                self.inline[-1] = (self.inline[-1][0] + data, self.inline[-1][1])
-        elif self._script == "style":
-            self.outside += [(hit[1], line) for hit in CSS_OUTSIDE.finditer(data)]
-        else:
-            self.unresolved += [(hit[0], line) for hit in UNRESOLVED.finditer(data)]
-            if self._strong and self._cite and re.fullmatch(r"\S+\?|\?\?\?", data):
-                self.unresolved.append((f"citation @{self._cite}", line))
+def _value(node: LexborNode, name: str) -> str:
+    return node.attributes.get(name) or ""
+
+
+def _loads(node: LexborNode) -> list[str]:
+    """Return the addresses that a browser loads for an element."""
+    if node.tag == "link":
+        return [_value(node, "href")] if {*_value(node, "rel").lower().split()} & LOADING_LINKS else []
+    names = [name for name, tags in SOURCES.items() if name in node.attributes and (not tags or node.tag in tags)]
+    single = [_value(node, name) for name in names if name != "srcset"]
+    return single + [part.split()[0] for part in _value(node, "srcset").split(",") if part.strip()]
+
+
+def _unresolved(page: LexborHTMLParser, text: str) -> list[str]:
+    """Return references, citations and formulas that a renderer left as they are in the source."""
+    found = ["TeX source"] * len(page.css("span.math"))
+    for cited in page.css("span.citation"):
+        marks = (strong.text() for strong in cited.css("strong"))
+        found += [f"citation @{_value(cited, 'data-cites')}" for mark in marks if re.fullmatch(r"\S+\?|\?\?\?", mark)]
+    if UNRESOLVED.search(text):
+        page = LexborHTMLParser(text)
+        page.strip_tags(["script", "style"])
+        found += UNRESOLVED.findall(page.root.text() if page.root else "")
+    return found
 
 
 def outside_of_script(text: str) -> list[str]:
@@ -297,67 +289,59 @@ def outside_of_script(text: str) -> list[str]:
     return [*(hit[1] for hit in SCRIPT_OUTSIDE.finditer(text)), *(hit[0] for hit in CDN.finditer(text))]
 
 
-def rendered(out: Path, project: Project | None = None) -> tuple[dict[str, PageReader], list[Problem]]:
-    """Return every page of a rendered folder as read, and what is wrong in it."""
-    pages: dict[str, PageReader] = {}
-    for file in sorted(out.rglob("*.html")):
-        reader = PageReader()
-        reader.feed(file.read_text(encoding="utf-8"))
-        reader.close()
-        pages[file.relative_to(out).as_posix()] = reader
-    found = [problem for name in pages for problem in _page(out, name, pages)]
+def rendered(out: Path, project: Project | None = None) -> tuple[dict[str, PageContent], list[Problem]]:
+    """Return the content of every page of a rendered folder, and the problems in it."""
+    files = sorted(out.rglob("*.html"))
+    pages = {file.relative_to(out).as_posix(): PageContent.read(file.read_text(encoding="utf-8")) for file in files}
+    problems = [problem for name in pages for problem in _page(out, name, pages)]
     for file in sorted([*out.rglob("*.css"), *out.rglob("*.js")]):
         name = file.relative_to(out).as_posix()
         if file.suffix == ".js" and name.startswith("site_libs/"):
-            continue  # the renderer's own scripts name hosts that they do not ask; the search index holds any text
+            continue  # a renderer's own scripts name hosts that they do not load; the search index holds any text
         text = file.read_text(encoding="utf-8", errors="replace")
-        hits = [hit[1] for hit in CSS_OUTSIDE.finditer(text)] if file.suffix == ".css" else _of_library(text)
-        found += [Problem(name, "", f"asks another host for {hit[:120]}") for hit in hits]
+        hits = CSS_OUTSIDE.findall(text) if file.suffix == ".css" else _of_library(text)
+        problems += [Problem(name, "", f"loads {hit[:120]} from another host") for hit in hits]
     if project:
         missing = [page for page in project.pages if page.href not in pages]
-        found += [Problem(str(page.source), "", f"was not rendered; {page.href} is missing") for page in missing]
-        found = [_traced(project, problem) for problem in found]
-    return pages, found
+        problems += [Problem(str(page.source), "", f"was not rendered; {page.href} is missing") for page in missing]
+        problems = [_traced(project, problem) for problem in problems]
+    return pages, problems
 
 
 def _of_library(text: str) -> list[str]:
-    """Return outside addresses a bundled script loads; a library may name hosts that it only links to."""
+    """Return addresses of other hosts that a bundled script loads; a library may name hosts that it only links to."""
     return [hit for hit in outside_of_script(text) if not re.search(r"//(?:www\.)?(?:w3\.org|vega\.github\.io)/", hit)]
 
 
-def _page(out: Path, name: str, pages: dict[str, PageReader]) -> list[Problem]:
+def _page(out: Path, name: str, pages: dict[str, PageContent]) -> list[Problem]:
     page = pages[name]
-    found = [Problem(name, f"line {line}", f"unresolved {what}") for what, line in page.unresolved]
-    found += [
-        Problem(name, f"line {line}", "a widget view, which nothing on the page can draw") for line in page.widgets
-    ]
-    found += [Problem(name, f"line {line}", f"asks another host for {what[:120]}") for what, line in page.outside]
-    found += [] if page.policy else [Problem(name, "", "states no Content-Security-Policy")]
-    found += [
-        Problem(name, f"line {line}", f"a script that the policy of the page refuses: {' '.join(code.split())[:80]}")
-        for code, line in page.inline
+    messages = [f"unresolved {mark}" for mark in page.unresolved]
+    messages += ["a widget view, which a page cannot draw"] * page.widgets
+    messages += [f"loads {address[:120]} from another host" for address in page.outside]
+    messages += [] if page.policy else ["has no Content-Security-Policy"]
+    messages += [
+        f"a script that the policy of the page forbids: {' '.join(code.split())[:80]}"
+        for code in page.scripts
         if f"'{digest(code)}'" not in page.policy
     ]
-    linked = {target[1] for address, _ in page.links if (target := _target(name, address)) and target[0] == name}
-    twice = [key for key in sorted(linked) if page.ids.get(key, 0) > 1]
-    found += [Problem(name, "", f"a link to #{key}, which stands {page.ids[key]} times") for key in twice]
-    for address, line in page.loads:
+    for address in page.loads:
         if OUTSIDE.match(address):
-            found.append(Problem(name, f"line {line}", f"asks another host for {address[:120]}"))
+            messages.append(f"loads {address[:120]} from another host")
         elif not ADDRESS.match(address) and (target := _target(name, address)) and not (out / target[0]).is_file():
-            what = "missing image" if (address, line) in page.images else "missing file"
-            found.append(Problem(name, f"line {line}", f"{what} {address}"))
-    for address, line in page.links:
+            messages.append(f"missing {'image' if address in page.images else 'file'} {address}")
+    for address in dict.fromkeys(page.links):
         if ADDRESS.match(address) or OUTSIDE.match(address) or not (target := _target(name, address)):
             continue
         path, anchor = target
-        if (out / path).is_dir():
+        if path not in pages and (out / path).is_dir():
             path = posixpath.join(path, "index.html")
-        if path.startswith("..") or not (out / path).is_file():
-            found.append(Problem(name, f"line {line}", f"dead link {address}"))
+        if path.startswith("..") or not (path in pages or (out / path).is_file()):
+            messages.append(f"dead link {address}")
         elif anchor and path in pages and anchor not in pages[path].ids:
-            found.append(Problem(name, f"line {line}", f"dead link {address}: no such place on {path}"))
-    return found
+            messages.append(f"dead link {address}: {path} has no such anchor")
+        elif anchor and path == name and page.ids[anchor] > 1:
+            messages.append(f"a link to #{anchor}, which is the id of {page.ids[anchor]} elements")
+    return [Problem(name, "", message) for message in messages]
 
 
 def _target(page: str, address: str) -> tuple[str, str] | None:
@@ -376,14 +360,14 @@ def _target(page: str, address: str) -> tuple[str, str] | None:
 def _traced(project: Project, problem: Problem) -> Problem:
     """Return the problem with its place in the source, where what it names can be found there."""
     page = next((page for page in project.pages if page.href == problem.page), None)
-    needle = re.search(r"(@[\w:.-]+)|link ([^\s:]+)|missing \w+ (\S+)", problem.what)
+    needle = re.search(r"(@[\w:.-]+)|link ([^\s:]+)|missing \w+ (\S+)", problem.message)
     if not page or not needle:
         return problem
     wanted = next(filter(None, needle.groups()))
     wanted = wanted if wanted.startswith("@") else PurePosixPath(wanted.partition("#")[0]).stem or wanted
     for cell in page.cells:
         if wanted in cell.source:
-            return Problem(str(page.source), f"cell {cell.number}", problem.what)
+            return Problem(str(page.source), f"cell {cell.number}", problem.message)
     if wanted in page.body:
-        return Problem(str(page.source), _place(None, page.body, page.body.index(wanted)), problem.what)
+        return Problem(str(page.source), _place(None, page.body, page.body.index(wanted)), problem.message)
     return problem

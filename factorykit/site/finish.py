@@ -11,10 +11,10 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import BOOT
-from factorykit.site import charts, leads, moved, search, things, web
-from factorykit.site.frame import Around, assets
+from factorykit.site import charts, crosslinks, entity_pages, feeds, search
+from factorykit.site.csp import guard
 from factorykit.site.markup import above, fill, following, made, read, write
-from factorykit.site.policy import guard
+from factorykit.site.page_layout import Around, assets
 from factorykit.site.sources import Project
 
 OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
@@ -60,15 +60,14 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
             shutil.copyfile(project.root / source.source, out / source.source)
             _name_the_source(page, source.source.name)
     _caption_what_is_embedded(pages)
-    found = things.add(project, out, around, cache and cache / "things")
-    leads.add(project, pages)
-    found = search.places(project, pages) + found
+    found = entity_pages.add(project, out, around, cache and cache / "things")
+    crosslinks.add(project, pages)
+    found = search.entries(project, pages) + found
     found += charts.add(project, pages, out, around, cache and cache / "charts")
     search.write(out, found)
-    web.add(project, pages, out, around)
+    feeds.add(project, pages, out, around)
     guard(pages)
     write(pages, out)
-    moved.add(out)
 
 
 def _keep_to_the_site(page: LexborHTMLParser) -> None:
@@ -103,9 +102,9 @@ def _without_anchors(page: LexborHTMLParser) -> None:
 def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:
     """Mark the link of the navigation that leads to its own page; Quarto marks the first one."""
     for link in page.css("a.nav-link[href]:not([data-scroll-target])"):
-        leads = (file.parent / str(link.attributes["href"])).resolve() == file.resolve()
-        link.attrs["class"] = "nav-link active" if leads else "nav-link"
-        if leads:
+        crosslinks = (file.parent / str(link.attributes["href"])).resolve() == file.resolve()
+        link.attrs["class"] = "nav-link active" if crosslinks else "nav-link"
+        if crosslinks:
             link.attrs["aria-current"] = "page"
         elif "aria-current" in link.attributes:
             del link.attrs["aria-current"]

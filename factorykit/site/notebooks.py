@@ -1,4 +1,4 @@
-"""Notebooks are executed here alone: from a fresh kernel, only where something changed, with stable bytes."""
+"""Execution of notebooks: in a fresh kernel, only where something changed, with stable bytes."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from factorykit import places
-from factorykit.errors import SiteError
-from factorykit.site import children, dialect
+from factorykit.core import atomic_io
+from factorykit.core.errors import SiteError
+from factorykit.site import notebook_markdown
 from factorykit.site.sources import joined, read_cells, text_of
 
 PACKAGE = Path(__file__).parent.parent
 WATCHED = ("python", "factorykit", "altair", "duckdb", "great-tables", "ipykernel", "polars", "vl-convert-python")
-AT_ONCE = 3
-"""Notebooks that run side by side: on two processors one of three waits for its kernel."""
+MAX_KERNELS = 3
+"""Notebooks that run at a time: on two processors one of three waits for its kernel to start."""
 KERNELS = "factorykit-kernel-"
-"""Beginning of the names of temporary folders in which a kernel keeps its profile."""
-WITHOUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)"
-"""What a kernel runs first: jsonschema takes 0.8 s to read a grammar that no chart asks for."""
+"""Prefix of the temporary folders in which kernels keep their profiles."""
+STARTUP = "import sys; sys.modules.setdefault('rfc3987_syntax', None)"
+"""Code that a kernel runs first: jsonschema takes 0.8 s to read a grammar that no chart needs."""
 UNWATCHED = ("site", "cli.py", "__pycache__")
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-?[0-9a-f]{12})?")
 NOISE = re.compile(r"running over TCP without encryption|^\s*$|IPKernelApp|frozen modules|-Xfrozen_modules|PYDEVD")
+VOLATILE = ("collapsed", "ExecuteTime", "execution", "jupyter", "widgets")
+"""Metadata of notebooks and cells that differs from run to run, or that is set here."""
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -42,17 +44,16 @@ METADATA = {
 def execute(
     paths: Iterable[Path | str], *, cache: Path | None = None, force: bool = False, timeout: int = 300
 ) -> list[Path]:
-    """Run the notebooks that changed, or whose code or tables changed, and store their outputs; return those that ran.
+    """Run the notebooks whose text, code or tables changed, store their outputs, and return the notebooks that ran.
 
-    A notebook keeps its bytes where its stored outputs still fit. A few run at a time, each in its own folder.
+    A notebook whose stored outputs are up to date is not touched. A few run at a time, each with its own profile.
 
     Parameters
     ----------
     paths
         The notebooks.
     cache
-        File that remembers what the stored outputs were made from; ``.cache/notebooks.json`` beside the notebooks'
-        folder by default.
+        File with the inputs of the stored outputs; ``.cache/notebooks.json`` beside the notebooks' folder by default.
     force
         Run all of them.
     timeout
@@ -61,19 +62,20 @@ def execute(
     Raises
     ------
     SiteError
-        If a notebook cannot be read or a cell fails; the message names both. That notebook stays as it was.
+        If a notebook cannot be read, a cell fails, or a notebook was saved while it ran; the message names it. That
+        notebook stays as it was.
     """
     files = sorted({Path(path).resolve() for path in paths})
     if not files:
         return []
     cache = cache or files[0].parent.parent / ".cache" / "notebooks.json"
-    with places.held(files[0].parent):
+    with atomic_io.held(files[0].parent):
         known = _read_cache(cache)
         code = _digest_of_code(files[0].parent.parent)
-        stale = [file for file in files if force or known.get(file.name) != _fit(file, code)]
+        stale = [file for file in files if force or known.get(file.name) != _inputs(file, code)]
         if stale:
             failures = _wait_for(lambda: _run_all(stale, timeout))
-            known.update({file.name: _fit(file, code) for file in stale if file not in failures})
+            known.update({file.name: _inputs(file, code) for file in stale if file not in failures})
             _write_whole(cache, json.dumps(known, indent=1, sort_keys=True) + "\n")
             if failures:
                 raise SiteError("\n".join(failures[file] for file in stale if file in failures))
@@ -81,19 +83,19 @@ def execute(
 
 
 def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return the notebook without what differs from run to run: widget views, timings, generated ids, metadata.
+    """Return the notebook without what differs from run to run: widget views, timings and generated ids.
 
-    Its figures, tables and equations are counted anew, and the cells that only check are folded.
+    Figures, tables and equations are numbered again, and the cells that only check are folded.
     """
     used: set[str] = set()
     cells = []
     for number, cell in enumerate(notebook["cells"], 1):
-        tags = cell.get("metadata", {}).get("tags")
-        folded = {"jupyter": {"source_hidden": True}} if dialect.CHECKS in (tags or ()) else {}
+        metadata = _without_volatile(cell.get("metadata", {}))
+        folded = {"jupyter": {"source_hidden": True}} if notebook_markdown.CHECKS in metadata.get("tags", ()) else {}
         kept = {
             "cell_type": cell["cell_type"],
             "id": _identity(cell, number, used),
-            "metadata": {**folded, "tags": tags} if tags else {},
+            "metadata": folded | metadata,
             "source": joined(cell["source"]).splitlines(keepends=True),
         }
         if cell["cell_type"] == "code":
@@ -102,7 +104,12 @@ def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
         if cell.get("attachments"):
             kept["attachments"] = cell["attachments"]
         cells.append(dict(sorted(kept.items())))
-    return {"cells": dialect.numbered(cells), "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    metadata = dict(sorted((_without_volatile(notebook.get("metadata", {})) | METADATA).items()))
+    return {"cells": notebook_markdown.numbered(cells), "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _without_volatile(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in sorted(metadata.items()) if name not in VOLATILE and value != []}
 
 
 def _identity(cell: dict[str, Any], number: int, used: set[str]) -> str:
@@ -134,7 +141,7 @@ def _outputs(outputs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _wait_for(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine to its end, also where the caller lives inside an event loop, as a notebook does."""
+    """Run a coroutine to its end, also inside a running event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -144,18 +151,18 @@ def _wait_for(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 
 async def _run_all(files: list[Path], timeout: int) -> dict[Path, str]:
-    gate = asyncio.Semaphore(AT_ONCE)
+    gate = asyncio.Semaphore(MAX_KERNELS)
 
     async def guarded(file: Path) -> str | None:
         async with gate:
             return await _run(file, timeout)
 
-    said = await asyncio.gather(*[guarded(file) for file in files])
-    return {file: message for file, message in zip(files, said, strict=True) if message}
+    messages = await asyncio.gather(*[guarded(file) for file in files])
+    return {file: message for file, message in zip(files, messages, strict=True) if message}
 
 
 async def _run(file: Path, timeout: int) -> str | None:
-    """Execute one notebook and write it back whole; return what went wrong, if anything."""
+    """Execute one notebook and store it; return the error, if any."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import nbformat
@@ -167,7 +174,7 @@ async def _run(file: Path, timeout: int) -> str | None:
         read_cells(text, file.name)
         notebook = nbformat.reads(text, as_version=4)
         temporary = Path(tempfile.gettempdir())
-        with places.workplace(temporary, KERNELS) as home, (home / "stderr").open("w+") as stderr:
+        with atomic_io.workplace(temporary, KERNELS) as home, (home / "stderr").open("w+") as stderr:
             client = NotebookClient(
                 notebook,
                 timeout=timeout,
@@ -178,9 +185,7 @@ async def _run(file: Path, timeout: int) -> str | None:
             )
             environment = {**os.environ, **kernel_environment(home)}
             try:
-                await client.async_execute(
-                    cleanup_kc=True, env=environment, stderr=stderr, preexec_fn=children.ends_with_me()
-                )
+                await client.async_execute(cleanup_kc=True, env=environment, stderr=stderr)
             except CellTimeoutError:
                 return f"{file.name}, {_place(notebook)}: took more than {timeout} s"
             except (CellExecutionError, DeadKernelError) as error:
@@ -190,18 +195,17 @@ async def _run(file: Path, timeout: int) -> str | None:
                     f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else "the kernel died"
                 )
                 return f"{file.name}, {_place(notebook)}: {reason}{' | '.join(['', *lines[-3:]])}"
+    if text_of(file) != text:
+        return f"{file.name}: was saved while it ran, so its outputs were not stored; run it again"
     _write_whole(file, dumps(normalise(notebook)))
     return None
 
 
 def kernel_environment(home: Path) -> dict[str, str]:
-    """Return what a kernel is told: its profile and its temporary files are in an empty folder that goes when it goes.
-
-    Nobody's start-up files take part.
-    """
+    """Return the environment of a kernel: profile and temporary files in a new folder, without start-up files."""
     startup = home / "profile_default" / "startup"
     startup.mkdir(parents=True)
-    (startup / "00-without.py").write_text(WITHOUT, "utf-8")
+    (startup / "00-without.py").write_text(STARTUP, "utf-8")
     return {"IPYTHONDIR": str(home), "TMPDIR": str(home), "PYTHONHASHSEED": "0", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
 
@@ -211,7 +215,7 @@ def dumps(notebook: dict[str, Any]) -> str:
 
 
 def _place(notebook: Any) -> str:
-    """Return the cell that ran last, which is the one that failed."""
+    """Return the number and first line of the cell that failed, or that ran last."""
     failed = [
         number
         for number, cell in enumerate(notebook.cells, 1)
@@ -224,7 +228,7 @@ def _place(notebook: Any) -> str:
 
 
 def _digest_of_code(root: Path) -> str:
-    """Return a digest of everything outside a notebook that its outputs depend on: package, tables, versions."""
+    """Return a hash of what outputs depend on outside a notebook: package, tables, versions."""
     digest = hashlib.sha256()
     for name in WATCHED:
         try:
@@ -244,8 +248,8 @@ def _digest_of_code(root: Path) -> str:
     return digest.hexdigest()
 
 
-def _fit(file: Path, code: str) -> dict[str, str]:
-    """Return what ties a notebook's stored bytes to the code that made them."""
+def _inputs(file: Path, code: str) -> dict[str, str]:
+    """Return hashes of a notebook and of the code that made its outputs."""
     return {"code": code, "notebook": hashlib.sha256(file.read_bytes()).hexdigest()}
 
 
@@ -258,7 +262,7 @@ def _read_cache(cache: Path) -> dict[str, dict[str, str]]:
 
 
 def _write_whole(file: Path, text: str) -> None:
-    """Write the file whole or not at all; leave it alone if it already says so."""
+    """Write the file in one step, if its text changes."""
     if not file.is_file() or file.read_text(encoding="utf-8") != text:
         file.parent.mkdir(parents=True, exist_ok=True)
-        places.write_whole(file, text)
+        atomic_io.write_whole(file, text)

@@ -1,4 +1,4 @@
-"""Quarto, where it can be had: found, or installed once into the running environment, and called."""
+"""Rendering with Quarto, where it is installed."""
 
 from __future__ import annotations
 
@@ -6,36 +6,33 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from datetime import date
-from importlib.util import find_spec
 from pathlib import Path
 
-from factorykit.errors import SiteError
-from factorykit.site import children
+from factorykit.core.errors import SiteError
 
-OLDEST = (1, 7)
-INSTALL_SECONDS = 180
+OLDEST_VERSION = (1, 7)
 
 
 def find() -> tuple[Path | None, str]:
-    """Return the ``quarto`` to use and its version, or None and why there is none.
+    """Return the ``quarto`` to use and its version, or None and the reason.
 
-    QUARTO_PATH is looked at first, then the running environment, then PATH.
+    QUARTO_PATH is searched first, then the running environment, then PATH.
     """
     tried = []
     for origin, candidate in _candidates():
         try:
-            ran = children.run([candidate, "--version"], 20)
+            ran = _run([str(candidate), "--version"], 20)
         except (OSError, subprocess.TimeoutExpired) as error:
             tried.append(f"{origin} does not run ({error.__class__.__name__})")
             continue
         version = re.match(r"(\d+)\.(\d+)", ran.stdout.strip())
         if ran.returncode or not version:
-            tried.append(f"{origin} says {(ran.stderr or ran.stdout).strip()[:80]!r}")
-        elif (int(version[1]), int(version[2])) < OLDEST:
-            tried.append(f"{origin} is Quarto {ran.stdout.strip()}, older than {OLDEST[0]}.{OLDEST[1]}")
+            tried.append(f"{origin} prints {(ran.stderr or ran.stdout).strip()[:80]!r} as its version")
+        elif (int(version[1]), int(version[2])) < OLDEST_VERSION:
+            tried.append(f"{origin} is Quarto {ran.stdout.strip()}, older than {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]}")
         else:
             return candidate, f"Quarto {ran.stdout.strip()} from {origin}"
     return None, "; ".join(tried) or "no quarto in QUARTO_PATH or PATH"
@@ -54,70 +51,44 @@ def _candidates() -> list[tuple[str, Path]]:
     return found
 
 
-def install(marker: Path, *, seconds: int = INSTALL_SECONDS) -> str:
-    """Try once to install the package ``quarto-cli`` into the running environment; return what came of it.
-
-    A failure is remembered in ``marker``, with its date and reason, and not tried again until that file is removed.
-    """
-    if sys.prefix == sys.base_prefix:
-        return "not tried to install it, since Python does not run in a virtual environment"
-    if marker.is_file():
+def _run(
+    command: list[str], seconds: float | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a session of its own and end the whole session on a timeout or an interrupt."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, env=env, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
         try:
-            kept = json.loads(marker.read_text(encoding="utf-8"))
-            return f"installing it failed on {kept['date']} ({kept['reason']}); remove {marker} to try again"
-        except (ValueError, KeyError, TypeError):
-            marker.unlink()
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "quarto-cli"]
-    if not find_spec("pip"):
-        command = ["uv", "pip", "install", "--quiet", "--python", sys.executable, "quarto-cli"]
-    reason = _run_limited(command, seconds)
-    if reason is None:
-        return "installed quarto-cli"
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.write_text(json.dumps({"date": date.today().isoformat(), "reason": reason}) + "\n", encoding="utf-8")
-    return f"installing quarto-cli failed ({reason})"
-
-
-def _run_limited(command: list[str], seconds: int) -> str | None:
-    """Run a command for at most so many seconds; return why it failed, or None."""
-    try:
-        ran = children.run(command, seconds)
-    except OSError as error:
-        return f"{command[0]}: {error.strerror}"
-    except subprocess.TimeoutExpired:
-        return f"no end after {seconds} s"
-    if ran.returncode == 0:
-        return None
-    lines = [line.strip() for line in ran.stderr.splitlines()]
-    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
-    named = [line for line in lines if line.lower().startswith("error")]
-    return (raised or named or [f"exit status {ran.returncode}"])[-1][:160]
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def render(program: Path, root: Path, log: Path) -> list[str]:
-    """Render the project in ``root`` with Quarto into ``root/_site``; return what its log complains about.
+    """Render the project in ``root`` with Quarto into ``root/_site``; return the errors in its log.
 
     Raises
     ------
     SiteError
-        If Quarto exits with another status than 0.
+        If Quarto exits with a status other than 0.
     """
     command = [str(program), "render", str(root), "--log", str(log), "--log-format", "json-stream"]
-    ran = children.run(command, env=environment())
+    ran = _run(command, env=environment())
     if ran.returncode:
         raise SiteError(f"quarto render failed: {(ran.stderr or ran.stdout).strip()[-1500:]}")
     return complaints(log.read_text(encoding="utf-8") if log.is_file() else "")
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for a Quarto whose pages are printed before it runs and finished after it."""
+    """Return the environment in which Quarto runs: pages are written before and finished after it by this package."""
     package = str(Path(__file__).parent.parent.parent)
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     return {**os.environ, "QUARTO_PYTHON": sys.executable, "FACTORYKIT_PAGES": "written", "PYTHONPATH": paths}
 
 
 def complaints(log: str) -> list[str]:
-    """Return the sentences of Quarto's log that mean a broken page; it exits with 0 all the same.
+    """Return the messages of Quarto's log that mean a broken page; Quarto exits with 0 nevertheless.
 
     >>> complaints('{"level": 20, "levelName": "INFO", "msg": "Unable to resolve crossref @fig-x"}')
     ['quarto: Unable to resolve crossref @fig-x']

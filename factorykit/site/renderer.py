@@ -22,9 +22,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from factorykit.errors import SiteError
-from factorykit.places import write_whole
-from factorykit.site.frame import template
+from factorykit.core.atomic_io import write_whole
+from factorykit.core.errors import SiteError
+from factorykit.site.page_layout import template
 from factorykit.site.sources import Cell, Page, Project, glob, joined, load_project, read_cells
 
 HERE = Path(__file__).parent
@@ -166,19 +166,31 @@ def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str
         *(folder / name for name in TAKEN_IN.findall(draft.markdown)),
     )
     parts += [Path(file).read_text(encoding="utf-8") for file in read if Path(file).is_file()]
-    kept = cache / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.html" if cache else None
-    said: list[str] = []
-    if kept and kept.is_file():
-        rendered = kept.read_text(encoding="utf-8")
-        kept.touch()
-    else:
-        rendered, said = _pandoc(page, command, text, folder)
-        if kept and not said:
+    kept = cache / f"{_digest(json.dumps(parts))}.html" if cache else None
+    rendered, messages = _read_kept(kept), []
+    if rendered is None:
+        rendered, messages = _pandoc(page, command, text, folder)
+        if kept and not messages:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(kept, rendered)
+            write_whole(kept, f"{_digest(rendered)}\n{rendered}")
     title, description, footer, toc, body = (part.strip() for part in rendered.split(SPLIT))
     body = re.sub(r"<!--output-(\d+)-->", lambda found: draft.raw[int(found[1])], body)
-    return title, description, footer, toc, body, draft, said
+    return title, description, footer, toc, body, draft, messages
+
+
+def _read_kept(file: Path | None) -> str | None:
+    """Return a page kept from a former build, or None if there is none or it is damaged."""
+    if file is None or not file.is_file():
+        return None
+    digest, _, rendered = file.read_text(encoding="utf-8", errors="replace").partition("\n")
+    if digest != _digest(rendered):
+        return None
+    file.touch()
+    return rendered
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _pandoc(page: Page, command: list[str], text: str, folder: Path) -> tuple[str, list[str]]:
@@ -272,7 +284,7 @@ def _fence(text: str) -> str:
 def _shortcode(project: Project, draft: Draft, code: re.Match[str], defaults: dict[str, Any]) -> str:
     name, words = code[1], code[2].split()
     if name != "embed":
-        raise SiteError(f"{draft.page.source}: the shortcode {code[0]} is not in the shared dialect; use embed")
+        raise SiteError(f"{draft.page.source}: the shortcode {code[0]} is not supported; use embed")
     cell = _embedded(project, draft.page, words[0])
     return _cell(draft, cell, {**defaults, "code-fold": False}, echo="echo=true" in words)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from factorykit import files
-from factorykit.errors import SiteError
-from factorykit.site import dialect
+from factorykit.core import text_io
+from factorykit.core.errors import SiteError
+from factorykit.site import notebook_markdown
 
 FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.DOTALL)
 ENDS = re.compile(r"\r\n?|\n")
@@ -148,9 +148,9 @@ def text_of(file: Path) -> str:
     SiteError
         If it cannot be read, or is not UTF-8.
     """
-    content = files.content(file, error=SiteError)
+    content = text_io.content(file, error=SiteError)
     try:
-        return files.text(content)
+        return text_io.text(content)
     except ValueError as error:
         raise SiteError(f"{file.name} {error}") from None
 
@@ -172,7 +172,7 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
         If the text is no notebook, or a cell's options are no YAML.
     """
     try:
-        rows = dialect.quarto(files.fields(text.encode()))["cells"]
+        rows = notebook_markdown.quarto(text_io.fields(text.encode()))["cells"]
         return tuple(_cell(number, row, where) for number, row in enumerate(rows, 1))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SiteError(f"{where}: no notebook that can be read ({error}); restore it or save it again") from error

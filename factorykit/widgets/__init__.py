@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.borders import not_installed
+from factorykit.core.extras import not_installed
 
 try:
     import anywidget  # noqa: F401

@@ -15,8 +15,8 @@ from IPython.core.getipython import get_ipython
 from factorykit.charts.bundle import page_script
 from factorykit.charts.control import Control, control
 from factorykit.charts.live import word_label
-from factorykit.errors import FactorykitError
-from factorykit.quantities import quantity
+from factorykit.core.errors import FactorykitError
+from factorykit.core.vocabulary import quantity
 
 
 class Scripted(anywidget.AnyWidget):

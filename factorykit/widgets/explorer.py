@@ -9,17 +9,18 @@ import ipywidgets
 import polars as pl
 import traitlets
 
-from factorykit.borders import need, one_of, text
 from factorykit.charts.embed import outputs as embedded
-from factorykit.charts.exploring import exploring
+from factorykit.charts.explorer_spec import exploring
 from factorykit.charts.live import Case, Live
-from factorykit.errors import ScenarioError
-from factorykit.model.engine.answer import Answer
-from factorykit.model.planning.address import address
+from factorykit.core.errors import ScenarioError
+from factorykit.core.extras import need
+from factorykit.core.validation import one_of, string
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.answer import Answer
+from factorykit.model.planning.link import address
 from factorykit.model.scenario.compare import attribute, compare
 from factorykit.model.scenario.presets import preset, presets
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.quantities import quantity
 from factorykit.widgets.controls import button, menu, preset_choice, shown, sliders
 from factorykit.widgets.live_chart import LiveChart
 
@@ -139,7 +140,7 @@ class Explorer(ipywidgets.VBox):
         ScenarioError
             If four are pinned, or the label is taken.
         """
-        label = text("label", label) or next(letter for letter in "ABCDE" if letter not in self.pins)
+        label = string("label", label) or next(letter for letter in "ABCDE" if letter not in self.pins)
         if len(self.pins) == MOST_PINS or label in self.pins:
             said = f"{label!r} is pinned" if label in self.pins else f"{MOST_PINS} settings are pinned"
             raise ScenarioError(f"{said}; explorer.unpin({next(iter(self.pins))!r}) makes room")
@@ -176,8 +177,8 @@ class Explorer(ipywidgets.VBox):
 
         ``label`` is the first pin, ``output`` the first printed quantity where nobody says which.
         """
-        label = one_of("pin", text("label", label) or next(iter(self.pins), ""), self.pins)
-        return attribute(self.pins[label], self.scenario, text("output", output) or self.live.shown[0], assume=True)
+        label = one_of("pin", string("label", label) or next(iter(self.pins), ""), self.pins)
+        return attribute(self.pins[label], self.scenario, string("output", output) or self.live.shown[0], assume=True)
 
     @property
     def code(self) -> str:

@@ -1,7 +1,8 @@
-"""JupyterLab that greets: on this machine alone, the first notebook open, its charts live at first sight."""
+"""JupyterLab on this machine, with the first notebook open and its charts live."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -9,19 +10,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from factorykit.borders import need
+from factorykit.core.extras import need
 
 FIRST: Final = "00-start.ipynb"
 CONFIG: Final = Path(__file__).with_name("lab_config")
-"""What JupyterLab is told beside the user's own settings: no question about news over the first chart, and names of
-notebooks in full, in the room of the dates beside them."""
+"""Settings of JupyterLab beside the user's: no question about news, and full names of notebooks instead of dates."""
+PACKAGE: Final = Path(__file__).parents[1]
+SHIPPED: Final = PACKAGE / "widgets" / "static" / "notebooks.sha256"
+"""Hashes of the notebooks of a wheel's version, written when the wheel is built."""
 
 
 def lab(passed_on: Sequence[str] = ()) -> int:
-    """Open the notebooks of this folder in JupyterLab; options go on to it. Return its exit status."""
+    """Open the notebooks of this folder in JupyterLab, with these options, and return its exit status."""
     need("jupyterlab")
     home = Path("notebooks") if Path("notebooks").is_dir() else Path()
-    sign(unchanged(home))
+    sign(trusted(home))
     options = ["--ServerApp.ip=127.0.0.1", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     if (home / FIRST).is_file():
         options.append(f"--LabApp.default_url=/lab/tree/{FIRST}")
@@ -33,21 +36,34 @@ def lab(passed_on: Sequence[str] = ()) -> int:
     return subprocess.call(command, env=environment)
 
 
-def unchanged(folder: Path) -> list[Path]:
-    """Return the notebooks of a checkout that are as they were committed; none where git does not say."""
+def trusted(folder: Path) -> list[Path]:
+    """Return the notebooks of a folder that are identical to those of the installed version."""
+    known = installed()
+    return [path for path in sorted(folder.glob("*.ipynb")) if _digest(path) in known]
+
+
+def installed() -> set[str]:
+    """Return the hashes of the notebooks of the installed version: of the wheel, or as committed in a checkout."""
+    if SHIPPED.is_file():
+        return set(SHIPPED.read_text("utf-8").split())
+    folder = PACKAGE.parent / "notebooks"
 
     def listed(*options: str) -> set[str]:
         command = ["git", "-C", str(folder), "ls-files", "-z", *options, "*.ipynb"]
         return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\0")) - {""}
 
     try:
-        return [folder / name for name in sorted(listed() - listed("--modified"))]
+        return {_digest(folder / name) for name in listed() - listed("--modified")}
     except (OSError, subprocess.CalledProcessError):
-        return []
+        return set()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def sign(notebooks: Iterable[Path]) -> None:
-    """Trust notebooks, so that JupyterLab shows their stored charts live before anything is run."""
+    """Trust notebooks, so that JupyterLab shows their stored charts live before anything runs."""
     nbformat, notary = need("nbformat"), need("nbformat.sign").NotebookNotary()
     for path in notebooks:
         notary.sign(nbformat.read(path, as_version=4))

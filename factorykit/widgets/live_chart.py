@@ -10,10 +10,10 @@ import polars as pl
 import traitlets
 from ipywidgets import widget_serialization
 
-from factorykit import borders, errors
 from factorykit.charts.embed import chart_payload, outputs, summary, summary_lines
 from factorykit.charts.live import Live
-from factorykit.errors import ScenarioError, UnknownName, unknown
+from factorykit.core import errors, validation
+from factorykit.core.errors import ScenarioError, UnknownName, unknown_name_message
 from factorykit.widgets.controls import Scripted, shown
 
 
@@ -49,12 +49,12 @@ class LiveChart(Scripted):
             payload = dict(chart.payload)
         else:
             is_altair = type(chart).__module__.startswith("altair.")
-            self._spec = chart.to_dict() if is_altair else dict(borders.mapping("chart", chart))
+            self._spec = chart.to_dict() if is_altair else dict(validation.mapping("chart", chart))
             payload = chart_payload(self._spec)
-        moving = {} if controls is None else dict(borders.mapping("controls", controls))
+        moving = {} if controls is None else dict(validation.mapping("controls", controls))
         for name, control in moving.items():
             if not isinstance(control, ipywidgets.Widget):
-                raise ScenarioError(f"controls: {name} = {errors.shown(control)} is no widget; give a slider")
+                raise ScenarioError(f"controls: {name} = {errors.short_repr(control)} is no widget; give a slider")
         super().__init__(payload=payload, controls=moving, **options)
 
     def set(self, **values: float) -> None:
@@ -68,8 +68,8 @@ class LiveChart(Scripted):
         known = self._live.parameters if self._live else {param["name"]: None for param in self._spec.get("params", ())}
         for name in values:
             if name not in known:
-                raise UnknownName(unknown("parameter", name, known))
-        self.signals = {**self.signals, **borders.cells("values", values)}
+                raise UnknownName(unknown_name_message("parameter", name, known))
+        self.signals = {**self.signals, **validation.cells("values", values)}
 
     def set_frame(self, frame: pl.DataFrame, table: str = "table") -> None:
         """Replace the rows of the chart's data set ``table``; sent as bytes, eight a number and two a word.
@@ -79,7 +79,7 @@ class LiveChart(Scripted):
         ScenarioError
             If ``frame`` is no DataFrame, or a column is neither numbers nor words.
         """
-        frame, table = borders.frame("frame", frame), borders.text("table", table)
+        frame, table = validation.frame("frame", frame), validation.string("table", table)
         columns, buffers = [], []
         for column in frame.iter_columns():
             if column.dtype.is_numeric():

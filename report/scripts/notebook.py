@@ -3,6 +3,6 @@
 import json
 import sys
 
-from factorykit.site.dialect import quarto
+from factorykit.site.notebook_markdown import quarto
 
 json.dump(quarto(json.load(sys.stdin)), sys.stdout)

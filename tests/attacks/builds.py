@@ -99,7 +99,7 @@ def notebooks(folder: Path) -> Build:
 
 def data(folder: Path) -> Build:
     """All tables, of which the sources of one change."""
-    from factorykit import datasets
+    from factorykit.data.build import build as data_build
 
     sources = folder / "sources"
     shutil.copytree(ROOT / "data" / "sources", sources)
@@ -112,7 +112,7 @@ def data(folder: Path) -> Build:
     out = folder / "data"
     return Build(
         change,
-        lambda: datasets.build(out, sources=sources),
+        lambda: data_build.build(out, sources=sources),
         lambda: [path for place in (out, out / ".incoming") for path in sorted(place.glob("*")) if path.is_file()],
     )
 
@@ -148,9 +148,9 @@ def tables(folder: Path) -> Build:
         source.write_text(last if number else first, "utf-8")
 
     def make() -> None:
-        from factorykit import datasets
+        from factorykit.data.build import build as data_build
 
-        datasets.build(source.parents[1], sources=source.parent)
+        data_build.build(source.parents[1], sources=source.parent)
 
     return Build(change, of.make, of.seen, beside=make)
 
@@ -305,7 +305,7 @@ def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, 
     """Kill a build so often, half of the times before a step, half at any time, and build again after each."""
     folder = prepared(folder)
     build = KINDS[kind](folder)
-    from factorykit import places
+    from factorykit.core import atomic_io
 
     states, steps, took_s = [], 0, 0.0
     for number in (0, 1, 0):
@@ -318,7 +318,7 @@ def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, 
         states.append((sources, state(build)))
     assert states[0] == states[-1], f"{kind} gives other bytes each time"
     assert states[0] != states[1], f"{kind} does not change"
-    places.BORN_S = -1.0  # type: ignore[misc]  # what is new and empty is nobody's: nobody else builds here
+    atomic_io.BORN_S = -1.0  # type: ignore[misc]  # what is new and empty is nobody's: nobody else builds here
     chance = random.Random(seed)
     wrong: list[str] = []
     died = 0

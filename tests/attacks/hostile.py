@@ -102,7 +102,7 @@ def soiled(folder: Path) -> int:
 def soiled_words(file: Path) -> int:
     """Write a vocabulary whose labels, meanings and symbols are hostile."""
     texts = itertools.cycle(PAYLOADS)
-    with (ROOT / "factorykit/quantities.csv").open(encoding="utf-8") as source:
+    with (ROOT / "factorykit/core/quantities.csv").open(encoding="utf-8") as source:
         rows = list(csv.DictReader(source))
     for row in rows:
         row |= {
@@ -114,7 +114,7 @@ def soiled_words(file: Path) -> int:
         writer = csv.DictWriter(target, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    quantities = importlib.import_module("factorykit.quantities")
+    quantities = importlib.import_module("factorykit.core.vocabulary")
     quantities.files = lambda _: file.parent
     quantities.vocabulary.cache_clear()
     return 3 * len(rows)
@@ -174,19 +174,20 @@ def render(folder: Path, asked: str = "") -> dict[str, int]:
     shutil.copytree(ROOT / "report", stage / "report", ignore=shutil.ignore_patterns(".*", "downloads", "*.js"))
     tried["words"] = soiled_words(folder / "quantities.csv")
 
-    from factorykit.site import checks, finish, pages, renderer, things
+    from factorykit.site import checks, entity_pages, finish, pages, renderer
     from factorykit.site.sources import load_project
 
     if not whole:
-        all_things = things._things
-        things._things = lambda shelf, kind: itertools.islice(all_things(shelf, kind), 1 if few else THINGS)
-        things._measured = lambda _: {}  # needs every measured layout predicted
+        all_things = entity_pages._things
+        entity_pages._things = lambda shelf, kind: itertools.islice(all_things(shelf, kind), 1 if few else THINGS)
+        entity_pages._measured = lambda _: {}  # needs every measured layout predicted
 
     if few:
         pages.recipe_pages = dict
-        browsers = things.browsers
-        things.browsers = lambda shelf, out, words: browsers(replace(shelf, tables=dict([*shelf.tables.items()][:2])),
-                                                             out, words)  # fmt: skip
+        browsers = entity_pages.browsers
+        entity_pages.browsers = lambda shelf, out, words: browsers(
+            replace(shelf, tables=dict([*shelf.tables.items()][:2])), out, words
+        )
     (stage / "notebooks").mkdir()
     (stage / MADE).write_text(notebook(), "utf-8")
     pages.write(stage)

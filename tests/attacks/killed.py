@@ -78,7 +78,7 @@ def _held(folder: Path) -> dict[str, bytes]:
 
 def swap(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """Files of a folder, all or none: what data builds, refreshes and connectors end with."""
-    from factorykit import places
+    from factorykit.core import atomic_io
 
     names = ("a.csv", "b.csv", "c.json")
 
@@ -87,23 +87,23 @@ def swap(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
             (folder / name).write_bytes(OLD)
 
     def write() -> None:
-        with places.held(folder):
-            places.swap_in(dict.fromkeys(names, NEW), folder)
+        with atomic_io.held(folder):
+            atomic_io.swap_in(dict.fromkeys(names, NEW), folder)
 
     return begin, write
 
 
 def file(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """A file by itself: calibrations, notebooks, caches of the site, frames of the command line."""
-    from factorykit import places
+    from factorykit.core import atomic_io
 
-    return lambda: (folder / "a.ipynb").write_bytes(OLD), lambda: places.write_whole(folder / "a.ipynb", NEW)
+    return lambda: (folder / "a.ipynb").write_bytes(OLD), lambda: atomic_io.write_whole(folder / "a.ipynb", NEW)
 
 
 def publish(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """The folder of a site, in the place of the one before."""
+    from factorykit.site.build import MARKER, restore
     from factorykit.site.build import publish as put
-    from factorykit.site.build import restore
 
     names = ("index.html", "a.html", "b.html")
     rendered, site = folder.parent / "rendered", folder / "_site"
@@ -115,6 +115,7 @@ def publish(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
         site.mkdir()
         for name in names:
             (site / name).write_bytes(OLD)
+        (site / MARKER).write_text("\n".join(names), "utf-8")
 
     def write() -> None:
         restore(site)
@@ -142,8 +143,8 @@ def main(name: str, folder: Path, kills: int = 0, seed: int = 16) -> dict[str, A
     whole = _held(folder)
     chance = random.Random(seed)
     died = 0
-    places = [chance.randint(1, steps) for _ in range(kills)] or range(1, steps + 1)
-    for at in places:
+    atomic_io = [chance.randint(1, steps) for _ in range(kills)] or range(1, steps + 1)
+    for at in atomic_io:
         fresh()
         died += _steps(write, folder, at) == signal.SIGKILL
         seen = {Path(path).name: text for path, text in sorted(_seen(folder).items())}
@@ -155,7 +156,7 @@ def main(name: str, folder: Path, kills: int = 0, seed: int = 16) -> dict[str, A
             wrong.append(f"step {at}: after the next, {sorted(_held(folder))}")
         if left := [path.name for path in folder.rglob("*") if path.is_dir() and not any(path.iterdir())]:
             wrong.append(f"step {at}: left {left}")
-    return {"steps": steps, "tried": len(places), "killed": died, "wrong": wrong}
+    return {"steps": steps, "tried": len(atomic_io), "killed": died, "wrong": wrong}
 
 
 def _seen(folder: Path) -> dict[str, bytes]:
@@ -176,9 +177,9 @@ def _hidden(path: str) -> bool:
 
 def _age(folder: Path) -> None:
     """Let what a killed process left be older than a folder that is being made."""
-    from factorykit import places
+    from factorykit.core import atomic_io
 
-    places.BORN_S = -1.0  # type: ignore[misc]
+    atomic_io.BORN_S = -1.0  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -27,13 +27,14 @@ from typing import Any
 import polars as pl
 
 import factorykit as fk
-from factorykit import files
-from factorykit.datasets import builder, catalogue, public_data
-from factorykit.datasets.schemas import columns, schemas
-from factorykit.logs.event_files import masked
-from factorykit.logs.packed import GZIP
+from factorykit.core import text_io
+from factorykit.data import build, tables
+from factorykit.data.public import connectors
+from factorykit.data.schemas import columns, schemas
 from factorykit.model.planning.run_file import read_run
 from factorykit.site.sources import joined, read_cells, text_of
+from factorykit.telemetry.compression import GZIP
+from factorykit.telemetry.tensorboard import masked
 
 CONFIG = {
     "model_type": "llama",
@@ -86,8 +87,8 @@ NOTEBOOK = {
 }
 CALIBRATION = {
     "constants": {"mfu": 0.4, "pue": 1.25},
-    "learned": ["one"],
-    "refused": {"3": "no time"},
+    "summary": ["one"],
+    "excluded": {"3": "no time"},
     "rows": 5,
     "layouts": [],
 }
@@ -165,7 +166,7 @@ def _titan(found: pl.DataFrame, content: bytes) -> bool:
 
 def _connector(name: str) -> Subject:
     made_up = {"number": "2.5", "text": "word", "boolean": "True", "date": "2026-07-05"}
-    mapped = public_data._columns(name)
+    mapped = connectors._columns(name)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.theirs for column in mapped])
@@ -183,18 +184,18 @@ def _connector(name: str) -> Subject:
             if column.theirs.casefold() in cells
         )  # fmt: skip
 
-    return Subject(out.getvalue().encode(), lambda path: public_data.read(name, path), right)
+    return Subject(out.getvalue().encode(), lambda path: connectors.read(name, path), right)
 
 
 def _sources() -> Subject:
     schema = columns(schemas()["costs"])
-    content = (catalogue.folder() / "sources" / "costs.csv").read_bytes()
+    content = (tables.data_folder() / "sources" / "costs.csv").read_bytes()
 
     def read(path: Path) -> pl.DataFrame:
-        broken = builder._Broken()
-        frame = builder._read(path, schema, broken)
+        broken = build._Broken()
+        frame = build._read(path, schema, broken)
         if frame is not None:
-            builder._check_rules(path, schemas()["costs"], frame, broken)
+            build._check_rules(path, schemas()["costs"], frame, broken)
         broken.raise_if_any()
         assert frame is not None
         return frame
@@ -209,14 +210,14 @@ def _sources() -> Subject:
 
 
 def _table() -> Subject:
-    content = (catalogue.folder() / "clusters.parquet").read_bytes()
+    content = (tables.data_folder() / "clusters.parquet").read_bytes()
     whole = fk.table("clusters").collect()
 
     def read(path: Path) -> pl.DataFrame:
-        shutil.copy(catalogue.folder() / catalogue.DESCRIPTOR, path.parent)
+        shutil.copy(tables.data_folder() / tables.DESCRIPTOR, path.parent)
         before = os.environ.get("FACTORYKIT_DATA")
         os.environ["FACTORYKIT_DATA"] = str(path.parent)
-        catalogue._sha256.cache_clear()
+        tables._sha256.cache_clear()
         try:
             return fk.table("clusters").collect()
         finally:
@@ -230,7 +231,7 @@ def _parquet() -> Subject:
     out = io.BytesIO()
     pl.read_csv(ROWS.encode()).write_parquet(out)
     # A Parquet file of a stranger carries no sum of its pages: of a flipped number nothing tells.
-    return Subject(out.getvalue(), files.frame, lambda *_: True)
+    return Subject(out.getvalue(), text_io.frame, lambda *_: True)
 
 
 @cache
@@ -317,7 +318,7 @@ def subjects() -> Mapping[str, Subject]:
             _notebook,
         ),
         "calibration": Subject(json.dumps(CALIBRATION, indent=1).encode(), fk.Calibration.load, _calibration),
-        "rows": Subject(ROWS.encode(), files.frame, _rows),
+        "rows": Subject(ROWS.encode(), text_io.frame, _rows),
         "sources": _sources(),
         "table": _table(),
         "parquet": _parquet(),
@@ -329,7 +330,7 @@ def subjects() -> Mapping[str, Subject]:
         "log accounts": _log("sacct.txt", SACCT.encode()),
         "log pods": _log("pods.json", json.dumps(PODS, indent=1).encode()),
     }
-    return texts | {f"connector {name}": _connector(name) for name in public_data.PUBLISHERS}
+    return texts | {f"connector {name}": _connector(name) for name in connectors.PUBLISHERS}
 
 
 def _run(found: dict[str, Any], content: bytes) -> bool:

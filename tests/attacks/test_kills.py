@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from factorykit import places
-from factorykit.errors import FactorykitWarning
+from factorykit.core import atomic_io
+from factorykit.core.errors import FactorykitWarning
 
 HERE = Path(__file__).parent
 
@@ -56,7 +56,7 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
     order: list[str] = []
 
     def first() -> None:
-        with places.held(tmp_path):
+        with atomic_io.held(tmp_path):
             begun.set()
             time.sleep(0.3)
             order.append("first")
@@ -66,7 +66,7 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
     begun.wait()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        with places.held(tmp_path):
+        with atomic_io.held(tmp_path):
             order.append("second")
     thread.join()
     assert order == ["first", "second"]
@@ -77,12 +77,12 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
 def test_workplaces_of_dead_processes_are_swept_and_those_of_living_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "BORN_S", -1.0)
+    monkeypatch.setattr(atomic_io, "BORN_S", -1.0)
     (tmp_path / "work-dead").mkdir()
     (tmp_path / "work-dead" / "file").write_text("half")
     (tmp_path / "other").mkdir()
-    with places.workplace(tmp_path, "work-") as mine:
-        places.sweep(tmp_path, "work-")
+    with atomic_io.workplace(tmp_path, "work-") as mine:
+        atomic_io.sweep(tmp_path, "work-")
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["other", mine.name])
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_finished_stays_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("before")
 
     def begin() -> None:
-        with places.whole(tmp_path / "a") as aside:
+        with atomic_io.whole(tmp_path / "a") as aside:
             aside.write_text("half")
             raise KeyboardInterrupt
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import subprocess
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from strange import Agreeable
 
 import factorykit as fk
-from factorykit import files
 from factorykit.cli import main
-from factorykit.errors import QueryError
+from factorykit.core import text_io
+from factorykit.core.errors import QueryError
+from factorykit.data.identifiers import accelerator_in
 
 ROOT = Path(__file__).parents[2]
 BEGUN = "import factorykit_command as it, sys; print(flush=True); sys.exit(it.main())"
@@ -31,8 +30,6 @@ RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerat
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: fk.sweep({}, {"mfu": range(10**12)}), "more than 10,000,000 values"),
-        (lambda: fk.sweep({}, {"mfu": itertools.count()}), "more than 1,000,000 values"),
         (
             lambda: fk.sweep({}, dict.fromkeys(("restart_s", "downtime_s", "tokens"), range(1, 1001))),
             "1,000,000,000 rows",
@@ -43,11 +40,8 @@ RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerat
             "runs = 1,000,000,000,000 are more than",
         ),
         (lambda: fk.reliability.renewal_failures(1e5, 10, 1e6, 0.7, steps=10**9), "outside"),
-        (lambda: fk.sensitivity({}, {"mfu": Agreeable()}, "training_s"), "as quantiles"),
         (lambda: fk.sensitivity({}, {"mfu": fk.Uniform(0.3, 0.4)}, "training_s", n=2**30), "3,221,225,472 rows"),
-        (lambda: fk.lifetimes.survival_curve([Agreeable(), 1.0]), "no array of numbers"),
-        (lambda: fk.charts.mimebundle({"data": {"values": range(10**12)}}), "cannot be drawn"),
-        (lambda: fk.datasets.accelerator_in("h100 " * 1_000_000), "no accelerator"),
+        (lambda: accelerator_in("h100 " * 1_000_000), "no accelerator"),
         (
             lambda: fk.search("llama3_8b", {"accelerator": "h100_sxm", "accelerators": 2.0**63}, global_batch_size=64),
             r"more than 1e\+12",
@@ -91,7 +85,7 @@ def test_axes_of_a_sweep_on_the_command_line_are_counted_before_they_are_made(
 )
 def test_json_that_says_nothing_a_program_should_believe_is_refused(content: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        files.fields(content)
+        text_io.fields(content)
 
 
 @pytest.fixture

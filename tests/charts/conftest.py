@@ -18,7 +18,7 @@ from made_charts import MAKERS, PRESETS, wide
 from factorykit.charts.bundle import page_script
 from factorykit.charts.embed import BOOT, chart_payload, html
 from factorykit.charts.live import Live
-from factorykit.site.policy import policy
+from factorykit.site.csp import policy
 
 
 @pytest.fixture(scope="session", params=MAKERS)

@@ -11,7 +11,7 @@ from made_charts import READY, RUNS, STEPS
 import factorykit as fk
 from factorykit.charts import performance
 from factorykit.charts.live import Live
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 
 
 @pytest.mark.parametrize("name", READY)

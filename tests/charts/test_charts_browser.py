@@ -14,7 +14,7 @@ from made_charts import CHIPS, MAKERS, PRESETS, READY, RUNS
 import factorykit as fk
 from factorykit.charts.embed import chart_payload
 from factorykit.charts.live import Live
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 
 pytestmark = pytest.mark.browser
 

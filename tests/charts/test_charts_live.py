@@ -13,9 +13,9 @@ from conftest_values import encoded_fields, known_fields
 from factorykit.charts.checkpoint import MODELS, goodput_by_interval
 from factorykit.charts.control import control
 from factorykit.charts.live import Case, Live
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.quantities import quantity
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.evaluate import evaluate
 
 
 def test_specifications_are_valid_vega_lite(live: Live) -> None:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.errors import UnknownName
+from factorykit.core.errors import UnknownName
 
 FRAME = pl.DataFrame(
     {

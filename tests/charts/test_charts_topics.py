@@ -9,8 +9,8 @@ from conftest_values import encoded_fields, known_fields
 
 from factorykit.charts import audit, compute, cost, encoding, history, table
 from factorykit.charts.theme import PALETTE, STILL_INK
-from factorykit.model.evidence.audit import VERDICTS
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
+from factorykit.model.validation.audit import VERDICTS
 
 CLUSTERS = pl.DataFrame({"label": ["Great </script> plains", "Small"], "cluster_peak_flop_per_s": [2.43e19, 2.03e18]})
 STATEMENTS = pl.DataFrame(

@@ -12,7 +12,7 @@ from vega import texts
 
 from factorykit.charts import encoding
 from factorykit.charts.theme import FAINT
-from factorykit.quantities import SI_UNITS, quantity, vocabulary
+from factorykit.core.vocabulary import SI_UNITS, quantity, vocabulary
 
 NUMBERS = [row for row in vocabulary().values() if not row.is_text]
 SIZES = (0, 3e-5, 0.0123, 0.5, 0.99949, 1, 12.34, 99.95, 100.4, 998.4, 1234, 54_321, 2.34e6, 8.15e9, 1.56e13, 2e19)

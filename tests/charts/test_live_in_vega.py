@@ -12,10 +12,10 @@ from vega import drawn, marked, printed
 
 from factorykit.charts import checkpoint, performance
 from factorykit.charts.live import Case, Live
-from factorykit.errors import ScenarioError
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.rules import RULES
-from factorykit.quantities import quantity
+from factorykit.core.errors import ScenarioError
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.rules import RULES
 
 
 def settings(live: Live) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factorykit.model.engine.evaluate import evaluate
+from factorykit.engine.evaluate import evaluate
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "counting.csv"
 COUNTS = ("model_flop_per_token", "parameters", "active_parameters")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import lambertw
 
+from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.checkpoint import (
     checkpoint_goodput,
     checkpoint_interval_daly_s,
@@ -19,7 +20,6 @@ from factorykit.formulas.checkpoint import (
     lost_work_s,
 )
 from factorykit.formulas.checkpoint_tiers import checkpoint_interval_async_s
-from factorykit.model.engine.evaluate import evaluate
 
 writes = st.floats(1.0, 1e4)
 mtbfs = st.floats(1e3, 1e7)

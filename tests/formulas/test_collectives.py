@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factorykit as fk
+from factorykit.core.vocabulary import quantity
 from factorykit.formulas import collectives
-from factorykit.quantities import quantity
 
 LINKS = (4.5e11, 5e10, 0.82, 0.92, 8.4e-6, 3.4e-6, 1.4e-5)
 LLAMA = {

@@ -17,10 +17,10 @@ import polars as pl
 import pytest
 import sympy
 
+from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.bibliography import bibliography, references
-from factorykit.formulas.terms import as_latex, as_text, as_vega, steps, trace
-from factorykit.quantities import quantity, vocabulary
+from factorykit.formulas.expressions import as_latex, as_text, as_vega, steps, trace
 
 FORMULAS = list(catalogue().values())
 ROWS = 40
@@ -32,7 +32,7 @@ every_formula = pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula:
 def sample(name: str, rng: np.random.Generator) -> np.ndarray:
     row = quantity(name)
     if row.is_text:
-        return rng.choice(row.alternatives, ROWS)
+        return rng.choice(row.choices, ROWS)
     if row.slider_max is not None and row.slider_min is not None:
         start = row.slider_min or row.slider_max / 1e3
         return np.exp(rng.uniform(math.log(start), math.log(row.slider_max), ROWS))
@@ -136,7 +136,7 @@ def test_a_formula_prints_as_text_and_latex(formula: Callable[..., Any]) -> None
 def test_a_formula_is_named_and_documented_by_the_vocabulary(formula: Callable[..., Any]) -> None:
     assert arguments(formula), f"{formula.__name__} needs nothing: make it a neutral value in quantities.csv"
     unknown = {formula.__name__, *arguments(formula)} - set(vocabulary())
-    assert not unknown, f"{formula.__name__}: {unknown} are no rows of factorykit/quantities.csv"
+    assert not unknown, f"{formula.__name__}: {unknown} are no rows of factorykit/core/quantities.csv"
     doc = inspect.getdoc(formula) or ""
     for part, mark in {"equation": "\n.. math::", "Examples": "\nExamples\n--------\n"}.items():
         assert mark in doc, f"{formula.__name__}: its docstring has no {part}"
@@ -160,22 +160,10 @@ def test_a_formula_cites_the_bibliography_and_derives_what_nobody_states(
     assert not curved or told, f"{formula.__name__} computes {curved[0]}…): cite who states it, or derive it in Notes"
 
 
-def test_help_says_of_each_argument_what_the_vocabulary_says() -> None:
+def test_help_describes_each_argument_as_the_vocabulary_does() -> None:
     doc = inspect.getdoc(catalogue()["training_flop"]) or ""
-    assert "tokens : number in [1, inf)\n    Training tokens (D): tokens seen in the run\n" in doc
+    assert "tokens : number in [1, inf)\n    Training tokens (D): tokens processed in the run\n" in doc
     assert "\nReturns\n-------\ntraining_flop : FLOP in (0, inf)\n" in doc
-
-
-def test_a_formula_is_found_under_its_old_module_with_a_warning() -> None:
-    import factorykit as fk
-
-    with pytest.warns(fk.FactorykitWarning, match=r"is factorykit.formulas.step.whole.step_s now; .* goes with 0.3"):
-        assert fk.formulas.performance.step_s is fk.formulas.step.whole.step_s
-    with pytest.warns(fk.FactorykitWarning, match=r"step\.parts\.step_lag_s now"):
-        from factorykit.formulas.step_parts import step_lag_s
-    assert step_lag_s is fk.formulas.step.parts.step_lag_s
-    with pytest.raises(AttributeError, match="no attribute 'nodes'"):
-        _ = fk.formulas.performance.nodes
 
 
 def test_a_formula_may_not_branch() -> None:

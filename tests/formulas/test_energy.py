@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factorykit as fk
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 
 DGX = {"accelerators_per_node": 8, "accelerator_power_w": 700, "node_overhead_power_w": 4600}
 positive = st.floats(1e-3, 1e6)

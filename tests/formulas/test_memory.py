@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factorykit.engine.evaluate import evaluate
 from factorykit.formulas import arguments, memory
-from factorykit.model.engine.evaluate import evaluate
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "counting.csv"
 with GOLDEN.open(encoding="utf-8", newline="") as file:

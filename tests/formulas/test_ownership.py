@@ -5,8 +5,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import factorykit as fk
+from factorykit.core.vocabulary import vocabulary
 from factorykit.formulas import ownership
-from factorykit.quantities import vocabulary
 
 OWNED = {name: row.default for name, row in vocabulary().items() if row.default is not None and row.kind == "input"}
 rates = st.floats(0.0, 0.3)

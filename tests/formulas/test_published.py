@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from factorykit.core.vocabulary import quantity
 from factorykit.formulas import catalogue
-from factorykit.quantities import quantity
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "chain.csv"
 ROWS = pl.read_csv(GOLDEN, infer_schema=False).to_dicts()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from factorykit.site import dialect
+from factorykit.site import notebook_markdown
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -84,13 +84,13 @@ class TestStored:
 
     def test_captions_and_citations_are_those_of_their_order_and_work(self, path: Path) -> None:
         cells = read(path)["cells"]
-        assert dialect.numbered(cells) == cells
+        assert notebook_markdown.numbered(cells) == cells
         assert "[Figure ?]" not in words(read(path))
-        for found in dialect.CITED.finditer(words(read(path))):
+        for found in notebook_markdown.CITED.finditer(words(read(path))):
             if "](http" in found[0]:
                 cell = {"cell_type": "markdown", "source": found[0]}
-                keys = re.findall(r"@(\w+)", "".join(dialect.quarto({"cells": [cell]})["cells"][0]["source"]))
-                assert found[0] == dialect.cite(*keys)
+                keys = re.findall(r"@(\w+)", "".join(notebook_markdown.quarto({"cells": [cell]})["cells"][0]["source"]))
+                assert found[0] == notebook_markdown.cite(*keys)
 
     def test_cells_are_short(self, path: Path) -> None:
         assert max(len(cell["source"]) for cell in code(read(path))) <= 16

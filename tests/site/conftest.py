@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from made_site import Made
 
-from factorykit.errors import FactorykitWarning
+from factorykit.core.errors import FactorykitWarning
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from factorykit.site.policy import policy
+from factorykit.site.csp import policy
 
 REPORT = Path(__file__).parents[2] / "report"
 GUARDED = f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'

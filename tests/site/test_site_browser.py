@@ -136,11 +136,6 @@ def test_the_theme_follows_the_system_then_the_reader(visit: Callable[..., Any])
     assert page.get_attribute("html", "data-theme") == "light"
 
 
-def test_an_address_that_was_left_keeps_the_place_and_the_state(visit: Callable[..., Any]):
-    page = visit("report/methods-checkpoint.html?from=old#checkpoint-interval-daly-s")
-    page.wait_for_url("**/report/methods/checkpoint.html?from=old#checkpoint-interval-daly-s")
-
-
 def test_search_finds_a_formula_by_keyboard(visit: Callable[..., Any]):
     page = visit()
     page.keyboard.press("/")

@@ -1,4 +1,4 @@
-"""The folder is published whole or not at all, by the renderer that can be had, and shown to this machine alone."""
+"""Builds publish a folder in one step, replace only folders of their own, and use Quarto where it is installed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from made_site import Made
 
-from factorykit import places
-from factorykit.errors import FactorykitWarning, SiteError
+from factorykit.core import atomic_io
+from factorykit.core.errors import FactorykitWarning, SiteError
+from factorykit.core.vocabulary import vocabulary
 from factorykit.formulas import catalogue
-from factorykit.quantities import vocabulary
-from factorykit.site import build, finish, quarto, stamp
-from factorykit.site.build import _stage, choose, publish, restore
+from factorykit.site import build, build_cache, finish, quarto
+from factorykit.site.build import MARKER, _stage, choose_renderer, publish, restore
 from factorykit.site.pages import methods
 from factorykit.site.pages.vocabulary import vocabulary_page
 from factorykit.site.sources import load_project
@@ -27,8 +27,10 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def folder(path: Path, text: str) -> Path:
+    """Return a folder as a build publishes it."""
     path.mkdir()
     (path / "index.html").write_text(text)
+    (path / MARKER).write_text("index.html\n")
     return path
 
 
@@ -43,7 +45,7 @@ def one_page_from_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("one_page_from_code")
-def test_a_build_renders_checks_publishes_and_is_not_done_twice(made: Made, tmp_path: Path):
+def test_a_build_renders_checks_and_publishes_and_is_not_repeated(made: Made, tmp_path: Path):
     done = build(tmp_path / "out", renderer="embedded", project=made.root)
     assert done.renderer == "embedded"
     assert "as asked" in str(done)
@@ -56,17 +58,17 @@ def test_a_build_renders_checks_publishes_and_is_not_done_twice(made: Made, tmp_
     assert "Changed." in (tmp_path / "out/index.html").read_text()
 
 
-def test_a_folder_that_was_touched_is_made_again(tmp_path: Path):
+def test_a_published_folder_that_changed_is_built_again(tmp_path: Path):
     out = folder(tmp_path / "out", "made")
-    stamp.keep(tmp_path / "stamp.json", "of this", out, pages=1)
-    assert stamp.kept(tmp_path / "stamp.json", "of this", out) == 1
-    assert stamp.kept(tmp_path / "stamp.json", "of that", out) is None
+    build_cache.keep(tmp_path / "stamp.json", "of this", out, pages=1)
+    assert build_cache.kept(tmp_path / "stamp.json", "of this", out) == 1
+    assert build_cache.kept(tmp_path / "stamp.json", "of that", out) is None
     (out / "index.html").write_text("spoilt")
-    assert stamp.kept(tmp_path / "stamp.json", "of this", out) is None
+    assert build_cache.kept(tmp_path / "stamp.json", "of this", out) is None
 
 
 @pytest.mark.usefixtures("one_page_from_code")
-def test_a_build_that_fails_leaves_the_previous_site(made: Made, tmp_path: Path):
+def test_a_failing_build_leaves_the_previous_site(made: Made, tmp_path: Path):
     out = folder(tmp_path / "out", "before")
     made.write("index.qmd", "---\ntitle: Start\n---\n[x](none.qmd)\n")
     with pytest.raises(SiteError, match=r"index\.qmd, line 4: dead link none\.html"):
@@ -81,7 +83,7 @@ def test_a_build_waits_while_its_tables_are_built(made: Made, tmp_path: Path):
     order, begun = [], threading.Event()
 
     def tables() -> None:
-        with places.held(made.root / "data"):
+        with atomic_io.held(made.root / "data"):
             begun.set()
             time.sleep(0.3)
             order.append("tables")
@@ -97,7 +99,9 @@ def test_a_build_waits_while_its_tables_are_built(made: Made, tmp_path: Path):
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_publishing_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool):
+def test_an_interrupted_publication_leaves_the_previous_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: bool
+):
     new, out = folder(tmp_path / "new", "after"), folder(tmp_path / "out", "before")
     if not at_once:
         monkeypatch.setattr(sys.modules[publish.__module__], "_exchange", lambda *_: False)
@@ -119,23 +123,39 @@ def test_publishing_is_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.M
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "out"]
 
 
-def test_a_build_killed_between_two_renames_is_mended_by_the_next(tmp_path: Path):
+def test_a_build_killed_between_two_renames_is_repaired_by_the_next(tmp_path: Path):
     folder(tmp_path / "out.old", "before")
     restore(tmp_path / "out")
     assert (tmp_path / "out/index.html").read_text() == "before"
 
 
-def test_a_folder_that_holds_something_else_is_not_replaced(tmp_path: Path):
+@pytest.mark.parametrize("name", ["thesis.txt", "index.html", ".git"])
+def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path, name: str):
     new = folder(tmp_path / "new", "after")
     (tmp_path / "home").mkdir()
-    (tmp_path / "home/thesis.txt").write_text("years of work")
-    with pytest.raises(SiteError, match="holds no site"):
+    (tmp_path / "home" / name).write_text("years of work")
+    with pytest.raises(SiteError, match=rf"holds files that no build put there \({name}\)"):
         publish(new, tmp_path / "home")
-    assert (tmp_path / "home/thesis.txt").is_file()
+    assert (tmp_path / "home" / name).read_text() == "years of work"
+
+
+def test_a_published_folder_with_an_added_file_is_not_replaced(tmp_path: Path):
+    new, out = folder(tmp_path / "new", "after"), folder(tmp_path / "out", "before")
+    publish(new, out)
+    (out / "CNAME").write_text("example.org")
+    with pytest.raises(SiteError, match=r"\(CNAME\)"):
+        publish(new, out)
+    assert (out / "CNAME").is_file()
+
+
+def test_a_folder_named_old_is_not_taken_for_an_interrupted_build(tmp_path: Path):
+    (tmp_path / "out.old").mkdir()
+    restore(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_renderer_is_refused():
-    with pytest.raises(SiteError, match="no renderer 'latex'; there are auto, quarto, embedded"):
+    with pytest.raises(SiteError, match="unknown renderer 'latex'; expected auto, quarto, embedded"):
         build(renderer="latex")
 
 
@@ -189,9 +209,7 @@ def test_quarto_renders_where_it_is_found(made: Made, tmp_path: Path, monkeypatc
     assert "cdnjs" not in (tmp_path / "out/report/other.html").read_text()
 
 
-def test_what_quarto_only_mentions_in_its_log_fails_the_build(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_error_that_quarto_only_logs_fails_the_build(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     said = json.dumps({"level": 20, "levelName": "INFO", "msg": "Unable to resolve crossref @fig-x"})
     program = fake_quarto(tmp_path / "bin" / "quarto", body=f"log.write_text({said!r})")
     monkeypatch.setenv("QUARTO_PATH", str(program))
@@ -206,40 +224,18 @@ def test_a_citation_message_over_two_records_is_read_as_one():
 
 
 @pytest.mark.usefixtures("no_quarto")
-def test_a_failed_installation_is_remembered_and_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    calls = []
-    monkeypatch.setattr(sys, "prefix", "/made/up/venv")
-    monkeypatch.setattr(quarto, "_run_limited", lambda command, seconds: calls.append(command) or "no network")
-    assert choose("auto", tmp_path)[1].endswith("installing quarto-cli failed (no network))")
-    program, reason = choose("auto", tmp_path)
-    assert program is None
-    assert "no network" in reason
-    assert "remove" in reason
-    assert len(calls) == 1
-    with pytest.raises(SiteError, match="Quarto was asked for"):
-        choose("quarto", tmp_path)
+def test_without_quarto_nothing_is_installed():
+    assert choose_renderer("auto") == (None, "the embedded renderer (no quarto in QUARTO_PATH or PATH)")
+    with pytest.raises(SiteError, match="run `make quarto`, set QUARTO_PATH"):
+        choose_renderer("quarto")
 
 
-def test_an_installation_that_hangs_is_ended():
-    assert quarto._run_limited([sys.executable, "-c", "import time; time.sleep(60)"], 1) == "no end after 1 s"
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a child that its parent has ended")
-def test_what_a_program_started_ends_with_a_killed_build(tmp_path: Path):
-    """Quarto is a script that starts programs, which start others."""
-    program = tmp_path / "quarto"
-    program.write_text(f"#!/bin/sh\nsh -c 'echo $$ > {tmp_path}/grandchild; exec sleep 60'\necho done\n")
-    program.chmod(0o755)
-    code = f"from factorykit.site import children; children.run([{str(program)!r}])"
-    with subprocess.Popen([sys.executable, "-c", code]) as build:
-        while not (tmp_path / "grandchild").is_file() or not (tmp_path / "grandchild").read_text().strip():
-            time.sleep(0.01)
-        build.kill()
-    grandchild = Path("/proc", (tmp_path / "grandchild").read_text().strip(), "cmdline")
-    ends = time.monotonic() + 10.0
-    while grandchild.exists() and grandchild.read_bytes() and time.monotonic() < ends:
-        time.sleep(0.01)
-    assert not grandchild.exists() or not grandchild.read_bytes()  # a dead one whom nobody asked has no command
+def test_a_program_that_hangs_ends_with_all_it_started(tmp_path: Path):
+    script = f"sleep 60 & echo $! > {tmp_path}/child; wait"
+    with pytest.raises(subprocess.TimeoutExpired):
+        quarto._run(["sh", "-c", script], 1)
+    command = Path("/proc", (tmp_path / "child").read_text().strip(), "cmdline")
+    assert not command.exists() or not command.read_bytes()
 
 
 # Pages from code

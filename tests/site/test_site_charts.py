@@ -9,12 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from factorykit.site.moved import CHARTS
-
 
 @pytest.fixture(scope="module")
 def names(site: Path) -> list[str]:
-    return sorted({file.name.partition(".")[0] for file in (site / "charts").iterdir()} - {"index", *CHARTS})
+    return sorted({file.name.partition(".")[0] for file in (site / "charts").iterdir()} - {"index"})
 
 
 def test_every_figure_leads_to_its_chart_and_back(site, names):

@@ -4,8 +4,8 @@ from functools import reduce
 from pathlib import Path
 
 import factorykit as fk
-from factorykit.datasets.catalogue import resources
-from factorykit.quantities import vocabulary
+from factorykit.core.vocabulary import vocabulary
+from factorykit.data.tables import resources
 from factorykit.site.pages.coverage import coverage_page, state
 
 ROOT = Path(__file__).parents[2]

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from made_site import Made
 
-from factorykit import datasets
 from factorykit.charts.embed import html
-from factorykit.model.evidence import audit
+from factorykit.data.tables import table
+from factorykit.model.validation import audit
 from factorykit.site.pages import audit_pages, data_pages, methods_pages, vocabulary_page
 from factorykit.site.pages.markdown import escaped
 
@@ -55,7 +55,7 @@ def dirty() -> Callable[[object], str]:
 @pytest.fixture
 def hostile_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dirty: Callable[[object], str]) -> Iterator[None]:
     """A vocabulary whose labels, symbols, units and meanings are hostile."""
-    with (ROOT / "factorykit" / "quantities.csv").open(encoding="utf-8") as file:
+    with (ROOT / "factorykit" / "core" / "quantities.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
         row |= {name: dirty(row[name]).replace("\n", " ") for name in ("label", "meaning")}
@@ -65,7 +65,7 @@ def hostile_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dirty: Callab
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    quantities = importlib.import_module("factorykit.quantities")
+    quantities = importlib.import_module("factorykit.core.vocabulary")
     monkeypatch.setattr(quantities, "files", lambda _: tmp_path)
     quantities.vocabulary.cache_clear()
     yield
@@ -75,7 +75,7 @@ def hostile_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dirty: Callab
 def hostile_claims(monkeypatch: pytest.MonkeyPatch, dirty: Callable[[object], str]) -> dict[str, str]:
     """Return the pages of an audit whose claims and sources are hostile."""
     rows = audit.audit().group_by("document", maintain_order=True).head(2 * len(HOSTILE))
-    tables = {name: datasets.table(name).collect() for name in ("claims", "sources")}
+    tables = {name: table(name).collect() for name in ("claims", "sources")}
 
     def soiled(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
         cells = ({name: dirty(row[name]) for name in names} for row in frame.to_dicts())
@@ -86,7 +86,7 @@ def hostile_claims(monkeypatch: pytest.MonkeyPatch, dirty: Callable[[object], st
         pl.Series("url", [next(ADDRESSES) for _ in range(tables["sources"].height)])
     )
     claims = soiled(rows, "subject", "claimed", "printed", "why", "locator", "recipe")
-    monkeypatch.setattr(datasets, "table", lambda name: tables[name].lazy())
+    monkeypatch.setattr("factorykit.data.tables.table", lambda name: tables[name].lazy())
     monkeypatch.setattr(audit, "audit", lambda: claims.with_columns(error=pl.lit("fails")))
     return audit_pages(ROOT / "data")
 

@@ -1,4 +1,4 @@
-"""Notebooks run once, give the same bytes each time, and say where they fail."""
+"""Notebooks run when something changed, give the same bytes each time, and errors name the cell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from made_site import code, markdown, notebook, shown
 
-from factorykit.errors import SiteError
+from factorykit.core.errors import SiteError
 from factorykit.site import notebooks
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -70,6 +70,16 @@ def test_a_failing_cell_is_named_and_the_notebook_left_alone(tmp_path: Path):
     assert [path.name for path in file.parent.iterdir()] == ["01-a.ipynb"]
 
 
+def test_a_notebook_that_is_saved_while_it_runs_keeps_what_was_saved(tmp_path: Path):
+    file = put(tmp_path, "01-a.ipynb", code("1", count=None))
+    saving = "from pathlib import Path; file = Path('01-a.ipynb')\n"
+    saving += "file.write_text(file.read_text().replace('# A', '# B'))"
+    put(tmp_path, "01-a.ipynb", markdown("# A"), code(saving, count=None))
+    with pytest.raises(SiteError, match=r"01-a\.ipynb: was saved while it ran"):
+        notebooks.execute([file])
+    assert json.loads(file.read_text())["cells"][0]["source"] == "# B"
+
+
 def test_normalising_drops_what_differs_from_run_to_run():
     cell = code(
         "#| label: fig-a\nx",
@@ -80,11 +90,19 @@ def test_normalising_drops_what_differs_from_run_to_run():
             "transient": {"display_id": "random"},
         },
     )
-    cell |= {"id": "1f2e3d4c", "metadata": {"execution": {"iopub.status.busy": "now"}, "tags": ["keep"]}}
-    raw = {"cells": [cell, {**cell, "id": "fixed"}], "metadata": {"widgets": {"state": {}}}, "nbformat": 4}
+    cell |= {
+        "id": "1f2e3d4c",
+        "metadata": {"execution": {"iopub.status.busy": "now"}, "tags": ["keep"], "slideshow": {"slide_type": "slide"}},
+    }
+    raw = {
+        "cells": [cell, {**cell, "id": "fixed"}],
+        "metadata": {"widgets": {"state": {}}, "authors": ["A"]},
+        "nbformat": 4,
+    }
     clean = notebooks.normalise(raw)
     assert [kept["id"] for kept in clean["cells"]] == ["fig-a", "fixed"]
-    assert clean["cells"][0]["metadata"] == {"tags": ["keep"]}
+    assert clean["cells"][0]["metadata"] == {"slideshow": {"slide_type": "slide"}, "tags": ["keep"]}
+    assert clean["metadata"]["authors"] == ["A"]
     assert "random" not in notebooks.dumps(clean)
     assert "widgets" not in clean["metadata"]
     assert clean["cells"][0]["outputs"][0]["text"] == ["ab\n"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import factorykit as fk
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 NEWEST = "() => { const d = document.querySelector('[data-answered]')?.dataset; return d && d.answered === d.asked; }"

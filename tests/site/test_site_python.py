@@ -7,7 +7,7 @@ import re
 import pytest
 
 import factorykit as fk
-from factorykit.errors import SiteError
+from factorykit.core.errors import SiteError
 from factorykit.site.pages import recipes
 
 

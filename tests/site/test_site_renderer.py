@@ -8,7 +8,7 @@ import re
 import pytest
 from made_site import Made, code, markdown, shown
 
-from factorykit.errors import SiteError
+from factorykit.core.errors import SiteError
 from factorykit.site import finish, renderer
 from factorykit.site.sources import load_project
 
@@ -187,6 +187,18 @@ def test_a_page_is_converted_again_only_when_something_in_it_changed(made: Made,
     assert "Roe" in render("four")
 
 
+@pytest.mark.parametrize("damage", [b"", b"half a page", b"\xff\xfe", "cut"], ids=["empty", "other", "bytes", "cut"])
+def test_a_damaged_page_cache_is_rebuilt(made: Made, damage: bytes | str):
+    def render(name: str) -> str:
+        renderer.render(made.root, made.root / name, cache=made.root / "kept")
+        return (made.root / name / "index.html").read_text(encoding="utf-8")
+
+    first = render("one")
+    for file in (made.root / "kept").iterdir():
+        file.write_bytes(file.read_bytes()[:-40] if damage == "cut" else damage)
+    assert render("two") == first
+
+
 @pytest.mark.parametrize(
     ("name", "text", "match"),
     [
@@ -194,7 +206,7 @@ def test_a_page_is_converted_again_only_when_something_in_it_changed(made: Made,
         ("_quarto.yml", "project: {render: [none.qmd]}", "names no page that exists"),
         ("notebooks/01-made.ipynb", "{", r"01-made.ipynb: no notebook that can be read"),
         ("report/page.qmd", "---\ntitle: [\n---\n", "report/page.qmd: no YAML"),
-        ("report/page.qmd", "{{< video x.mp4 >}}", "shortcode .* not in the shared dialect"),
+        ("report/page.qmd", "{{< video x.mp4 >}}", "shortcode .* is not supported"),
         ("report/page.qmd", '::: {from="report/_x.qmd"}\n:::', r"report/_x\.qmd is missing; factorykit prints it"),
     ],
 )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import factorykit.datasets as data
-from factorykit.datasets import catalogue
-from factorykit.site import frame, shelf, things
+import factorykit as fk
+from factorykit.data import tables
+from factorykit.site import entity_pages, page_layout, table_data
 
 QUERIES = {
     "MI300X": r"things/accelerators/mi300x",
@@ -40,7 +40,7 @@ QUERIES = {
     "electricity price": r"#electricity-usd-per-kwh|table-electricity",
 }
 """What people asked, and where the answer is."""
-FIND = Path(things.__file__).parent / "theme" / "find.js"
+FIND = Path(entity_pages.__file__).parent / "theme" / "find.js"
 
 
 def text_of(page: Path) -> str:
@@ -48,14 +48,14 @@ def text_of(page: Path) -> str:
 
 
 def test_every_row_of_a_table_of_things_has_a_page(site):
-    for kind in shelf.PAGES:
-        key = next(f["name"] for f in catalogue.resources()[kind]["schema"]["fields"] if f.get("entity"))
-        keys = set(data.table(kind).select(key).collect()[key])
+    for kind in table_data.PAGES:
+        key = next(f["name"] for f in tables.resources()[kind]["schema"]["fields"] if f.get("entity"))
+        keys = set(fk.table(kind).select(key).collect()[key])
         assert {path.stem for path in (site / "things" / kind).glob("*.html")} == keys
 
 
 def test_every_table_has_a_browser(site):
-    assert {path.stem for path in (site / "tables").glob("*.html")} == set(catalogue.resources())
+    assert {path.stem for path in (site / "tables").glob("*.html")} == set(tables.resources())
 
 
 def test_a_value_stands_beside_who_says_it_and_where(site):
@@ -67,7 +67,7 @@ def test_a_value_stands_beside_who_says_it_and_where(site):
 
 
 def test_every_public_source_leads_to_its_address(site):
-    for source, url in data.table("sources").select("source", "url").collect().drop_nulls().iter_rows():
+    for source, url in fk.table("sources").select("source", "url").collect().drop_nulls().iter_rows():
         page = (site / "things" / "sources" / f"{source}.html").read_text("utf-8")
         assert f'href="{url}"' in html.unescape(page), source
 
@@ -100,9 +100,9 @@ def test_no_key_and_no_long_float_is_printed_as_a_value(site):
 def test_the_query_on_a_page_gives_its_row(site):
     page = html.unescape((site / "things" / "clusters" / "xai_colossus.html").read_text("utf-8"))
     query = re.search(r'fk\.sql\("(from clusters where [^"]+)"\)', page)[1]
-    assert data.sql(query)["cluster"].to_list() == ["xai_colossus"]
+    assert fk.sql(query)["cluster"].to_list() == ["xai_colossus"]
     said = re.search(r'fk\.sql\("(from statements where [^"]+)"\)', page)[1]
-    assert data.sql(said).height > 30
+    assert fk.sql(said).height > 30
 
 
 def test_a_page_of_a_thing_is_small(site):
@@ -121,7 +121,7 @@ def test_the_parts_of_a_large_table_hold_all_its_rows(site):
     parts = [json.loads(re.search(r"[{\[].*[}\]]", file.read_text("utf-8"))[0]) for file in files]
     assert parts[0]["parts"] == len(parts) - 1 > 0
     told = [part["columns"] if place == 0 else part for place, part in enumerate(parts)]
-    whole = data.table("statements").collect()
+    whole = fk.table("statements").collect()
     for place, field in enumerate(parts[0]["fields"]):
         cells: list[object] = []
         for column in (part[place] for part in told):
@@ -133,36 +133,51 @@ def test_the_parts_of_a_large_table_hold_all_its_rows(site):
 def test_text_of_a_table_is_shown_and_never_read(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
-    shutil.copy(catalogue.folder() / catalogue.DESCRIPTOR, folder)
-    frame = data.table("sources").collect()
-    spoilt = frame.with_columns(title=frame["title"].replace(frame["title"][0], "<script>alert(1)</script>"))
+    shutil.copy(tables.data_folder() / tables.DESCRIPTOR, folder)
+    page_layout = fk.table("sources").collect()
+    spoilt = page_layout.with_columns(
+        title=page_layout["title"].replace(page_layout["title"][0], "<script>alert(1)</script>")
+    )
     spoilt.write_parquet(folder / "sources.parquet")
-    things.write(folder, tmp_path / "out")
-    page = (tmp_path / "out" / "things" / "sources" / f"{frame['source'][0]}.html").read_text("utf-8")
+    entity_pages.write(folder, tmp_path / "out")
+    page = (tmp_path / "out" / "things" / "sources" / f"{page_layout['source'][0]}.html").read_text("utf-8")
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in page
     assert "<script>alert" not in (tmp_path / "out" / "tables" / "sources.js").read_text("utf-8")
 
 
-def test_pages_are_taken_again_while_nothing_changes(tmp_path, monkeypatch):
+def test_kept_pages_are_used_until_an_input_changes_or_they_are_damaged(tmp_path, monkeypatch):
     folder, cache = tmp_path / "data", tmp_path / "cache"
     folder.mkdir()
     (folder / "datapackage.json").write_text(json.dumps({"resources": [], "version": "1"}))
     calls = []
-    monkeypatch.setattr(things, "write", lambda *given: calls.append(given) or [["a.html", "A", "", "", ""]])
-    again = [things._taken_again(folder, tmp_path / f"out{turn}", frame.Around(), cache) for turn in range(2)]
+
+    def write(data, out, around):
+        calls.append(out)
+        out.mkdir(exist_ok=True)
+        (out / "a.html").write_text("a page")
+        return [["a.html", "A", "", "", ""]]
+
+    def add():
+        return entity_pages._taken_again(folder, tmp_path / "out", page_layout.Around(), cache)
+
+    monkeypatch.setattr(entity_pages, "write", write)
+    assert add() == add()
     assert len(calls) == 1
-    assert again[0] == again[1]
     (folder / "datapackage.json").write_text(json.dumps({"resources": [], "version": "2"}))
-    things._taken_again(folder, tmp_path / "out2", frame.Around(), cache)
-    assert len(calls) == 2
-    assert len(list(cache.iterdir())) == 1
+    add()
+    assert (len(calls), len(list(cache.iterdir()))) == (2, 2)
+    (calls[-1] / "a.html").write_text("a p")
+    add()
+    assert (len(calls), (calls[-1] / "a.html").read_text()) == (3, "a page")
 
 
 def test_numbers_are_for_reading():
-    shown = [shelf.number({"name": "tdp_w", "unit": unit}, value) for unit, value in (("W", 1.2e6), ("USD", 6.3e10))]
+    shown = [
+        table_data.number({"name": "tdp_w", "unit": unit}, value) for unit, value in (("W", 1.2e6), ("USD", 6.3e10))
+    ]
     assert shown == ["1.2 MW", "63 billion USD"]
-    assert shelf.number({"name": "year", "unit": "a"}, 2025.0) == "2025"
+    assert table_data.number({"name": "year", "unit": "a"}, 2025.0) == "2025"
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")

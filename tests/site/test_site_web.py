@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from xml.etree import ElementTree
 
 import yaml
 
 import factorykit as fk
-from factorykit.datasets.catalogue import resources
-from factorykit.site import finish, moved
-from factorykit.site.frame import Around
+from factorykit.data.tables import resources
+from factorykit.site import finish
+from factorykit.site.feeds import add
 from factorykit.site.markup import read, write
+from factorykit.site.page_layout import Around
 from factorykit.site.sources import load_project
-from factorykit.site.web import add
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 
@@ -41,24 +40,11 @@ def test_every_page_is_described_dated_and_cited(site):
     ]
     for page in pages:
         text = page.read_text("utf-8")
-        if page.relative_to(site).as_posix() in moved.addresses(site):
-            continue
         assert re.search(r'<meta name="description" content="[^"]{20,}"', text), page
         assert text.count('property="og:title"') == 1, page
         assert re.search(r"changed last on <time>\d{4}-\d\d-\d\d</time>", text), page
         assert "@misc{factorykit_" in text, page
         assert 'type="application/atom+xml"' in text, page
-
-
-def test_an_address_that_was_left_leads_to_its_page(site):
-    left = moved.addresses(site)
-    kept = "methods-checkpoint methods-step-rates methods-performance data-economics audit-seed-004 api own-chips"
-    assert left.keys() >= {f"report/{name}.html" for name in kept.split()} | {"charts/cost-of-a-run-trend.embed.html"}
-    for old, new in left.items():
-        text = (site / old).read_text("utf-8")
-        (address,) = set(re.findall(r'data-to="([^"]+)"', text) + re.findall(r"0; url=([^\"]+)", text))
-        assert posixpath.normpath(posixpath.join(posixpath.dirname(old), address)) == new
-        assert '<meta name="robots" content="noindex">' in text
 
 
 def test_the_tables_are_a_catalogue_for_those_who_search_data(site):

@@ -9,8 +9,8 @@ pytest.importorskip("anywidget", reason="the notebook extra is not installed; no
 import ipywidgets
 
 import factorykit as fk
-from factorykit.charts.exploring import elasticities, exploring
-from factorykit.errors import ScenarioError, UnknownName, UnknownQuantity
+from factorykit.charts.explorer_spec import elasticities, exploring
+from factorykit.core.errors import ScenarioError, UnknownName, UnknownQuantity
 
 LLAMA = "llama_3_1_405b"
 OWN = {"accelerator": "b200", "precision": "bf16", "accelerators": 1024, "parameters": "70B", "tokens": "15T"}

@@ -23,9 +23,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with a start notebook as committed, one that was changed, and one that nobody committed."""
+    """The checkout of the installed version: a committed notebook, a modified one, and one that is not committed."""
     if shutil.which("git") is None:
-        pytest.skip("git is absent; nobody says what was committed")
+        pytest.skip("git is absent")
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     notebooks = tmp_path / "work" / "notebooks"
     notebooks.mkdir(parents=True)
@@ -38,19 +38,34 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = notebooks / f"{name}.ipynb"
         path.write_text(path.read_text().replace("Ten minutes", f"{name} minutes"))
     monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(lab, "PACKAGE", tmp_path / "work" / "factorykit")
     return notebooks
 
 
-def test_only_notebooks_as_committed_are_trusted(checkout: Path) -> None:
-    assert [path.name for path in lab.unchanged(checkout)] == ["00-start.ipynb"]
-    lab.sign(lab.unchanged(checkout))
+def is_trusted(folder: Path) -> dict[str, bool]:
     notary = NotebookNotary()
-    trusted = {p.name: notary.check_signature(nbformat.read(p, as_version=4)) for p in checkout.glob("*.ipynb")}
-    assert trusted == {"00-start.ipynb": True, "01-changed.ipynb": False, "02-own.ipynb": False}
+    return {path.name: notary.check_signature(nbformat.read(path, as_version=4)) for path in folder.glob("*.ipynb")}
 
 
-def test_outside_a_checkout_none_is(tmp_path: Path) -> None:
-    assert lab.unchanged(tmp_path) == []
+def test_only_committed_notebooks_of_the_installed_version_are_trusted(checkout: Path) -> None:
+    lab.sign(lab.trusted(checkout))
+    assert is_trusted(checkout) == {"00-start.ipynb": True, "01-changed.ipynb": False, "02-own.ipynb": False}
+
+
+def test_a_clone_beside_the_installed_version_is_trusted_where_it_is_identical(checkout: Path, tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    shutil.copytree(checkout, clone)
+    (clone / "00-start.ipynb").write_text((clone / "00-start.ipynb").read_text().replace("Ten", "<script>"))
+    shutil.copy(checkout / "00-start.ipynb", clone / "03-copy.ipynb")
+    assert [path.name for path in lab.trusted(clone)] == ["03-copy.ipynb"]
+
+
+def test_a_wheel_trusts_the_notebooks_it_was_built_with(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hashes").write_text(lab._digest(checkout / "02-own.ipynb"))
+    monkeypatch.setattr(lab, "SHIPPED", tmp_path / "hashes")
+    assert [path.name for path in lab.trusted(checkout)] == ["02-own.ipynb"]
 
 
 def test_it_opens_the_start_and_asks_nothing(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

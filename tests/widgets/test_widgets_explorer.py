@@ -17,8 +17,8 @@ from ipywidgets import Widget
 import factorykit as fk
 from factorykit.charts import checkpoint, compute, cost
 from factorykit.charts.control import control
-from factorykit.errors import FactorykitError, ScenarioError, UnknownName, UnknownQuantity
-from factorykit.quantities import quantity
+from factorykit.core.errors import FactorykitError, ScenarioError, UnknownName, UnknownQuantity
+from factorykit.core.vocabulary import quantity
 from factorykit.widgets import Explorer, LiveChart, Slider, explore, slider
 
 VIEW = "application/vnd.jupyter.widget-view+json"

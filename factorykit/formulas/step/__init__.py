@@ -1,7 +1,4 @@
-"""How long one optimizer step takes: matrix products, memory traffic, communication, waiting, and what never hides.
-
-A step is built from one mean layer and one micro-batch on the fullest rank.
-"""
+"""Time of one optimizer step, built from one mean layer and one micro-batch on the fullest rank."""
 
 from factorykit.formulas.step import communication, features, interval, layer, parts, rates, training, whole
 

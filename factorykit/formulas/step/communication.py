@@ -1,11 +1,11 @@
-"""What the chips of a step send one another, and how much of the gradient exchange stays exposed."""
+"""Communication within a step: tensor, context, expert and pipeline parallelism, and the gradient exchange."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import equal, floor, log, maximum, minimum, sqrt, where
 from factorykit.formulas.network import LN2, two_tier_ring_s
 from factorykit.formulas.validity import holds_while
-from factorykit.typing import Numeric
 
 BUCKET = 4e7
 """Least gradients of one bucket (Megatron's)."""
@@ -13,7 +13,7 @@ BUCKET_PER_RANK = 1e6
 """Gradients of one bucket for each rank, so that rings of many ranks wait less often (Megatron's)."""
 
 ROUNDED = 1e-9
-"""What a root of a whole number, or a ratio of logarithms, may lack of being whole."""
+"""Tolerance for roots and ratios of logarithms that are whole numbers up to rounding."""
 
 
 @holds_while(
@@ -28,7 +28,7 @@ def routing_share_ecmp(link_flows: Numeric, switch_ports: Numeric) -> Numeric:
     Notes
     -----
     :math:`q` flows for each of :math:`k/2` uplinks fall on them by chance, and the fullest of them sets the pace of a
-    collective. With 16 flows, as Llama 3's runs had, and 64 ports 60 % remain, which is what one maker says of plain
+    collective. With 16 flows, as Llama 3's runs had, and 64 ports 60 % remain, as one vendor states for plain
     Ethernet at scale; 95 % with adaptive routing. Pauses and incast come on top.
 
     References
@@ -52,7 +52,7 @@ def sustained_out_share(scale_out_share: Numeric, routing_share: Numeric) -> Num
 
     Notes
     -----
-    Measured runs have their routing in the first share; the second is for what another fabric would do.
+    The first share includes the routing of the measured runs; the second is for other fabrics.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def exchange_out_share(
 
     Notes
     -----
-    Tokens go to all ranks of the group alike, so that the part of them that lies outside the pod is the part that
-    leaves it. Groups within a pod feel nothing. Where several send to one at a time :math:`\eta_i` is left; one for
-    what measured runs have.
+    Tokens go to all ranks of the group equally, so that the share of ranks outside the pod is the share of traffic that
+    leaves it. Groups within a pod are not affected. Incast leaves the share :math:`\eta_i` of the rate; 1 for the
+    fabrics of the measured runs.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def exchange_up_share(
     Notes
     -----
     Behind switches :math:`\eta_{up}`. Bytes for a far chip pass all between: on a ring of :math:`r` chips a byte takes
-    :math:`r / 4` hops in the mean, both ways at once, over one of :math:`d` pairs of links. Rings with ends take twice
+    :math:`r / 4` hops on average, both ways at once, over one of :math:`d` pairs of links. Rings with ends take twice
     as long.
 
     References
@@ -266,7 +266,7 @@ def exchange_up_share(
 
     Examples
     --------
-    Sixteen TPU v5e: the whole array, 16 times what one chip has, goes a quarter of the way over one of two axes:
+    Sixteen TPU v5e: the whole array, 16 times the data of one chip, travels a quarter of the way over one of two axes:
 
     >>> exchange_up_share(1.0, 16.0, 256.0, 256.0, 2.0, 16.0) == (1 - 1 / 16) / (16 / 4 * 2)
     True
@@ -453,8 +453,8 @@ def expert_parallel_s(
     within = expert_exposed_share * (expert_imbalance * inside + gathered)
     in_turn = where(virtual_stages > 1.0, where(expert_parallel > scale_up_domain, interleaved_overlap, 0.0), 0.0)
     beside = maximum(maximum(expert_overlap, in_turn), where(equal(schedule, "dualpipe"), 1.0, 0.0))
-    seen = 1.0 - beside * (1.0 - expert_exposed_overlapped)
-    return 4.0 * moe_layers / layers * seen * (within + expert_exposed_across * expert_imbalance * across)
+    exposed = 1.0 - beside * (1.0 - expert_exposed_overlapped)
+    return 4.0 * moe_layers / layers * exposed * (within + expert_exposed_across * expert_imbalance * across)
 
 
 def gather_s(
@@ -565,8 +565,8 @@ def stage_transfer_s(
     0.00101
     """
     one = 2.0 * micro_batch_tokens * hidden_size / (tensor_parallel * scale_out_bytes_per_s * sustained_out_share)
-    seen = where(virtual_stages > 1.0, 0.5, 1.0)
-    sending = 4.0 * virtual_stages * (one + scale_out_latency_s) * seen
+    exposed = where(virtual_stages > 1.0, 0.5, 1.0)
+    sending = 4.0 * virtual_stages * (one + scale_out_latency_s) * exposed
     return where(pipeline_parallel > 1.0, sending, 0.0)
 
 
@@ -604,7 +604,7 @@ def gradient_s(
 
     Notes
     -----
-    At most four bytes of a gradient travel, once per step, with ZeRO 2 once per micro-batch, since nobody keeps the
+    At most four bytes of a gradient travel, once per step, with ZeRO 2 once per micro-batch, since no rank keeps the
     whole. ZeRO 3 moves its weights in every layer instead. Gradients that overlap travel in buckets of 40 million, or
     of a million for each rank where those are larger; each bucket waits for the ring of domains, there and back, or for
     a tree where gradients are not sharded. Switches that add get each byte of such gradients once, at the share of the

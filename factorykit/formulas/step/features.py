@@ -1,13 +1,13 @@
-"""What training software does where nobody says otherwise: whose kernels it runs, what it fuses and overlaps."""
+"""Default features of training software by year: overlap of communication, grouped experts."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import where
-from factorykit.typing import Numeric
 
 
 def tensor_overlap(software_year: Numeric) -> Numeric:
-    r"""Whether tensor-parallel collectives run beside matrix products, where nobody says otherwise.
+    r"""Default for whether tensor-parallel collectives overlap with matrix products.
 
     .. math:: 1 \quad (y \ge 2024), \qquad 0 \quad \text{otherwise}
 
@@ -24,7 +24,7 @@ def tensor_overlap(software_year: Numeric) -> Numeric:
 
 
 def gradient_overlap(software_year: Numeric) -> Numeric:
-    r"""Whether gradients travel beside the backward, where nobody says otherwise.
+    r"""Default for whether the gradient exchange overlaps with the backward pass.
 
     .. math:: 1 \quad (y \ge 2023), \qquad 0 \quad \text{otherwise}
 
@@ -41,13 +41,13 @@ def gradient_overlap(software_year: Numeric) -> Numeric:
 
 
 def grouped_experts(software_year: Numeric) -> Numeric:
-    r"""Whether the experts of a rank multiply in one kernel, where nobody says otherwise.
+    r"""Default for whether the experts of a rank are computed in one grouped kernel.
 
     .. math:: 1 \quad (y \ge 2024), \qquad 0 \quad \text{otherwise}
 
     Notes
     -----
-    Otherwise one expert follows the other, each with launches and casts of its own.
+    Without it the experts run one after the other, each with separate launches and casts.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def grouped_experts(software_year: Numeric) -> Numeric:
 
 
 def interleaved_overlap(software_year: Numeric) -> Numeric:
-    r"""Whether experts exchange beside another micro-batch in interleaved pipelines, where nobody says otherwise.
+    r"""Default for whether the expert exchange overlaps with another micro-batch in interleaved pipelines.
 
     .. math:: 1 \quad (y \ge 2025.5), \qquad 0 \quad \text{otherwise}
 

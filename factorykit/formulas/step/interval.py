@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import exp, log, maximum, sqrt, where
 from factorykit.formulas.network import LN2
-from factorykit.typing import Numeric
 
 NORMAL_95 = 1.6448536269514722
 """Quantile of the normal distribution: 90 % lie between minus and plus this many standard deviations."""

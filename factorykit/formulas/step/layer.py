@@ -1,9 +1,9 @@
-"""One mean layer and one micro-batch on the fullest rank: arithmetic, launches, and what communication leaves open."""
+"""Time of one mean layer and one micro-batch on the fullest rank: arithmetic, launches and communication."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import ceil, equal, exp, maximum, minimum, sqrt, where
-from factorykit.typing import Numeric
 
 BACKWARD_ELEMENTWISE = 1.2
 """Traffic of the element-wise backward over its forward: masks and inputs read again, gradients written."""
@@ -15,7 +15,7 @@ SCALE_BYTES = 2.0
 """Bytes per element that are read before, where the scale is of the tensor at hand and no kernel before it found it."""
 FOUR_BIT_BYTES = 3.0
 """Bytes per element more where products are in 4 bits: read once for the scale of the tensor, and once for the copy
-that is transformed before it is transposed; what is written is half as wide."""
+that is transformed before it is transposed; the output is half as wide."""
 ROUTED_BYTES = 20.0
 """Bytes per routed element: permuted, exchanged, sorted to experts, and all three back, each read and written in 16
 bits; the first reads and the last writes each element once and not for every expert."""
@@ -80,16 +80,16 @@ def layer_gemm_s(
     -----
     The second term is the traffic of a product: its inverse intensity is the sum of the inverse sizes. It makes small
     products slow without a fitted curve. The weights are read forward and backward, and their gradient is read and
-    written as it accumulates: two plus :math:`b_g` bytes in the mean of three products, where 2 bytes are usual. An
+    written as it accumulates: two plus :math:`b_g` bytes on average over three products, where 2 bytes are usual. An
     expert sees :math:`T_x = T k e t_e / (t E)` tokens of a micro-batch and is split :math:`t_e` ways; the fullest rank,
     with :math:`\iota` times the mean, sets the pace. A product is computed in waves of tiles, and the last one is
     partly filled: it takes the time of :math:`W` outputs, of the :math:`o` of one product, or of the :math:`n_x o_x` of
-    all experts of a rank; a tile that reaches beyond the sides of a product takes its time, too, so that
-    :math:`\lceil o \rceil` has sides of multiples of :math:`o_t`. A kernel that lays the tokens of all experts end to
-    end computes a tile of :math:`T_m` tokens over the border of two experts for both of them, one more for each expert.
-    Where padded experts are filled by products with masks (:math:`\delta = 1`), every token meets the :math:`\iota k s`
-    places that its sequence has, there and back, in 16 bits. Weights of fewer than 8 bits are widened to 16 before each
-    product, a pass over memory at a third of its rate.
+    all experts of a rank; a tile that reaches beyond the sides of a product takes its time, too, so that :math:`\lceil
+    o \rceil` has sides of multiples of :math:`o_t`. A kernel that lays the tokens of all experts end to end computes a
+    tile of :math:`T_m` tokens across the boundary of two experts for both of them, one more for each expert. Where
+    padded experts are filled by products with masks (:math:`\delta = 1`), every token is multiplied with the
+    :math:`\iota k s` places of its sequence, there and back, in 16 bits. Weights of fewer than 8 bits are widened to 16
+    before each product, a pass over memory at a third of its rate.
 
     References
     ----------
@@ -193,7 +193,7 @@ def layer_attention_s(
     is no multiple of 8 leave the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the
     diagonal and few tiles a head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
     A kernel for the chip's generation runs the exponentials of one block beside the products of the next: of the two
-    terms in the first brackets the longer one counts. What picks tokens for sparse attention scores all of them, in
+    terms in the first brackets the longer one counts. The indexer of sparse attention scores all tokens, in
     products at the same rate.
 
     References
@@ -265,12 +265,12 @@ def layer_elementwise_s(
 
     Notes
     -----
-    A norm and a residual sum for each block, what moves around attention and states, and the activation, each read and
+    A norm and a residual sum for each block, the traffic around attention and states, and the activation, each read and
     written once in 16 bits; tokens on their way to experts and back in six passes, and where experts have a bias
     (:math:`\beta = 1`) once more, in 32 bits. Products in 8 bits or fewer cast
     their inputs first: of the projections, of attention's output and of both halves of the feed-forward. Kernels of the
     chip's maker (:math:`u`) find the scale of an 8-bit tensor where it is made; others read it once more.
-    In 4 bits the tensor has a scale beside those of its blocks, and what is transposed is transformed before. Adapters
+    In 4 bits the tensor has a scale beside those of its blocks, and transposed copies are transformed before. Adapters
     add :math:`b_{lora}`. Eager code stores what fused kernels keep in registers. The year counts from 2022 to 2028.
 
     References
@@ -392,8 +392,8 @@ def layer_compute_s(
 
     Notes
     -----
-    Products, element-wise traffic and attention follow one another on a chip; what overlaps is in their rates. Kernels
-    of states recompute in the backward as those of attention do.
+    Products, element-wise traffic and attention follow one another on a chip; any overlap is part of their rates.
+    Kernels of states recompute in the backward as those of attention do.
 
     Examples
     --------
@@ -496,9 +496,9 @@ def layer_s(
 
     Notes
     -----
-    Launching and computing overlap: the longer one rules, the shorter one shows a little where they are alike. A layer
-    with experts waits for their counts of tokens, unless a graph holds it whole. Gathers hide behind compute and slow
-    it.
+    Launching and computing overlap: the longer one dominates, the shorter one adds a little where they are close. A
+    layer with experts waits for their counts of tokens, unless a graph holds it whole. Gathers hide behind compute and
+    slow it.
 
     References
     ----------

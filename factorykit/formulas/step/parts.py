@@ -1,8 +1,8 @@
-"""Where the time of a step goes: parts that sum to it, each in seconds of the fullest rank."""
+"""Breakdown of the step time into parts that sum to it."""
 
 from __future__ import annotations
 
-from factorykit.typing import Numeric
+from factorykit.core.types import Numeric
 
 
 def layer_runs(
@@ -103,7 +103,8 @@ def step_collective_s(
 
     Notes
     -----
-    One of the parts that sum to the time of a step; see step_lag_s. Only what compute does not hide is counted.
+    One of the parts that sum to the time of a step; see step_lag_s. Only time that is not hidden behind compute is
+    counted.
 
     Examples
     --------
@@ -191,7 +192,7 @@ def step_lag_s(
     gradient_exposed_s: Numeric,
     optimizer_s: Numeric,
 ) -> Numeric:
-    r"""Time of a step lost to chips that lag behind, to what recurs in every step and to the pace of measured layouts.
+    r"""Rest of the step time: stragglers, fixed overheads of a step and the calibration factor of measured layouts.
 
     .. math:: T_i - \sum_j T_j
 

@@ -1,4 +1,4 @@
-"""What a chip sustains in a training step: matrix products, exponentials, memory traffic, under its power and software.
+"""Sustained rates of a chip in a training step: matrix products, exponentials and memory traffic.
 
 The constants are few, the same for every model and chip, and stand in the table ``performance_constants`` with the way
 they were found.
@@ -6,15 +6,15 @@ they were found.
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import equal, exp, maximum, minimum, where
-from factorykit.typing import Numeric
 
 FLOP_PER_EXPONENTIAL = 256.0
 """Dense 16-bit FLOP in the time of one exponential on H100."""
 
 
 def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
-    r"""Exponentials per second where nobody states the chip's special function units: as many per FLOP as on H100.
+    r"""Default rate of exponentials: as many per FLOP as on H100.
 
     .. math:: F_{16} / 256
 

@@ -1,8 +1,8 @@
-"""From the step to the run: tokens and steps, achieved rates, predicted time."""
+"""Training time, achieved rates and number of steps from the time of one step."""
 
 from __future__ import annotations
 
-from factorykit.typing import Numeric
+from factorykit.core.types import Numeric
 
 
 def step_tokens(global_batch_size: Numeric, sequence_length: Numeric) -> Numeric:

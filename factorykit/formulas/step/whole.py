@@ -1,12 +1,12 @@
-"""From the stage of a pipeline to the whole optimizer step: logits, waiting, the optimizer, and their sum."""
+"""Time of the whole optimizer step: pipeline stages, logits, optimizer and waiting."""
 
 from __future__ import annotations
 
+from factorykit.core.types import Numeric
 from factorykit.formulas.functions import log, maximum, minimum, where
 from factorykit.formulas.network import LN2
 from factorykit.formulas.parallelism import pipeline_idle_s
 from factorykit.formulas.step.layer import GRAPHED
-from factorykit.typing import Numeric
 
 
 def logits_s(
@@ -181,8 +181,8 @@ def inner_step_s(
     Notes
     -----
     The slowest of many chips sets the pace of all, hence the logarithm. Eager code updates one tensor after the other;
-    a fused update launches a few kernels for all. What no constant says, layouts measured near this one do
-    (:math:`\pi`, :class:`factorykit.Calibration`). Parts that sum to the step are in `factorykit.formulas.step_parts`.
+    a fused update launches a few kernels for all. A calibration corrects the result near measured
+    layouts (:math:`\pi`, :class:`factorykit.Calibration`). `factorykit.formulas.step.parts` has the parts of the sum.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def step_s(inner_step_s: Numeric, outer_exposed_s: Numeric, loader_exposed_s: Nu
 
     Notes
     -----
-    One site waits for nobody. Data are there in time unless a scenario says what delivers them.
+    A single site does not wait for others. Data are assumed to arrive in time unless the scenario describes the loader.
 
     Examples
     --------

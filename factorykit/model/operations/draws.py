@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from factorykit.errors import ScenarioError
+from factorykit.core.errors import ScenarioError
 from factorykit.model.operations.run_plan import MOST_FAILURES, Law, Plan
 from factorykit.model.uncertainty.distributions import is_distribution
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from factorykit.borders import flag, several, whole
-from factorykit.constants import SECONDS_PER_HOUR
-from factorykit.errors import MissingQuantity, ScenarioError, shown
+from factorykit.core.constants import SECONDS_PER_HOUR
+from factorykit.core.errors import MissingQuantity, ScenarioError, short_repr
+from factorykit.core.units import duration, parse
+from factorykit.core.validation import as_list, boolean, integer
+from factorykit.core.vocabulary import as_float, is_number, quantity
+from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.uncertainty.distributions import Distribution, in_units_of, is_distribution, quantile
-from factorykit.quantities import as_float, is_number, quantity
-from factorykit.units import duration, read
+from factorykit.model.uncertainty.distributions import Distribution, in_units_of, is_distribution
 
 Law = Distribution | float
 """How long something takes: a distribution of seconds with a quantile function, or a number of seconds."""
@@ -26,13 +26,15 @@ NEEDED = ("training_s", "checkpoint_interval_s", "checkpoint_write_s", "cluster_
 
 def _share(owner: str, name: str, value: float) -> None:
     if not is_number(value) or not 0.0 <= value < 1.0:
-        raise ScenarioError(f"{owner}: {name} = {shown(value)} is outside [0, 1); give a fraction, e.g. 0.01")
+        raise ScenarioError(f"{owner}: {name} = {short_repr(value)} is outside [0, 1); give a fraction, e.g. 0.01")
 
 
 def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> float:
-    seconds = read(duration(name), value) if isinstance(value, str) else value
+    seconds = parse(duration(name), value) if isinstance(value, str) else value
     if not is_number(seconds) or not least <= as_float(seconds) < math.inf:
-        raise ScenarioError(f"{owner}: {name} = {shown(value)} is outside [{least:g}, inf); give seconds, or '30 min'")
+        raise ScenarioError(
+            f"{owner}: {name} = {short_repr(value)} is outside [{least:g}, inf); give seconds, or '30 min'"
+        )
     return as_float(seconds)
 
 
@@ -40,7 +42,7 @@ def _law(owner: str, name: str, law: Any) -> Law:
     if not is_distribution(law):
         return _seconds(owner, name, law)
     law = in_units_of(duration(name), law)
-    low, middle = quantile(name, law, 1e-6), quantile(name, law, 0.5)
+    low, middle = float(law.ppf(1e-6)), float(law.ppf(0.5))
     if not 0.0 <= low <= middle < math.inf:
         raise ScenarioError(f"{owner}: {name} reaches {low:g} s; times are 0 or more and finite")
     return law
@@ -68,10 +70,10 @@ class Cause:
     destroys: int = 0
 
     def __post_init__(self) -> None:
-        owner = f"Cause({shown(self.name)})"
+        owner = f"Cause({short_repr(self.name)})"
         if not (is_number(self.weight) and 0.0 <= self.weight < math.inf):
-            raise ScenarioError(f"{owner}: weight = {shown(self.weight)} is outside [0, inf); a count or a rate")
-        whole("destroys", self.destroys)
+            raise ScenarioError(f"{owner}: weight = {short_repr(self.weight)} is outside [0, inf); a count or a rate")
+        integer("destroys", self.destroys)
         if self.repair_s is not None:
             object.__setattr__(self, "repair_s", _law(owner, "repair_s", self.repair_s))
 
@@ -105,11 +107,11 @@ class Tier:
     corrupt_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        owner = f"Tier({shown(self.name)})"
+        owner = f"Tier({short_repr(self.name)})"
         for name in ("write_s", "restore_s", "lag_s"):
             object.__setattr__(self, name, _seconds(owner, name, getattr(self, name)))
-        if whole("every", self.every) < 1:
-            raise ScenarioError(f"{owner}: every = {shown(self.every)} is below 1")
+        if integer("every", self.every) < 1:
+            raise ScenarioError(f"{owner}: every = {short_repr(self.every)} is below 1")
         _share(owner, "corrupt_probability", self.corrupt_probability)
 
 
@@ -206,12 +208,12 @@ def plan(
     assume: bool = False,
 ) -> Plan:
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
-    causes, tiers = several("causes", causes), several("tiers", tiers)
+    causes, tiers = as_list("causes", causes), as_list("tiers", tiers)
     for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
         if strangers := [one for one in given if not issubclass(type(one), kind)]:
-            raise ScenarioError(f"{name} hold {shown(strangers[0])}; each is a fk.{kind.__name__}")
+            raise ScenarioError(f"{name} hold {short_repr(strangers[0])}; each is a fk.{kind.__name__}")
     if maintenance is not None and not issubclass(type(maintenance), Maintenance):
-        raise ScenarioError(f"maintenance = {shown(maintenance)}; give fk.Maintenance(every_s, duration_s)")
+        raise ScenarioError(f"maintenance = {short_repr(maintenance)}; give fk.Maintenance(every_s, duration_s)")
     if not isinstance(inputs, Mapping):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
     needed = [name for name in NEEDED if not (tiers and name == "checkpoint_write_s")]
@@ -225,12 +227,14 @@ def plan(
         quantity(name).check(value)
     places = list(tiers) or [Tier("storage", values["checkpoint_write_s"])]
     if places[0].every != 1:
-        raise ScenarioError(f"Tier({shown(places[0].name)}): the nearest tier is written every time; leave every at 1")
+        raise ScenarioError(
+            f"Tier({short_repr(places[0].name)}): the nearest tier is written every time; leave every at 1"
+        )
     kinds: tuple[Cause, ...] = tuple(causes) or (Cause("failure"),)
     if sum(cause.weight for cause in kinds) <= 0.0:
         raise ScenarioError("the weights of the causes sum to 0; give counts or rates")
     if spare_nodes is not None:
-        whole("spare_nodes", spare_nodes)
+        integer("spare_nodes", spare_nodes)
         if all(cause.repair_s is None for cause in kinds):
             raise ScenarioError(
                 f"spare_nodes = {spare_nodes} has no effect without repairs; give causes with repair_s, "
@@ -243,7 +247,7 @@ def plan(
         shortest = float(gap_s.ppf(0.5) if is_distribution(gap_s) else gap_s)
         if shortest * MOST_FAILURES < values["training_s"]:
             raise ScenarioError(
-                f"gap_s = {shown(gap_s)}: half of the failures come within {shortest:g} s, so that a run of "
+                f"gap_s = {short_repr(gap_s)}: half of the failures come within {shortest:g} s, so that a run of "
                 f"{values['training_s']:g} s never ends; give longer ones"
             )
     _share("simulate", "restart_failure_probability", restart_failure_probability)
@@ -262,7 +266,7 @@ def plan(
         gap_s=gap_s,
         spare_nodes=spare_nodes,
         restart_failure_probability=restart_failure_probability,
-        protected_restart=flag("protected_restart", protected_restart),
+        protected_restart=boolean("protected_restart", protected_restart),
         maintenance=maintenance,
         is_plain=not (special or gap_s is not None or restart_failure_probability or maintenance),
     )

@@ -18,16 +18,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import MOST, frame, one_of, renamed, whole
-from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.errors import FactorykitError, MissingQuantity, ScenarioError, shown
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked, chosen
-from factorykit.model.engine.shown import html_table
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.errors import FactorykitError, MissingQuantity, ScenarioError, short_repr
+from factorykit.core.units import duration, parse_column
+from factorykit.core.validation import MAX_EXACT_INTEGER, frame, integer, one_of
+from factorykit.core.vocabulary import format_number, quantity
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.html import html_table
+from factorykit.engine.providers.defaults import defaults
+from factorykit.engine.read import checked, chosen
 from factorykit.model.operations.placement import Nodes
-from factorykit.model.supply.defaults import defaults
-from factorykit.quantities import quantity, rounded
-from factorykit.units import column, duration
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,14 +85,13 @@ class Plant:
         for name in (each.name for each in fields(self)):
             object.__setattr__(self, name, float(quantity(name).check(getattr(self, name))))
         for name in ("accelerators", "accelerators_per_node", "nodes_per_pod"):
-            whole(name, getattr(self, name))
+            integer(name, getattr(self, name))
         if self.accelerators % self.accelerators_per_node:
             raise ScenarioError(
                 f"accelerators = {self.accelerators:g} are no whole number of nodes of {self.accelerators_per_node:g}"
             )
 
     @classmethod
-    @renamed(scenario="inputs")
     def of(
         cls, inputs: Mapping[str, Any], *, using: Mapping[str, str] | None = None, assume: bool = False, **changes: Any
     ) -> Plant:
@@ -127,9 +126,7 @@ class Plant:
         return int(self.accelerators // self.accelerators_per_node)
 
 
-_RENAMED: Final = {"repair_median_s": "node_repair_median_s", "spread_penalty": "pod_spread_penalty"}
-_NAMED: Final = (*(each.name for each in fields(Plant)), *_RENAMED)
-Plant.__init__ = renamed(**_RENAMED)(Plant.__init__)
+_NAMED: Final = tuple(field.name for field in fields(Plant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +154,7 @@ def _text(name: str, value: float) -> str:
         return "not known"
     stem = re.sub("_(mean|median|p95)$", "", name)
     like = next((like for end, like in ALIKE if stem.endswith(end)), None)
-    return quantity(like).text(value) if like else rounded(value)
+    return quantity(like).text(value) if like else format_number(value)
 
 
 def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | None = None, seed: int = 0) -> Schedule:
@@ -207,9 +204,9 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     policy = Policy() if policy is None else policy
     for name, given, kind in (("plant", plant, Plant), ("policy", policy, Policy)):
         if not issubclass(type(given), kind):
-            raise ScenarioError(f"{name} = {shown(given)}; give a fk.{kind.__name__}")
+            raise ScenarioError(f"{name} = {short_repr(given)}; give a fk.{kind.__name__}")
     rows = _checked(jobs, plant)
-    run = _Run(rows, plant, policy, random.Random(whole("seed", seed)))
+    run = _Run(rows, plant, policy, random.Random(integer("seed", seed)))
     run.play()
     return run.result(rows)
 
@@ -222,15 +219,17 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
     for name in needed:
         if jobs.schema[name] == pl.String and name != "priority":
             of = quantity("accelerators") if name == "accelerators" else duration(name)
-            jobs = jobs.with_columns(column(jobs[name], of))
+            jobs = jobs.with_columns(parse_column(jobs[name], of))
         elif not jobs.schema[name].is_numeric():
             raise ScenarioError(f"column {name} is {jobs.schema[name]}, not numeric")
     if jobs.is_empty():
         raise ScenarioError("jobs have no rows; give at least one")
     for name, least in (("arrival_s", 0.0), ("accelerators", 1.0), ("run_s", 0.0), ("estimate_s", 0.0)):
         values = jobs[name].cast(pl.Float64)
-        if values.null_count() or not values.is_between(least, MOST).all():
-            raise ScenarioError(f"column {name} holds a value that is missing or outside [{least:g}, {MOST:,}]")
+        if values.null_count() or not values.is_between(least, MAX_EXACT_INTEGER).all():
+            raise ScenarioError(
+                f"column {name} holds a value that is missing or outside [{least:g}, {MAX_EXACT_INTEGER:,}]"
+            )
     if jobs["priority"].null_count() or not jobs["priority"].cast(pl.Float64).is_finite().all():
         raise ScenarioError("column priority holds a value missing or not finite")
     largest = jobs["accelerators"].max()

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import need, renamed, whole
-from factorykit.errors import FactorykitWarning, ScenarioError
+from factorykit.core.errors import FactorykitWarning, ScenarioError
+from factorykit.core.extras import need
+from factorykit.core.validation import integer
 from factorykit.model.operations.run_plan import Cause, Maintenance, Tier, plan
 from factorykit.model.uncertainty.distributions import Distribution
 
@@ -26,7 +27,6 @@ MOST_RUNS = 10_000_000
 """Held in memory at once."""
 
 
-@renamed(scenario="inputs")
 def simulate(
     inputs: Mapping[str, Any],
     runs: int = 10_000,
@@ -122,12 +122,12 @@ def simulate(
         using=using,
         assume=assume,
     )
-    count = whole("runs", runs)
+    count = integer("runs", runs)
     if count < 1:
         raise ScenarioError("runs = 0; give at least one")
     if count > MOST_RUNS:
         raise ScenarioError(f"runs = {count:,} are more than {MOST_RUNS:,}; give fewer, or other seeds one by one")
-    drawn = _draws().draw(planned, count, whole("seed", seed))
+    drawn = _draws().draw(planned, count, integer("seed", seed))
     if drawn.endless:
         warnings.warn(f"wall_s is infinite{drawn.endless}", FactorykitWarning, stacklevel=3)
     usd_per_s = pl.lit(planned.usd_per_s, pl.Float64)
@@ -149,7 +149,6 @@ def simulate(
     )
 
 
-@renamed(scenario="inputs")
 def timeline(
     inputs: Mapping[str, Any],
     seed: int = 0,
@@ -201,7 +200,7 @@ def timeline(
     )
     if reason := planned.endless():
         raise ScenarioError(f"the run would not end: {reason}")
-    stretches = [row for way in _draws().follow(planned, whole("seed", seed)) for row in _stretches(way)]
+    stretches = [row for way in _draws().follow(planned, integer("seed", seed)) for row in _stretches(way)]
     schema = {"state": pl.String, "start_s": pl.Float64, "end_s": pl.Float64, "progress_s": pl.Float64}
     told = pl.DataFrame(stretches, schema | {"cause": pl.String}, orient="row")
     return told.filter(pl.col("end_s") > pl.col("start_s"))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit import datasets
-from factorykit.borders import need, number, one_of, whole
-from factorykit.errors import FactorykitError, ScenarioError, shown
+from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
+from factorykit.core.extras import need
+from factorykit.core.validation import finite_number, integer, one_of
+from factorykit.data.tables import table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,16 +93,17 @@ def workload(
 
     np = need("numpy")
     for what, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
-        if number(what, value) <= 0.0:
-            raise ScenarioError(f"{what} = {shown(value)} is not above zero; give a finite number above zero")
-    if number("estimate_factor", estimate_factor) < 1.0:
+        if finite_number(what, value) <= 0.0:
+            raise ScenarioError(f"{what} = {short_repr(value)} is not above zero; give a finite number above zero")
+    if finite_number("estimate_factor", estimate_factor) < 1.0:
         raise ScenarioError(
-            f"estimate_factor = {shown(estimate_factor)} is outside [1, inf); a job that outruns its estimate is killed"
+            f"estimate_factor = {short_repr(estimate_factor)} must be at least 1: the scheduler"
+            " ends a job that exceeds its estimate"
         )
     if jobs > MOST_JOBS:
         raise ScenarioError(f"jobs = {jobs:g} is more than {MOST_JOBS:,}; give fewer")
     known = law(name)
-    rng = np.random.default_rng(whole("seed", seed))
+    rng = np.random.default_rng(integer("seed", seed))
     asked, run = known.drawn(rng, int(jobs), accelerators)
     gaps = rng.exponential(known.accelerator_s_mean / (load * accelerators), size=int(jobs))
     return pl.DataFrame(
@@ -140,7 +142,7 @@ def _law(name: str) -> Law:
 def _published() -> pl.DataFrame:
     import polars as pl
 
-    return datasets.table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
+    return table("workloads").filter(pl.col("accelerator_s_mean").is_not_null()).collect()
 
 
 def _sizes(row: dict[str, Any], optimize: Any) -> tuple[Any, Any]:

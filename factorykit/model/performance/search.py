@@ -9,26 +9,26 @@ from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import flag, mapping, several
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, unknown
-from factorykit.model.engine import evaluate, rules
-from factorykit.model.engine.chain import OF_A_LAYOUT, Step, ask
-from factorykit.model.engine.grids import ROWS_A_BLOCK, Grid
-from factorykit.model.engine.read import checked, chosen, value
-from factorykit.model.engine.run import fold, widened
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, unknown_name_message
+from factorykit.core.validation import as_list, boolean, mapping
+from factorykit.core.vocabulary import quantity
+from factorykit.engine import evaluate, rules
+from factorykit.engine.chain import OF_A_LAYOUT, Step, ask
+from factorykit.engine.grids import ROWS_A_BLOCK, Grid
+from factorykit.engine.read import checked, chosen, value
+from factorykit.engine.run import fold, parted, widened
+from factorykit.model.performance.activation_checkpointing import least_recomputed
 from factorykit.model.performance.calibration import Calibration
-from factorykit.model.performance.nearness import PACED, PLACED
-from factorykit.model.performance.recomputation import least_recomputed
-from factorykit.model.scenario.models import architecture
-from factorykit.model.study import engines
-from factorykit.model.study.design import Design, column_of
-from factorykit.model.study.study import answered
-from factorykit.quantities import quantity
+from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
+from factorykit.model.scenario.architectures import architecture
+from factorykit.model.uncertainty.study import backends
+from factorykit.model.uncertainty.study.parts import Design, column_of
+from factorykit.model.uncertainty.study.study import answered
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.names import ArchitectureName, QuantityName
+    from factorykit.core.names import ArchitectureName, QuantityName
 
 TENSOR_WAYS: Final = (1, 2, 4, 8, 16, 32, 64)
 CHOICES: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -136,10 +136,10 @@ def search(
     choices = {} if choices is None else mapping("choices", choices)
     tried = _tried(fixed, choices)
     rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
-    kept = flag("keep_excluded", keep_excluded)
+    kept = boolean("keep_excluded", keep_excluded)
     paced = calibration if isinstance(calibration, Calibration) else None
     layouts = Layouts(fixed, tried, rivals, quantity(objective).name, tuple(choices), kept, assume, paced)
-    if out is None and engines.check(engine) == "local":
+    if out is None and backends.check(engine) == "local":
         return layouts.ranked(layouts.judged(_grid(tried)))
     return layouts.ranked(answered(layouts, out, "search", engine))
 
@@ -185,13 +185,15 @@ class Layouts(Design):
 
     @property
     def _wanted(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self._told, "memory_needed_bytes", *(PLACED if self.calibration else ()))))
+        return tuple(
+            dict.fromkeys((*self._told, "memory_needed_bytes", *(LAYOUT_FEATURES if self.calibration else ())))
+        )
 
     @property
     def _settled(self) -> set[str]:
         """Quantities that are found for each layout."""
         share = {"recompute_share"} if "recompute" in self.tried and "recompute_share" not in self.fixed else set()
-        return share | (set(PACED) if self.calibration else set())
+        return share | (set(LOCAL_CORRECTION) if self.calibration else set())
 
     @cached_property
     def _folded(self) -> tuple[dict[str, Any], tuple[Step, ...]]:
@@ -263,14 +265,16 @@ def drawn_by(
     """
     import polars as pl
 
-    placing, rest = parted(steps, PLACED)
+    placing, rest = parted(steps, LAYOUT_FEATURES)
     layouts = widened(layouts, placing)
-    shared = {name: pl.lit(known[name]) for name in PLACED if name in known}
+    shared = {name: pl.lit(known[name]) for name in LAYOUT_FEATURES if name in known}
 
     def near(block: pl.DataFrame) -> pl.DataFrame:
-        return block.hstack(calibration.near(block.with_columns(**shared).select(pl.col(PLACED).fill_null(0.0))))
+        return block.hstack(
+            calibration.local_correction(block.with_columns(**shared).select(pl.col(LAYOUT_FEATURES).fill_null(0.0)))
+        )
 
-    schema = {**layouts.collect_schema(), **dict.fromkeys(PACED, pl.Float64)}
+    schema = {**layouts.collect_schema(), **dict.fromkeys(LOCAL_CORRECTION, pl.Float64)}
     return layouts.map_batches(near, schema=schema), rest
 
 
@@ -311,7 +315,7 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
     """Return the values to try by part of a layout; what the cluster or the model fixes is not tried."""
     strangers = [name for name in choices if name not in CHOICES]
     if strangers:
-        raise UnknownName(unknown("part of a layout", strangers[0], CHOICES))
+        raise UnknownName(unknown_name_message("part of a layout", strangers[0], CHOICES))
     experts = fixed.get("experts", 0.0)
     domain = _domain(fixed)
     usual = {
@@ -330,7 +334,7 @@ def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[
         if name in fixed:
             continue
         row = quantity(name)
-        tried[name] = [value(row, given) for given in several(name, choices.get(name, values))]
+        tried[name] = [value(row, given) for given in as_list(name, choices.get(name, values))]
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried
@@ -354,15 +358,6 @@ def _usual(fixed: Mapping[str, pl.Expr], tried: Collection[str], choices: Collec
         "virtual_stages": (layers % stages != 0.0) | (layers % (stages * part["virtual_stages"]) == 0.0),
     }
     return [condition for name, condition in usual.items() if name in tried and name not in choices]
-
-
-def parted(steps: Sequence[Step], wanted: Collection[str]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-    """Return the steps that lead to what is wanted, and the others."""
-    needed = set(wanted)
-    for step in reversed(steps):
-        if step.quantity in needed:
-            needed.update(step.arguments)
-    return tuple(s for s in steps if s.quantity in needed), tuple(s for s in steps if s.quantity not in needed)
 
 
 def _grid(tried: Mapping[str, list[Any]]) -> pl.LazyFrame:

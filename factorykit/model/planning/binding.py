@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.constants import SECONDS_PER_DAY
-from factorykit.model.engine.evaluate import evaluate
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.evaluate import evaluate
+from factorykit.model.planning.constraints import Wishes
 from factorykit.model.planning.frontier import overdrawn, value
 from factorykit.model.planning.layouts import PARTS, best_layouts
 from factorykit.model.planning.whole import complete, rivals_of
-from factorykit.model.planning.wishes import Wishes
-from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import several
-from factorykit.constants import SECONDS_PER_DAY
-from factorykit.errors import ScenarioError
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.quantities import quantity
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import as_list
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.evaluate import evaluate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +48,7 @@ def usual(fixed: Mapping[str, Any]) -> list[float]:
 def given(counts: Any) -> list[float]:
     """Return the numbers of accelerators that somebody gave, each checked."""
     row = quantity("accelerators")
-    listed = [counts] if isinstance(counts, str) or not isinstance(counts, Iterable) else several("counts", counts)
+    listed = [counts] if isinstance(counts, str) or not isinstance(counts, Iterable) else as_list("counts", counts)
     read = [float(row.check(each)) for each in listed]
     for number in read:
         if number % 1.0:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from factorykit.constants import SECONDS_PER_DAY
+from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.model.performance.search import BEST_IS_MOST
-from factorykit.model.planning.wishes import Wishes
+from factorykit.model.planning.constraints import Wishes
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.errors import MissingQuantity
+from factorykit.core.errors import MissingQuantity
+from factorykit.core.vocabulary import quantity
+from factorykit.engine import rules
+from factorykit.engine.chain import OF_A_LAYOUT, ask
+from factorykit.engine.evaluate import answered
+from factorykit.engine.run import fold, parted, widened
 from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
-from factorykit.model.engine import rules
-from factorykit.model.engine.chain import OF_A_LAYOUT, ask
-from factorykit.model.engine.evaluate import answered
-from factorykit.model.engine.run import fold, widened
-from factorykit.model.performance.nearness import PACED, PLACED
-from factorykit.model.performance.recomputation import least_recomputed
-from factorykit.model.performance.search import drawn_by, parted
-from factorykit.quantities import quantity
+from factorykit.model.performance.activation_checkpointing import least_recomputed
+from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
+from factorykit.model.performance.search import drawn_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -182,8 +182,8 @@ def best_layouts(
     grid = grid.select(name for name in grid.collect_schema() if name not in fixed)
     varied = [*counts.columns, *grid.collect_schema()]
     recomputed = [SHARE] if "recompute" in varied and SHARE not in fixed else []
-    settled = [*recomputed, *(PACED if calibration else ())]
-    wanted = (*CHOSEN, *(PLACED if calibration else ()))
+    settled = [*recomputed, *(LOCAL_CORRECTION if calibration else ())]
+    wanted = (*CHOSEN, *(LAYOUT_FEATURES if calibration else ()))
     chain = ask({*fixed, *varied, *settled}, wanted, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
     known, left = fold(chain.steps, fixed)
     rules.check(known, fixed)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import cells, several
-from factorykit.datasets import identify
-from factorykit.model.market.rent import PRICE, offered
-from factorykit.quantities import quantity
+from factorykit.core.validation import as_list, cells
+from factorykit.core.vocabulary import quantity
+from factorykit.data.identifiers import identify
+from factorykit.model.economics.rent import PRICE, offered
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +27,7 @@ def read(offers: Any) -> pl.DataFrame:
     import polars as pl
 
     if isinstance(offers, list):
-        rows = [cells("one of offers", row) for row in several("offers", offers)]
+        rows = [cells("one of offers", row) for row in as_list("offers", offers)]
         offers = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     offers = offered(offers, COLUMNS)
     said = offers[HAS] if HAS in offers.columns else [None] * offers.height

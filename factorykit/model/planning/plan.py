@@ -9,37 +9,37 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from factorykit import datasets
-from factorykit.borders import columns_of, frame, mapping, several, texts, whole
-from factorykit.datasets import identify
-from factorykit.errors import MissingQuantity, ScenarioError, shown
-from factorykit.model.engine import progress
-from factorykit.model.engine.assumed import assumed
-from factorykit.model.engine.chain import ask
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.explain import Explanation, explain
-from factorykit.model.engine.read import checked, chosen
-from factorykit.model.engine.run import compute
-from factorykit.model.market.rent import rent
+from factorykit.core.errors import MissingQuantity, ScenarioError, short_repr
+from factorykit.core.validation import as_list, frame, frame_schema, integer, mapping, strings
+from factorykit.core.vocabulary import quantity
+from factorykit.data import tables
+from factorykit.data.identifiers import identify
+from factorykit.engine import progress
+from factorykit.engine.chain import ask
+from factorykit.engine.defaults import assumed
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.explain import Explanation, explain
+from factorykit.engine.providers.defaults import defaults
+from factorykit.engine.read import checked, chosen
+from factorykit.engine.run import compute
+from factorykit.model.economics.rent import rent
 from factorykit.model.performance.calibration import Calibration
-from factorykit.model.performance.nearness import PACED
+from factorykit.model.performance.layout_features import LOCAL_CORRECTION
 from factorykit.model.planning import counts as numbers
-from factorykit.model.planning import doubts
 from factorykit.model.planning import offers as offers_in_hand
+from factorykit.model.planning import uncertainty
+from factorykit.model.planning.constraints import WAYS, Wishes, parted, ways
+from factorykit.model.planning.constraints import tiers as tiers_of
 from factorykit.model.planning.frontier import nondominated, overdrawn, ranked
-from factorykit.model.planning.largest import LARGEST, SMALLEST, largest
 from factorykit.model.planning.layouts import PARTS, SHARE, best_layouts
+from factorykit.model.planning.model_size import LARGEST, SMALLEST, largest
 from factorykit.model.planning.sites import sites as grids_of
 from factorykit.model.planning.sizes import dense, model_of
-from factorykit.model.planning.told import as_html, sentence, told
+from factorykit.model.planning.summary import as_html, sentence, told
 from factorykit.model.planning.whole import RESULTS, TIERS, complete, outputs, rivals_of
-from factorykit.model.planning.wishes import WAYS, Wishes, parted, ways
-from factorykit.model.planning.wishes import tiers as tiers_of
 from factorykit.model.scenario.compare import compare
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.model.supply.defaults import defaults
 from factorykit.model.uncertainty.distributions import Distribution, check, is_distribution
-from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -169,14 +169,14 @@ def plan(
         counts if counts is not None else once.pop("accelerators", None) or choices.pop("accelerators", None),
         ways((("rent", "own") if wishes.budget_usd else ("rent",)) if acquire is None else acquire),
         acquire is None,
-        texts("sites", () if sites is None else sites),
+        strings("sites", () if sites is None else sites),
         tiers_of(tiers),
         None if offers is None else offers_in_hand.read(offers),
         None if objective is None else _objective(objective),
         checked({**shape, **once})[1] | chosen(using),
         doubted,
-        whole("draws", draws, 2, MOST_DRAWS),
-        whole("seed", seed),
+        integer("draws", draws, 2, MOST_DRAWS),
+        integer("seed", seed),
         (model, said),
         calibration if isinstance(calibration, Calibration) else None,
     )
@@ -185,7 +185,7 @@ def plan(
 
 def _listed(given: Any) -> Any:
     """Return what can be gone over but once as a list."""
-    return list(several("plan", given)) if isinstance(given, Iterator) else given
+    return list(as_list("plan", given)) if isinstance(given, Iterator) else given
 
 
 def _objective(named: str) -> str:
@@ -201,7 +201,7 @@ def _chips(chips: str | Iterable[str] | None, once: dict[str, Any]) -> tuple[str
         chips = named if chips is None else chips
     if chips is None:
         return _on_offer()
-    listed = texts("chips", chips)
+    listed = strings("chips", chips)
     if not listed:
         raise ScenarioError("chips are empty; give at least one, such as 'h100_sxm'")
     return tuple(dict.fromkeys(identify("accelerator", chip) for chip in listed))
@@ -211,8 +211,8 @@ def _on_offer() -> tuple[str, ...]:
     """Return the chips that are rented on demand and joined by a fast fabric in eights or more."""
     import polars as pl
 
-    offered = datasets.table("rental_offers").filter(kind="on demand").select("accelerator").collect()["accelerator"]
-    rows = datasets.table("accelerators").filter(pl.col("scale_up_domain") >= 8.0).select("accelerator").collect()
+    offered = tables.table("rental_offers").filter(kind="on demand").select("accelerator").collect()["accelerator"]
+    rows = tables.table("accelerators").filter(pl.col("scale_up_domain") >= 8.0).select("accelerator").collect()
     known = set(offered.drop_nulls())
     return tuple(chip for chip in rows["accelerator"] if chip in known)
 
@@ -352,9 +352,9 @@ def _judged(question: Question, parts: Sequence[Part], left_out: pl.DataFrame) -
     import polars as pl
 
     chips = tuple(dict.fromkeys(fixed["accelerator"] for _, fixed, *_ in parts))
-    drawn = doubts.distributions(question.doubted)
+    drawn = uncertainty.distributions(question.doubted)
     given = [name for name in drawn if name in question.fixed and name not in question.doubted]
-    table = doubts.draw(drawn, chips, question.draws, question.seed).drop(given)
+    table = uncertainty.draw(drawn, chips, question.draws, question.seed).drop(given)
     priced = offers_in_hand.PRICE not in question.fixed and question.offers is None
     rows: list[pl.DataFrame] = []
     futures: list[pl.DataFrame] = []
@@ -364,12 +364,12 @@ def _judged(question: Question, parts: Sequence[Part], left_out: pl.DataFrame) -
         start += found.height
         settled = [name for name in found.columns if name not in RESULTS]
         rivals = rivals_of(way, {**fixed, **dict.fromkeys(settled)}, question.using_of(tier))
-        spread = doubts.futures(numbered, fixed, table, rivals, doubts_price=priced and way == "rent")
+        spread = uncertainty.futures(numbered, fixed, table, rivals, doubts_price=priced and way == "rent")
         futures.append(spread)
         words = {name: pl.lit(fixed[name]) for name in ("accelerator", "precision", *question.varied)}
         rows.append(
             numbered.with_columns(**words, acquire=pl.lit(way), tiers=pl.lit(tier)).join(
-                doubts.intervals(spread), on="plan"
+                uncertainty.intervals(spread), on="plan"
             )
         )
     every = pl.concat(rows, how="diagonal")
@@ -392,12 +392,12 @@ class Plan:
         import polars as pl
 
         if not isinstance(self.question, Question):
-            raise ScenarioError(f"question is {shown(self.question)}; a plan is what fk.plan returns")
+            raise ScenarioError(f"question is {short_repr(self.question)}; a plan is what fk.plan returns")
         chosen = dict.fromkeys(("accelerator", "precision", "acquire", "tiers"), pl.String)
         results = {"plan": pl.Int64, **dict.fromkeys(RESULTS, pl.Float64)}
         for name, columns in (("plans", {**results, **chosen}), ("draws", results), ("left_out", {})):
             rows = getattr(self, name)
-            if not isinstance(rows, pl.DataFrame) or not columns.items() <= dict(columns_of(name, rows)).items():
+            if not isinstance(rows, pl.DataFrame) or not columns.items() <= dict(frame_schema(name, rows)).items():
                 raise ScenarioError(f"{name} are not those of a plan; a plan is what fk.plan returns")
         if self.plans.is_empty():
             raise ScenarioError("plans are empty; a plan is what fk.plan returns")
@@ -451,7 +451,8 @@ class Plan:
         picked = {
             name: value
             for name, value in row.row(0, named=True).items()
-            if name in (*CHOICES, *PACED, *self.question.varied, "carbon_kg_per_kwh", "electricity_usd_per_kwh")
+            if name
+            in (*CHOICES, *LOCAL_CORRECTION, *self.question.varied, "carbon_kg_per_kwh", "electricity_usd_per_kwh")
             and value is not None
         }
         if self.question.offers is not None and row["acquire"].item() == "rent":
@@ -538,11 +539,11 @@ class Plan:
         best = self.best["plan"].item()
         told = {
             f"best_is_{word}": pl.Series(
-                [doubts.likely(self.draws, result, best, other) for other in rows["plan"]], dtype=pl.Float64
+                [uncertainty.likely(self.draws, result, best, other) for other in rows["plan"]], dtype=pl.Float64
             )
             for word, result in (("sooner", "wall_days"), ("cheaper", "run_cost_usd"))
         }
-        low, high = doubts.PROBABLE
+        low, high = uncertainty.PROBABLE
         ties = [
             pl.when(pl.col(f"best_is_{word}").is_between(low, high)).then(pl.lit(name))
             for word, name in (("sooner", "days"), ("cheaper", "dollars"))

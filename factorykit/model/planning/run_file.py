@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from factorykit import files
-from factorykit.errors import ScenarioError, UnknownName, nearest, shown
+from factorykit.core import text_io
+from factorykit.core.errors import ScenarioError, UnknownName, nearest, short_repr
+from factorykit.core.vocabulary import vocabulary
 from factorykit.model.planning.plan import plan
-from factorykit.quantities import vocabulary
 
 
 def read_run(path: str | Path) -> dict[str, Any]:
@@ -27,14 +27,14 @@ def read_run(path: str | Path) -> dict[str, Any]:
     ScenarioError, UnknownName
         If the file cannot be read, names no model, or has a key that is no argument and no quantity.
     """
-    content = files.content(path, error=ScenarioError)
+    content = text_io.content(path, error=ScenarioError)
     try:
-        said = files.shallow(tomllib.loads(files.text(content)))
+        said = text_io.shallow(tomllib.loads(text_io.text(content)))
     except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{path}: {error}") from None
     given = said.pop("given", {})
     if not isinstance(given, dict):
-        raise ScenarioError(f"{path}: given = {shown(given)} is no table; write [given] above quantities")
+        raise ScenarioError(f"{path}: given = {short_repr(given)} is no table; write [given] above quantities")
     if twice := sorted(said.keys() & given.keys()):
         raise ScenarioError(f"{path} says {twice[0]} twice, above [given] and under it; leave one out")
     asked = said | given
@@ -45,5 +45,5 @@ def read_run(path: str | Path) -> dict[str, Any]:
         if name not in known and name not in vocabulary():
             close = nearest(name, [*known, *vocabulary()])
             hint = f"; nearest is {close!r}" if close else ""
-            raise UnknownName(f"{path}: {shown(name)} is no argument of plan and no quantity{hint}")
+            raise UnknownName(f"{path}: {short_repr(name)} is no argument of plan and no quantity{hint}")
     return asked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from factorykit import datasets
-from factorykit.errors import ScenarioError
+from factorykit.core.errors import ScenarioError
+from factorykit.data.tables import table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,13 +28,13 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     import polars as pl
 
     prices = (
-        datasets.table("electricity")
+        table("electricity")
         .filter(pl.col("electricity_usd_per_kwh").is_not_null(), pl.col("kind").is_in(["industrial", "wholesale"]))
         .sort("year")
         .group_by("country")
         .agg(pl.col("electricity_usd_per_kwh").last())
     )
-    grids = datasets.table("country_grids").select(site="country", carbon_kg_per_kwh="carbon_kg_per_kwh")
+    grids = table("country_grids").select(site="country", carbon_kg_per_kwh="carbon_kg_per_kwh")
     rows = grids.join(prices, left_on="site", right_on="country").collect()
     if names is None:
         return rows.sort("site")

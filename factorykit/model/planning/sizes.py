@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from factorykit import datasets
-from factorykit.borders import mapping
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, shown
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.scenario.models import architecture
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, short_repr
+from factorykit.core.validation import mapping
+from factorykit.core.vocabulary import is_number, quantity
+from factorykit.data.tables import table
+from factorykit.engine.evaluate import evaluate
+from factorykit.model.scenario.architectures import architecture
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.quantities import is_number, quantity
 
 SIZE: Final = re.compile(r"\s*([\d.]+\s*[kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*")
 FAMILY: Final = ("llama3_2_1b", "llama3_2_3b", "llama3_8b", "llama3_70b", "llama3_405b")
@@ -56,14 +56,14 @@ def model_of(model: Any) -> Scenario:
         return dense(float(quantity("parameters").check(model)))
     if not isinstance(model, (str, Path)):
         raise ScenarioError(
-            f"model = {shown(model)}: give a model's name, a config.json, a mapping of quantities, or a size such as "
-            "'70B'"
+            f"model must be a name, a config.json, a mapping of quantities or a size such as "
+            f"'70B', got {short_repr(model)}"
         )
     if sized := SIZE.fullmatch(str(model)):
         number = float(quantity("parameters").check(sized[1].replace(" ", "")))
         return mixture(number) if sized[2] == "mixture" else dense(number)
     if str(model).endswith(".json"):
-        from factorykit.model.performance.configurations import read_hf_config
+        from factorykit.model.performance.hf_config import read_hf_config
 
         return read_hf_config(model)
     try:
@@ -150,7 +150,7 @@ def mixtures() -> Mapping[str, float]:
     """Return the size of every known mixture whose step time is modelled."""
     import polars as pl
 
-    rows = datasets.table("architectures").filter(pl.col("experts") > 1.0).collect()
+    rows = table("architectures").filter(pl.col("experts") > 1.0).collect()
     found = {}
     for name in rows["architecture"]:
         shape = architecture(name)

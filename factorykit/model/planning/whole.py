@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.model.engine.chain import OF_A_LAYOUT, Chain, ask
-from factorykit.model.engine.run import fold, widened
+from factorykit.engine.chain import OF_A_LAYOUT, Chain, ask
+from factorykit.engine.run import fold, widened
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from factorykit.borders import need, several, whole
-from factorykit.errors import ScenarioError, shown
+from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.extras import need
+from factorykit.core.validation import as_list, integer
+from factorykit.core.vocabulary import quantity
 from factorykit.formulas.checkpoint_tiers import level_interval_s, level_overhead
-from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,12 +132,12 @@ def pattern_s(
     mtbf = _checked_mtbf(cluster_mtbf_s)
     interval = float(quantity("checkpoint_interval_s").check(checkpoint_interval_s))
     levels = _checked(levels)
-    counts = several("counts", counts)
+    counts = as_list("counts", counts)
     if len(counts) != len(levels) - 1:
-        raise ScenarioError(f"counts = {shown(counts)}: give {len(levels) - 1} for {len(levels)} levels")
+        raise ScenarioError(f"counts = {short_repr(counts)}: give {len(levels) - 1} for {len(levels)} levels")
     for count in counts:
-        if whole("counts", count) < 1:
-            raise ScenarioError(f"counts = {shown(counts)}: each is at least 1")
+        if integer("counts", count) < 1:
+            raise ScenarioError(f"counts = {short_repr(counts)}: each is at least 1")
     downtime = float(quantity("downtime_s").check(downtime_s))
     shares = [level.share for level in levels]
     recovery = downtime + sum(level.share * level.restart_s for level in levels)
@@ -254,9 +255,9 @@ def _rounded(ratio: float | None) -> int:
 
 
 def _checked(given: Sequence[Level]) -> Sequence[Level]:
-    levels = several("levels", given)
+    levels = as_list("levels", given)
     if strangers := [level for level in levels if not isinstance(level, Level)]:
-        raise ScenarioError(f"levels hold {shown(strangers[0])}; give Level(share, write_s, restart_s) for each")
+        raise ScenarioError(f"levels hold {short_repr(strangers[0])}; give Level(share, write_s, restart_s) for each")
     if not 1 <= len(levels) <= MOST_LEVELS:
         raise ScenarioError(f"levels are {len(levels)}; give 1 to {MOST_LEVELS} places for checkpoints")
     total = sum(level.share for level in levels)

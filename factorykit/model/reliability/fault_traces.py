@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from factorykit import files
-from factorykit.borders import file_path
-from factorykit.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
-from factorykit.errors import DatasetError, shown
+from factorykit.core import text_io
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+from factorykit.core.errors import DatasetError, short_repr
+from factorykit.core.validation import file_path
 
 if TYPE_CHECKING:
     import polars as pl
@@ -176,9 +176,9 @@ def _rows(
     """Return the columns of a record; a cell that is not of its column's kind is refused by line."""
     import polars as pl
 
-    content, path = files.content(path), str(file_path("path", path))
+    content, path = text_io.content(path), str(file_path("path", path))
     try:
-        cells = files.columns(content)
+        cells = text_io.columns(content)
     except ValueError as error:
         raise DatasetError(f"{path} cannot be read: it {error}; give the file of the publisher") from None
     kinds: Mapping[str, tuple[Callable[[str], Any], type[pl.DataType], str]] = (
@@ -198,13 +198,15 @@ def _rows(
             try:
                 values.append(read(cell.strip()))
             except (ValueError, KeyError):
-                raise DatasetError(f"{path}: {name} = {shown(cell)} in row {row} is no {said}; correct it") from None
+                raise DatasetError(
+                    f"{path}: {name} = {short_repr(cell)} in row {row} is no {said}; correct it"
+                ) from None
         series.append(pl.Series(name, values, dtype))
     return pl.DataFrame(series)
 
 
 def _amount(cell: str) -> float:
-    value = files.number(cell)
+    value = text_io.number(cell)
     if value is None or value < 0.0:
         raise ValueError
     return value

@@ -9,11 +9,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import array, frame, need, number, numbers, one_of, share, spread, whole
-from factorykit.errors import ScenarioError
+from factorykit.core.errors import ScenarioError
+from factorykit.core.extras import need
+from factorykit.core.validation import (
+    array,
+    finite_number,
+    float_columns,
+    frame,
+    integer,
+    number_or_array,
+    one_of,
+    probability,
+)
+from factorykit.core.vocabulary import quantity
 from factorykit.formulas.functions import exp
-from factorykit.model.reliability.statistics import weibull_mean_s
-from factorykit.quantities import quantity
+from factorykit.model.reliability.reliability import weibull_mean_s
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,13 +51,13 @@ class Exponential:
         np = need("numpy")
 
         with np.errstate(divide="ignore"):
-            return -self.mean_s * np.log1p(-spread("q", q, 0.0, 1.0))
+            return -self.mean_s * np.log1p(-number_or_array("q", q, 0.0, 1.0))
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
         np = need("numpy")
 
-        return np.exp(-spread("t", t, 0.0, math.inf) / self.mean_s)
+        return np.exp(-number_or_array("t", t, 0.0, math.inf) / self.mean_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +85,13 @@ class Weibull:
         np = need("numpy")
 
         with np.errstate(divide="ignore"):
-            return self.scale_s * (-np.log1p(-spread("q", q, 0.0, 1.0))) ** (1.0 / self.shape)
+            return self.scale_s * (-np.log1p(-number_or_array("q", q, 0.0, 1.0))) ** (1.0 / self.shape)
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
         np = need("numpy")
 
-        return np.exp(-((spread("t", t, 0.0, math.inf) / self.scale_s) ** self.shape))
+        return np.exp(-((number_or_array("t", t, 0.0, math.inf) / self.scale_s) ** self.shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +118,14 @@ class Lognormal:
         """Return quantiles [s]."""
         np, ndtri = need("numpy"), need("scipy.special").ndtri
 
-        return self.median_s * np.exp(self.sigma * ndtri(spread("q", q, 0.0, 1.0)))
+        return self.median_s * np.exp(self.sigma * ndtri(number_or_array("q", q, 0.0, 1.0)))
 
     def survival(self, t: Any) -> Any:
         """Return the chance to last longer than ``t`` [s]."""
         np, ndtr = need("numpy"), need("scipy.special").ndtr
 
         with np.errstate(divide="ignore"):
-            return ndtr(-np.log(np.asarray(spread("t", t, 0.0, math.inf)) / self.median_s) / self.sigma)
+            return ndtr(-np.log(np.asarray(number_or_array("t", t, 0.0, math.inf)) / self.median_s) / self.sigma)
 
 
 def fit(
@@ -170,7 +180,7 @@ def fit(
 
     lifelines, np = _lifelines(), need("numpy")
     times, seen = _checked(durations_s, observed)
-    normal = statistics.NormalDist().inv_cdf(0.5 + 0.5 * share("confidence", confidence))
+    normal = statistics.NormalDist().inv_cdf(0.5 + 0.5 * probability("confidence", confidence))
     kaplan = lifelines.KaplanMeierFitter().fit(times, seen)
     steps = kaplan.survival_function_.index.to_numpy()[1:]
     curve = kaplan.survival_function_.to_numpy()[:, 0]
@@ -251,9 +261,9 @@ def survival_curve(
 
     lifelines, np = _lifelines(), need("numpy")
     times, seen = _checked(durations_s, observed)
-    kaplan = lifelines.KaplanMeierFitter(alpha=1.0 - share("confidence", confidence)).fit(times, seen)
+    kaplan = lifelines.KaplanMeierFitter(alpha=1.0 - probability("confidence", confidence)).fit(times, seen)
     limits = kaplan.confidence_interval_.to_numpy()
-    if not 1 < whole("points", points) <= MOST_POINTS:
+    if not 1 < integer("points", points) <= MOST_POINTS:
         raise ScenarioError(f"points = {points} is no length of a curve; give 2 to {MOST_POINTS}")
     spans = np.geomspace(times.min(), times.max(), points)
     spans[-1] = times.max()
@@ -293,7 +303,7 @@ def beside(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     columns = ("span_s", "survival", "survival_low", "survival_high")
-    curve = numbers(frame("curve", curve, columns), columns)
+    curve = float_columns(frame("curve", curve, columns), columns)
     fits = frame("fits", fits, ("law",)).cast({"law": pl.String})
     record = curve.select(pl.lit("record").alias("law"), *columns)
     spans = curve["span_s"]
@@ -312,9 +322,9 @@ def misfit_limit(events: float, confidence: float = 0.95) -> float:
     >>> round(misfit_limit(100), 3)
     0.136
     """
-    if number("events", events) <= 0.0:
+    if finite_number("events", events) <= 0.0:
         raise ScenarioError(f"events = {events} is not above 0; a misfit needs events")
-    alpha = 1.0 - share("confidence", confidence)
+    alpha = 1.0 - probability("confidence", confidence)
     return math.sqrt(-0.5 * math.log(alpha / 2.0)) / math.sqrt(events)
 
 

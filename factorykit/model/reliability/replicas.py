@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.borders import whole
-from factorykit.errors import ScenarioError
+from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import integer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,16 +70,16 @@ def elastic_runs(
     import numpy as np
     import polars as pl
 
-    from factorykit.model.engine.evaluate import evaluate
+    from factorykit.engine.evaluate import evaluate
 
-    rows = whole("runs", runs)
+    rows = integer("runs", runs)
     found = evaluate(inputs, NEEDED, using=using, assume=assume)
     needed, mtbf, replicas, away, together, interval, cold, stall = (float(found[name]) for name in NEEDED)
     if needed / mtbf > MOST_FAILURES:
         raise ScenarioError(f"training_s = {needed:g} holds more than {MOST_FAILURES:g} failures; give a shorter run")
     count = max(round(replicas), 1)
     _held("runs times replicas", rows * count)
-    draw = np.random.default_rng(whole("seed", seed))
+    draw = np.random.default_rng(integer("seed", seed))
     now, done = np.zeros(rows), np.zeros(rows)
     back = np.zeros((rows, count))
     failures, colds = np.zeros(rows), np.zeros(rows)
@@ -145,13 +145,13 @@ def redundant_lives(
     import numpy as np
     import polars as pl
 
-    from factorykit.model.engine.evaluate import evaluate
+    from factorykit.engine.evaluate import evaluate
 
     found = evaluate(inputs, ("nodes", "node_mtbf_s"), using=using, assume=assume)
-    pairs, rows = max(round(float(found["nodes"]) / 2.0), 1), whole("runs", runs)
+    pairs, rows = max(round(float(found["nodes"]) / 2.0), 1), integer("runs", runs)
     _held("nodes", 2.0 * pairs)
     _held("runs", rows)
-    draw = np.random.default_rng(whole("seed", seed))
+    draw = np.random.default_rng(integer("seed", seed))
     lives, failures = np.empty(rows), np.empty(rows)
     for row in range(rows):
         ends = draw.exponential(float(found["node_mtbf_s"]), (pairs, 2))

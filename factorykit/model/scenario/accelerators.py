@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from factorykit.borders import text
-from factorykit.datasets import identify
-from factorykit.errors import ScenarioError
+from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import string
+from factorykit.core.vocabulary import quantity
+from factorykit.data.identifiers import identify
+from factorykit.engine.providers.accelerators import BROUGHT, chips, told
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.model.supply.chips import BROUGHT, chips, told
-from factorykit.quantities import quantity
 
 if TYPE_CHECKING:
-    from factorykit.names import AcceleratorName, Quantities
+    from factorykit.core.names import AcceleratorName, Quantities
 
 
 def accelerator(
@@ -46,11 +46,11 @@ def accelerator(
     >>> mine = accelerator("mine", like="h100_sxm", peak_flop_per_s="2 PFLOP/s", accelerator_memory_bytes="192 GB")
     >>> mine.label, mine.accelerator_memory_bytes
     ('mine, like NVIDIA H100 SXM5 80GB', 192000000000.0)
-    >>> from factorykit.model.engine.evaluate import evaluate
+    >>> from factorykit.engine.evaluate import evaluate
     >>> evaluate({**mine, "accelerators": 1000.0}, "cluster_peak_flop_per_s")
     {'cluster_peak_flop_per_s': 2e+18}
     """
-    name = text("name", name)
+    name = string("name", name)
     key = identify("accelerator", name if like is None else like)
     label = chips()[key]["name"]
     for each in quantities:

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from factorykit.borders import mapping, texts
-from factorykit.errors import MissingQuantity, ScenarioError, shown
-from factorykit.model.engine.chain import ask
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import checked, chosen
-from factorykit.quantities import quantity, vocabulary
+from factorykit.core.errors import MissingQuantity, ScenarioError, short_repr
+from factorykit.core.validation import mapping, strings
+from factorykit.core.vocabulary import quantity, vocabulary
+from factorykit.engine.chain import ask
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.read import checked, chosen
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.names import QuantityName
+    from factorykit.core.names import QuantityName
 
 MOST_INPUTS = 16
 """Inputs that Shapley's rule shares a difference among: 2 ** 16 scenarios are evaluated in well under a second."""
@@ -66,7 +66,7 @@ def compare(
     """
     import polars as pl
 
-    names = texts("outputs", outputs)
+    names = strings("outputs", outputs)
     scenarios = mapping("scenarios", scenarios)
     if len(scenarios) < 2:
         raise ScenarioError(f"{len(scenarios)} scenario; give two or more, by name")
@@ -175,9 +175,9 @@ def _given(
 
 
 def _check_order(order: Sequence[str], differing: Sequence[str]) -> tuple[str, ...]:
-    if sorted(named := texts("order", order)) != sorted(differing):
+    if sorted(named := strings("order", order)) != sorted(differing):
         raise ScenarioError(
-            f"order = {shown(named)} does not name each input that differs: {', '.join(differing) or 'there is none'}"
+            f"order must name each input that differs ({', '.join(differing) or 'none'}), got {short_repr(named)}"
         )
     return named
 

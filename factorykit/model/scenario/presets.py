@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from factorykit import datasets
-from factorykit.borders import one_of
+from factorykit.core.validation import one_of
+from factorykit.data.tables import table
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.names import PresetName
+    from factorykit.core.names import PresetName
 
 
 def presets() -> pl.DataFrame:
@@ -23,7 +23,7 @@ def presets() -> pl.DataFrame:
     """
     import polars as pl
 
-    rows = datasets.table("presets").group_by("preset", "label", "kind", maintain_order=True)
+    rows = table("presets").group_by("preset", "label", "kind", maintain_order=True)
     return rows.agg(pl.col("quantity").alias("quantities")).collect()
 
 
@@ -50,7 +50,7 @@ def _names() -> tuple[str, ...]:
 def _read(name: str) -> Scenario:
     import polars as pl
 
-    rows = datasets.table("presets").filter(pl.col("preset") == name).collect()
+    rows = table("presets").filter(pl.col("preset") == name).collect()
     values = dict(rows.select("quantity", "value").iter_rows())
     sources = {
         quantity: f"{source}, {locator}" if locator else source

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from factorykit.borders import mapping, text
-from factorykit.errors import ScenarioError
-from factorykit.model.engine.agreement import agree
-from factorykit.model.engine.read import checked
-from factorykit.model.engine.shown import html_table
-from factorykit.quantities import quantity, unknown_quantity, vocabulary
+from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import mapping, string
+from factorykit.core.vocabulary import quantity, unknown_quantity_message, vocabulary
+from factorykit.engine.consistency import agree
+from factorykit.engine.html import html_table
+from factorykit.engine.read import checked
 
 if TYPE_CHECKING:
-    from factorykit.names import Quantities
+    from factorykit.core.names import Quantities
 
 
 class Scenario(Mapping[str, "float | str"]):
@@ -38,7 +38,7 @@ class Scenario(Mapping[str, "float | str"]):
     0.38
     >>> Scenario(mfu=38.0)
     Traceback (most recent call last):
-    factorykit.errors.ScenarioError: mfu = 38.0 is outside (0, 1]; give a fraction, e.g. 0.38
+    factorykit.core.errors.ScenarioError: mfu = 38.0 is outside (0, 1]; give a fraction, e.g. 0.38
     """
 
     __slots__ = ("_values", "label", "sources")
@@ -62,7 +62,7 @@ class Scenario(Mapping[str, "float | str"]):
     def sourced(cls, label: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> Scenario:
         """Return a scenario that knows its label and who says each value."""
         scenario = cls(**{str.__str__(name): value for name, value in mapping("values", values).items()})
-        scenario._set(scenario, text("label", label), mapping("sources", sources))
+        scenario._set(scenario, string("label", label), mapping("sources", sources))
         return scenario
 
     def replace(self, **quantities: Unpack[Quantities]) -> Scenario:
@@ -96,7 +96,7 @@ class Scenario(Mapping[str, "float | str"]):
             return self[name]
         if name in vocabulary():
             raise AttributeError(f"the scenario does not give {name}; evaluate may compute it")
-        raise AttributeError(unknown_quantity(name))
+        raise AttributeError(unknown_quantity_message(name))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise ScenarioError(f"a scenario does not change; use scenario.replace({name}={value!r})")

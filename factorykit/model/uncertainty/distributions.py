@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from factorykit.borders import anything, mapping, need, number, several, spread
-from factorykit.errors import ScenarioError, shown
-from factorykit.quantities import Quantity, as_float, is_number, quantity
-from factorykit.units import read
+from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.extras import need
+from factorykit.core.units import parse
+from factorykit.core.validation import as_list, finite_number, mapping, number_or_array
+from factorykit.core.vocabulary import Quantity, as_float, is_number, quantity
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -38,10 +39,7 @@ def is_distribution(value: object) -> TypeIs[Distribution]:
     >>> is_distribution(Uniform(0.0, 1.0)), is_distribution(0.5)
     (True, False)
     """
-    try:
-        return isinstance(value, Distribution)
-    except Exception:  # whatever a stranger's __getattr__ raises
-        return False
+    return isinstance(value, Distribution)
 
 
 class _InUnits:
@@ -64,8 +62,10 @@ class _InUnits:
     def _shares(self, q: Any) -> Any:
         """Return shares of the probability, checked."""
         if any(isinstance(number, str) for number in _numbers(self)):
-            raise ScenarioError(f"{shown(self)} has units; say of which quantity it is the law, or give plain numbers")
-        return spread("q", q, 0.0, 1.0)
+            raise ScenarioError(
+                f"{short_repr(self)} has units; say of which quantity it is the law, or give plain numbers"
+            )
+        return number_or_array("q", q, 0.0, 1.0)
 
 
 def _numbers(law: Any) -> list[Any]:
@@ -74,13 +74,11 @@ def _numbers(law: Any) -> list[Any]:
 
 
 def in_units_of(row: Quantity, law: Distribution) -> Distribution:
-    """Return the law with its texts read as values of a quantity, and a stranger's held to give numbers.
+    """Return the distribution with its strings parsed as values of a quantity.
 
     >>> in_units_of(quantity("restart_s"), Uniform("5 min", "1 h"))
     Uniform(low=300.0, high=3600.0)
     """
-    if type(law).__module__.partition(".")[0] != "factorykit":
-        return _Stranger(law)
     if not isinstance(law, _InUnits) or not any(isinstance(number, str) for number in _numbers(law)):
         return law
 
@@ -88,7 +86,7 @@ def in_units_of(row: Quantity, law: Distribution) -> Distribution:
         return (
             tuple(map(number, value))
             if isinstance(value, tuple)
-            else read(row, value)
+            else parse(row, value)
             if isinstance(value, str)
             else value
         )
@@ -96,39 +94,16 @@ def in_units_of(row: Quantity, law: Distribution) -> Distribution:
     return replace(law, **{field.name: number(getattr(law, field.name)) for field in fields(law)})  # type: ignore[type-var]
 
 
-class _Stranger:
-    """A law from elsewhere, such as one of SciPy's, which may give anything."""
-
-    __slots__ = ("law",)
-
-    def __init__(self, law: Distribution) -> None:
-        self.law = law
-
-    def __repr__(self) -> str:
-        return shown(self.law)
-
-    def ppf(self, q: Any) -> Any:
-        """Return quantiles, as doubles."""
-        np = need("numpy")
-
-        try:
-            found = self.law.ppf(q)
-            told = np.asarray(found) if isinstance(found, (np.ndarray, np.generic, float, int)) else None
-        except anything() as error:
-            raise ScenarioError(f"{self!r} gives no quantiles ({type(error).__name__})") from error
-        if told is None or told.dtype.kind not in "fiu" or told.shape != np.shape(q):
-            raise ScenarioError(f"{self!r} gives {shown(found)} as quantiles; a law gives one number for each share")
-        return told.astype(float)
-
-
 def _finite(kind: str, **numbers: float) -> None:
     for name, value in numbers.items():
-        number(f"{kind}: {name}", value)
+        finite_number(f"{kind}: {name}", value)
 
 
 def _ordered(kind: str, low: float, high: float) -> None:
     if not (is_number(low) and is_number(high)):
-        raise ScenarioError(f"{kind}: low = {shown(low)} and high = {shown(high)} are no limits; give numbers")
+        raise ScenarioError(
+            f"{kind}: low = {short_repr(low)} and high = {short_repr(high)} are no limits; give numbers"
+        )
     if not as_float(low) < as_float(high):
         raise ScenarioError(f"{kind}: low = {low!r} is not below high = {high!r}; a fixed value belongs in the base")
 
@@ -281,7 +256,7 @@ class Quantiles(_InUnits):
 
     def _check(self) -> None:
         for name in ("shares", "values"):
-            object.__setattr__(self, name, several(f"Quantiles: {name}", getattr(self, name)))
+            object.__setattr__(self, name, as_list(f"Quantiles: {name}", getattr(self, name)))
         if len(self.shares) != len(self.values) or len(self.shares) < 2:
             raise ScenarioError(
                 f"Quantiles: {len(self.shares)} shares and {len(self.values)} values; give two or more pairs"
@@ -309,29 +284,12 @@ def empirical(values: Sequence[float]) -> Quantiles:
     >>> float(empirical([3.0, 1.0, 2.0]).ppf(0.5))
     2.0
     """
-    values = several("empirical: values", values)
+    values = as_list("empirical: values", values)
     _finite("empirical", **{f"values[{i}]": value for i, value in enumerate(values)})
     seen = sorted(float(value) for value in values)
     if len(seen) < 2:
         raise ScenarioError(f"empirical: {len(seen)} values; give two or more, or put a fixed value in the base")
     return Quantiles(tuple(i / (len(seen) - 1) for i in range(len(seen))), tuple(seen))
-
-
-def quantile(name: str, law: Distribution, share: float) -> float:
-    """Return one quantile of a law, which may be a stranger's.
-
-    Raises
-    ------
-    ScenarioError
-    """
-    try:
-        return float(law.ppf(share))
-    except ScenarioError:
-        raise
-    except Exception as error:  # whatever a stranger's law raises
-        raise ScenarioError(
-            f"{name}: {shown(law)} gives no number ({type(error).__name__}) at q = {share:g}"
-        ) from error
 
 
 FURTHEST = 2.0**-31
@@ -354,12 +312,12 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
             raise ScenarioError(f"{name} is a word, not a number; compare its alternatives instead")
         if not is_distribution(distribution):
             raise ScenarioError(
-                f"{name} = {shown(distribution)} is no distribution; give one such as Uniform(0.35, 0.45), "
+                f"{name} = {short_repr(distribution)} is no distribution; give one such as Uniform(0.35, 0.45), "
                 f"or put a fixed value in the base"
             )
         checked[name] = law = in_units_of(row, distribution)
         for share in (FURTHEST, 1.0 - FURTHEST):
-            end = quantile(name, law, share)
+            end = float(law.ppf(share))
             if not row.holds(end):
                 raise ScenarioError(
                     f"{name}: the distribution reaches {end:g}, outside {row.bounds}; "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,44 +9,28 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from factorykit import borders
-from factorykit.borders import Called, mapping, need, one_of, renamed, several, text, texts, whole
-from factorykit.errors import FactorykitWarning, ScenarioError, shown
-from factorykit.model.engine.evaluate import evaluate
-from factorykit.model.engine.read import Outputs, checked, chosen, named
-from factorykit.model.study.design import Asked, Numbered, column_of
-from factorykit.model.study.study import ROWS_IN_MEMORY, answered
+from factorykit.core import validation
+from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.extras import need
+from factorykit.core.validation import as_list, integer, mapping, one_of, string, strings
+from factorykit.core.vocabulary import is_number
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.read import Outputs, checked, chosen, named
 from factorykit.model.uncertainty.distributions import Distribution, check
-from factorykit.model.uncertainty.points import SOBOL_BITS, stretch
+from factorykit.model.uncertainty.quasi_random import SOBOL_BITS, stretch
+from factorykit.model.uncertainty.study.parts import Asked, Numbered, column_of
+from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered
 from factorykit.model.uncertainty.sweep import axes_of, combinations
-from factorykit.quantities import is_number
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.names import QuantityName
+    from factorykit.core.names import QuantityName
 
 MOST: Final = {"sobol": 2**SOBOL_BITS, "latin": ROWS_IN_MEMORY, "random": 2**53}
 """Draws that a method can number; a Latin hypercube is drawn as a whole."""
 
 
-def _draws_last(function: Called) -> Called:
-    """Take the number of draws before the outputs, as in 0.1, for one more minor version."""
-
-    @functools.wraps(function)
-    def called(*arguments: Any, **options: Any) -> Any:
-        if len(arguments) > 2 and is_number(arguments[2]):
-            said = "sample: outputs come before n, as in sensitivity; the old order goes with 0.3"
-            warnings.warn(said, FactorykitWarning, stacklevel=3)
-            old = dict(zip(("n", "outputs", "seed"), arguments[2:], strict=False))
-            return function(*arguments[:2], **old, **options)
-        return function(*arguments, **options)
-
-    return called  # type: ignore[return-value]
-
-
-@renamed(base="inputs")
-@_draws_last
 def sample(
     inputs: Mapping[str, Any],
     distributions: Mapping[str, Distribution],
@@ -107,7 +89,7 @@ def sample(
     >>> [round(value) for value in bands(days, "training_days").row(0)[1:]]
     [61, 68, 76]
     """
-    distributions, n = check(distributions), whole("n", n)
+    distributions, n = check(distributions), integer("n", n)
     if n < 1:
         raise ScenarioError("n = 0; give at least one draw, such as 1024")
     if n > MOST[one_of("method", method, MOST)]:
@@ -115,7 +97,7 @@ def sample(
     axes = {} if grid is None or (isinstance(grid, Mapping) and not mapping("grid", grid)) else axes_of(grid)
     values, rivals = checked(inputs, without=distributions | axes)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
-    design = Drawn(distributions, n, whole("seed", seed), method, axes, asked)
+    design = Drawn(distributions, n, integer("seed", seed), method, axes, asked)
     if out is None and design.rows <= ROWS_IN_MEMORY:
         return design.stretch(0, design.rows)
     return answered(design, out, "sample", engine)
@@ -211,8 +193,8 @@ def bands(
     """
     import polars as pl
 
-    names, keys = texts("outputs", outputs), texts("by", by)
-    columns = {_share_name(share): float(share) for share in several("shares", shares)}
+    names, keys = strings("outputs", outputs), strings("by", by)
+    columns = {_share_name(share): float(share) for share in as_list("shares", shares)}
     frame = _sampled(frame, [*names, *keys])
     long = frame.unpivot(names, index=keys, variable_name="quantity", value_name="value")
     quantiles = [pl.col("value").quantile(share, "linear").alias(name) for name, share in columns.items()]
@@ -221,7 +203,7 @@ def bands(
 
 def _share_name(share: float) -> str:
     if not is_number(share) or not 0.0 <= share <= 1.0:
-        raise ScenarioError(f"share = {shown(share)} is outside [0, 1]; give fractions, e.g. 0.05")
+        raise ScenarioError(f"share = {short_repr(share)} is outside [0, 1]; give fractions, e.g. 0.05")
     return f"p{100 * float(share):04.1f}".removesuffix(".0").replace(".", "_")
 
 
@@ -239,8 +221,8 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
     """
     import polars as pl
 
-    frame = _sampled(frame, [text("output", output)])
-    if whole("points", points) < 2:
+    frame = _sampled(frame, [string("output", output)])
+    if integer("points", points) < 2:
         raise ScenarioError(f"points = {points!r} is too few for a curve; give 2 or more")
     above = 1.0 - pl.int_range(1, pl.len() + 1) / pl.len()
     curve = frame.select(pl.col(output).sort()).with_columns(above.alias("exceedance"))
@@ -252,18 +234,17 @@ def exceedance(frame: pl.DataFrame, output: str, points: int = 200) -> pl.DataFr
 def _sampled(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     import polars as pl
 
-    frame = borders.frame("the sample", frame)
+    frame = validation.frame("the sample", frame)
     if frame.is_empty():
         raise ScenarioError("the frame has no rows; give the rows of a sample")
     for name in names:
         if name not in frame.columns:
-            raise ScenarioError(f"the frame has no column {shown(name)}; there are {', '.join(frame.columns)}")
+            raise ScenarioError(f"the frame has no column {short_repr(name)}; there are {', '.join(frame.columns)}")
         if frame.schema[name] == pl.Object:
-            raise ScenarioError(f"column {shown(name)} holds objects of Python; give numbers or texts")
+            raise ScenarioError(f"column {short_repr(name)} holds objects of Python; give numbers or texts")
     return frame
 
 
-@renamed(base="inputs")
 def sensitivity(
     inputs: Mapping[str, Any],
     distributions: Mapping[str, Distribution],
@@ -312,7 +293,7 @@ def sensitivity(
     import polars as pl
 
     distributions = check(distributions)
-    names = texts("outputs", outputs)
+    names = strings("outputs", outputs)
     values, rivals = checked(inputs, without=distributions)
     rivals |= chosen(using)
 
@@ -364,7 +345,7 @@ def indices(
     import numpy as np
     from scipy.stats import sobol_indices
 
-    n = whole("n", n)
+    n = integer("n", n)
     if n < 2 or n & (n - 1):
         raise ScenarioError(f"n = {n!r} is no power of two; give one, such as 4096")
     if (rows := n * (len(distributions) + 2)) > ROWS_IN_MEMORY:
@@ -381,7 +362,7 @@ def indices(
         varies[:] |= (values != 0.0).any(axis=1)
         return np.vstack([values, x[:1]])
 
-    found = sobol_indices(func=on_rows, n=n, dists=[distributions[name] for name in names], rng=whole("seed", seed))
+    found = sobol_indices(func=on_rows, n=n, dists=[distributions[name] for name in names], rng=integer("seed", seed))
     shape = (len(middle) + 1, len(names))
     parts = (np.reshape(part, shape)[:-1] for part in (found.first_order, found.total_order))
     return tuple(np.where(varies[:, None], part, np.nan) for part in parts)
@@ -392,9 +373,11 @@ def _bars(
 ) -> list[tuple[tuple[float, float], list[tuple[float, float, float]]]]:
     import numpy as np
 
-    low, high = pair if len(pair := several("swing", swing)) == 2 else (1.0, 0.0)
+    low, high = pair if len(pair := as_list("swing", swing)) == 2 else (1.0, 0.0)
     if not (is_number(low) and is_number(high) and 0.0 <= low < high <= 1.0):
-        raise ScenarioError(f"swing = {shown(swing)} is no pair of rising quantiles in [0, 1]; give e.g. (0.05, 0.95)")
+        raise ScenarioError(
+            f"swing = {short_repr(swing)} is no pair of rising quantiles in [0, 1]; give e.g. (0.05, 0.95)"
+        )
     medians = {name: float(d.ppf(0.5)) for name, d in distributions.items()}
     columns = {name: np.full(2 * len(distributions) + 1, medians[name]) for name in distributions}
     ends = []

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from factorykit.borders import columns_of, is_frame, mapping, renamed, several
-from factorykit.errors import ScenarioError
-from factorykit.model.engine.grids import Gridded
-from factorykit.model.engine.read import Outputs, checked, chosen, named, value
-from factorykit.model.study.design import Asked, Design, Numbered, column_of
-from factorykit.model.study.study import answered
-from factorykit.quantities import quantity
+from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import as_list, frame_schema, is_frame, mapping
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.grids import Gridded
+from factorykit.engine.read import Outputs, checked, chosen, named, value
+from factorykit.model.uncertainty.study.parts import Asked, Design, Numbered, column_of
+from factorykit.model.uncertainty.study.study import answered
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,7 +43,6 @@ def sweep(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.LazyFrame: ...
-@renamed(base="inputs")
 def sweep(
     inputs: Mapping[str, Any],
     grid: Mapping[str, Sequence[Any]] | pl.DataFrame | pl.LazyFrame,
@@ -95,7 +94,7 @@ def sweep(
     [90.3, 67.7]
     """
     axes = {} if is_frame(grid) else axes_of(grid)
-    values, rivals = checked(inputs, without=columns_of("grid", grid) if is_frame(grid) else axes)
+    values, rivals = checked(inputs, without=frame_schema("grid", grid) if is_frame(grid) else axes)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
     if is_frame(grid):
         rows = Listed(grid.lazy(), asked)
@@ -118,7 +117,7 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str,
     axes = {}
     for name, values in mapping("grid", grid).items():
         row = quantity(name)
-        axes[name] = tuple(value(row, given) for given in several(f"grid: {name}", values))
+        axes[name] = tuple(value(row, given) for given in as_list(f"grid: {name}", values))
         if not axes[name]:
             raise ScenarioError(f"grid: {name} has no values; give at least one")
     if not axes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from factorykit.site import planner
-from factorykit.site.moved import FLAT, flat
 from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.coverage import coverage_page
@@ -35,9 +34,9 @@ def write(root: Path) -> None:
     written |= {"python/api": api_page(), "vocabulary": vocabulary_page()}
     written |= {"_numbers": numbers(), "_new": new(root / "data")}
     wanted = {report / f"{name}.qmd": text for name, text in written.items()}
-    printed = {file for folder in FLAT for file in (report / folder).glob("*.qmd")}
-    for old in printed.union(report / f"{flat(name)}.qmd" for name in written) - wanted.keys():
-        old.unlink(missing_ok=True)
+    for folder in {file.parent for file in wanted} - {report}:
+        for outdated in {*folder.glob("*.qmd")} - wanted.keys():
+            outdated.unlink()
     for file, text in wanted.items():
         _write(file, text)
     _write(report / "assets" / "factorykit.js", script())

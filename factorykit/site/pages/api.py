@@ -12,22 +12,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import factorykit as fk
+from factorykit.core.extras import grouped_names
 from factorykit.site.pages.markdown import Marked, front, heading
 
-ROOMS: Final = {
-    "Questions to the model": ("model.engine",),
-    "Scenarios, chips, models": ("model.scenario", "model.performance"),
-    "Plans": ("model.planning",),
-    "Evidence": ("model.evidence",),
-    "Running a plant": ("model.operations", "model.reliability"),
-    "One's own logs": ("logs", "model.fleet"),
-    "Money": ("model.market",),
-    "Uncertainty and sweeps": ("model.uncertainty", "model.study"),
-    "Tables and vocabulary": ("datasets", "quantities"),
-    "Formulas, charts, widgets": ("formulas", "charts", "widgets"),
-    "Errors": ("errors",),
-}
-"""Headings of the page, and the rooms of the package whose names stand below each."""
 SIGNATURE: Final = 96
 """Letters from which a call is written an argument a line."""
 SPLIT: Final = "fkfkfk"
@@ -36,7 +23,7 @@ LISTED: Final = ("charts", "formulas", "widgets")
 
 
 def api_page() -> str:
-    """Return the page: rooms, in each every public name with its call and its docstring."""
+    """Return the page: headings, below each every public name with its call and its docstring."""
     names = {name: getattr(fk, name) for name in fk.__all__}
     entries = [(name, entry) for name, thing in names.items() for entry in _entries(f"fk.{name}", thing)]
     texts = dict(
@@ -48,23 +35,15 @@ def api_page() -> str:
             f"Every public name of `import factorykit as fk`, {len(names)} of them.",
             **{"body-classes": "fk-api"},
         ),
-        'Wherever a number is taken, a text with its unit is too: `"15T"`, `"500 GB/s"`, `"30 min"`. What may change '
-        "and what stays [is a page](/report/changes.qmd); [recipes](recipes.qmd) show the calls at work.",
+        'Wherever a number is taken, a text with its unit is too: `"15T"`, `"500 GB/s"`, `"30 min"`. '
+        "[Recipes](recipes.qmd) show the calls at work.",
     ]
-    for title, rooms in ROOMS.items():
-        inside = sorted((name for name, thing in names.items() if _room(thing) in rooms), key=str.lower)
-        parts.append(heading(title, f"sec-{title.split()[0].strip(',').lower()}"))
-        for name in inside:
+    for title, inside in grouped_names(str(fk.__file__)).items():
+        parts.append(heading(title.capitalize(), f"sec-{title}"))
+        for name in sorted(inside, key=str.lower):
             own = [(call, texts[call]) for of, (call, _) in entries if of == name]
             parts.append(_shown(name, names[name], own))
     return "\n\n".join(parts) + "\n"
-
-
-def _room(thing: Any) -> str:
-    """Return the room of the package in which a public name lives."""
-    module = thing.__name__ if isinstance(thing, types.ModuleType) else thing.__module__
-    path = module.removeprefix("factorykit.").split(".")
-    return ".".join(path[: 2 if path[0] == "model" else 1])
 
 
 def _entries(name: str, thing: Any) -> Iterator[tuple[str, str]]:

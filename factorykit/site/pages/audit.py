@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 from factorykit.site.pages import markdown
 from factorykit.site.pages.markdown import Marked, code, code_block, dashed, escaped, front, heading, link, linked
 from factorykit.site.pages.methods import formula_link
@@ -36,8 +36,8 @@ def audit_pages(data: Path) -> dict[str, str]:
         return {}
     import polars as pl
 
-    from factorykit.datasets import table
-    from factorykit.model.evidence.audit import VERDICTS, audit
+    from factorykit.data.tables import table
+    from factorykit.model.validation.audit import VERDICTS, audit
 
     rows = audit()
     sources = {row["source"]: row for row in table("sources").collect().to_dicts()}
@@ -102,7 +102,7 @@ def _document_page(
     cells: dict[str, dict[str, Any]],
     sources: dict[str, dict[str, Any]],
 ) -> str:
-    from factorykit.model.evidence.recipes import Tables, cook
+    from factorykit.model.validation.recipes import Tables, cook
 
     tables = Tables()
     parts = [

@@ -28,7 +28,7 @@ def coverage_page(data: Path) -> dict[str, str]:
         return {}
     import polars as pl
 
-    from factorykit.datasets import table
+    from factorykit.data.tables import table
 
     rows = pl.read_parquet(data / "coverage.parquet").to_dicts()
     titles = {row["source"]: row["title"] for row in table("sources").collect().to_dicts()}

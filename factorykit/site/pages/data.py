@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from factorykit.errors import SiteError
+from factorykit.core.errors import SiteError
 from factorykit.site.pages.markdown import (
     browser,
     callout,
@@ -22,7 +22,7 @@ from factorykit.site.pages.markdown import (
     linked,
     table,
 )
-from factorykit.site.shelf import PAGES
+from factorykit.site.table_data import PAGES
 
 
 def data_pages(data: Path, downloads: Path) -> dict[str, str]:

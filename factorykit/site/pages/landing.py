@@ -6,10 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from factorykit.site.feeds import news, told
 from factorykit.site.pages.markdown import Marked, escaped
 from factorykit.site.pages.methods import formula_link
-from factorykit.site.shelf import load
-from factorykit.site.web import news, told
+from factorykit.site.table_data import load
 
 RUN: Final = "llama_3_1_405b"
 LISTED: Final = 5
@@ -18,7 +18,7 @@ LISTED: Final = 5
 
 def numbers() -> str:
     """Return the cards of six numbers of one run: each leads to its notebook and to its formula."""
-    from factorykit.model.engine.evaluate import evaluate
+    from factorykit.engine.evaluate import evaluate
     from factorykit.model.scenario.presets import preset
 
     asked = ["wall_days", "training_days", "facility_power_w", "failures_per_day", "cluster_mtbf_s"]

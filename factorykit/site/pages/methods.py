@@ -9,10 +9,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from factorykit.core.vocabulary import Quantity, quantity
 from factorykit.formulas import TOPICS, arguments, catalogue, topic
 from factorykit.formulas.bibliography import references
-from factorykit.formulas.terms import as_latex, steps, symbol_latex, trace
-from factorykit.quantities import Quantity, quantity
+from factorykit.formulas.expressions import as_latex, steps, symbol_latex, trace
 from factorykit.site.pages.markdown import Marked, callout, code, dashed, escaped, front, heading, link, math
 
 MATH_ROLE = re.compile(r":math:`([^`]+)`")

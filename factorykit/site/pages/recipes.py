@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from factorykit.errors import FactorykitError, SiteError
-from factorykit.places import workplace
+from factorykit.core.atomic_io import workplace
+from factorykit.core.errors import FactorykitError, SiteError
 from factorykit.site.pages.markdown import Marked, code, code_block, escaped, front, link
 
 TEMPORARY: Final = "factorykit-recipes-"

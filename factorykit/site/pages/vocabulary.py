@@ -6,9 +6,9 @@ import html
 from collections.abc import Iterable
 from typing import Final
 
+from factorykit.core.vocabulary import Quantity, vocabulary
 from factorykit.formulas import catalogue, topic
-from factorykit.formulas.terms import symbol_latex
-from factorykit.quantities import Quantity, vocabulary
+from factorykit.formulas.expressions import symbol_latex
 from factorykit.site.pages.markdown import Marked, code, dashed, escaped, front, heading, math, table
 from factorykit.site.pages.methods import formula_link, topic_title, users_of_quantities
 
@@ -87,6 +87,6 @@ def _unit(row: Quantity) -> str:
 
 def _bounds(row: Quantity) -> str:
     if row.is_text:
-        return ", ".join(row.alternatives)
+        return ", ".join(row.choices)
     usual = f" usual {row.usual}" if row.usual else ""
     return f"{row.bounds}{usual}".replace("inf", "∞")

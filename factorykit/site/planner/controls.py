@@ -10,26 +10,27 @@ from typing import Any, Final
 
 import polars as pl
 
-from factorykit import datasets, units
 from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
-from factorykit.constants import SECONDS_PER_DAY
-from factorykit.errors import ScenarioError
+from factorykit.core import units
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.core.errors import ScenarioError
+from factorykit.core.vocabulary import Quantity, quantity
+from factorykit.data import tables
+from factorykit.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRAL, RIVAL, Step
+from factorykit.engine.defaults import who_says
+from factorykit.engine.providers.accelerators import BROUGHT, FEW_BITS, TOLD_IN, chips
+from factorykit.engine.providers.defaults import defaults
 from factorykit.formulas import catalogue, topic
-from factorykit.formulas.terms import as_text
-from factorykit.model.engine.assumed import who_says
-from factorykit.model.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRAL, RIVAL, Step
-from factorykit.model.market.rent import PRICE
-from factorykit.model.performance import configurations
-from factorykit.model.planning import doubts
-from factorykit.model.planning.address import ACROSS
+from factorykit.formulas.expressions import as_text
+from factorykit.model.economics.rent import PRICE
+from factorykit.model.performance import hf_config
+from factorykit.model.planning import uncertainty
 from factorykit.model.planning.counts import STEPS
 from factorykit.model.planning.layouts import HABITS, PARTS
+from factorykit.model.planning.link import ACROSS
 from factorykit.model.planning.sites import sites
-from factorykit.model.reliability.statistics import published_rates
-from factorykit.model.scenario.models import architecture
-from factorykit.model.supply.chips import BROUGHT, FEW_BITS, TOLD_IN, chips
-from factorykit.model.supply.defaults import defaults
-from factorykit.quantities import Quantity, quantity
+from factorykit.model.reliability.reliability import published_rates
+from factorykit.model.scenario.architectures import architecture
 from factorykit.site.pages.markdown import dashed
 from factorykit.site.planner.model import ALWAYS, DIGITS, architectures, chain, every_step, shape, unplanned
 
@@ -144,7 +145,7 @@ ALSO: Final = (
     "checkpoint_interval_s",
     "spare_nodes",
 )
-DIFFERENT: Final = (*doubts.distributions({}), doubts.STEP, PRICE)
+DIFFERENT: Final = (*uncertainty.distributions({}), uncertainty.STEP, PRICE)
 """What is said beside the readouts, and what futures differ in."""
 
 
@@ -163,7 +164,7 @@ def page_data() -> dict[str, Any]:
         "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
         "controls": {name: _control(name) for name in named if name not in MENUS},
         "words": {part: [*HABITS[part].values] for part in PARTS if quantity(part).is_text}
-        | {"network_topology": list(quantity("network_topology").alternatives)},
+        | {"network_topology": list(quantity("network_topology").choices)},
         "ways": {"own": list(OWNED), "rent": list(RENTED)},
         "tiers": {"one": [], "two": list(NEAR), "best": list(NEAR)},
         "shape": {name: {"bounds": row.bounds, "always": name in ALWAYS} for name, row in shaped.items()},
@@ -220,7 +221,7 @@ def formulas() -> dict[str, Any]:
 def _publishers() -> dict[str, str]:
     """Return the publisher's own page by the address at which a source, or a row that names one, stands here."""
     urls = dict(
-        datasets.table("sources").filter(pl.col("url").is_not_null()).select("source", "url").collect().iter_rows()
+        tables.table("sources").filter(pl.col("url").is_not_null()).select("source", "url").collect().iter_rows()
     )
     found = {f"things/sources/{row.source}.html": row.source for row in defaults().values()}
     found |= {f"things/sources/{source}.html": source for source in ("llama3_paper", *(row[3] for row in _failures()))}
@@ -230,7 +231,7 @@ def _publishers() -> dict[str, str]:
         ("architectures", "architecture"),
         *((table, "accelerator") for table in TOLD_IN.values()),
     ):
-        rows = datasets.table(name).filter(pl.col(key).is_not_null()).select(key, "source").collect().iter_rows()
+        rows = tables.table(name).filter(pl.col(key).is_not_null()).select(key, "source").collect().iter_rows()
         found = {f"tables/{name}.html?q={row}": source for row, source in rows} | found
     return {address: urls[source] for address, source in found.items() if source in urls}
 
@@ -273,17 +274,17 @@ def _control(name: str) -> dict[str, Any]:
 def _config() -> dict[str, Any]:
     """Return what the page knows of configuration files: names of fields, defaults by model type."""
     return {
-        "names": configurations.NAMES,
-        "inner": configurations.INNER,
-        "parts": configurations.PARTS,
-        "activations": configurations.ACTIVATIONS,
-        "withGate": configurations.GATED,
-        "plain": configurations.PLAIN,
-        "spacing": configurations.SPACING,
-        "uncounted": configurations.UNCOUNTED,
-        "unimportant": sorted(configurations.UNIMPORTANT),
-        "softmax": sorted(configurations.SOFTMAX),
-        "defaults": {kind: dict(fields) for kind, fields in configurations.defaults_of_types().items()},
+        "names": {role: fields for role, fields in hf_config.FIELDS.items() if role != "ignored"},
+        "inner": hf_config.LANGUAGE_MODELS,
+        "parts": hf_config.PARTS,
+        "activations": hf_config.FIELDS["activation"],
+        "withGate": hf_config.GATED_ACTIVATIONS,
+        "plain": hf_config.OTHER_ACTIVATIONS,
+        "spacing": hf_config.FIELDS["expert_spacing"],
+        "uncounted": hf_config.UNSUPPORTED_TYPES,
+        "unimportant": hf_config.FIELDS["ignored"],
+        "softmax": sorted(hf_config.ATTENTION_KINDS),
+        "defaults": {kind: dict(fields) for kind, fields in hf_config.defaults_of_types().items()},
     }
 
 
@@ -297,7 +298,7 @@ def _units(row: Quantity) -> dict[str, float]:
     found = {}
     for unit in SPELLED.get(row.unit, ()):
         try:
-            found[unit] = units.read(row, f"1 {unit}")
+            found[unit] = units.parse(row, f"1 {unit}")
         except ScenarioError:
             continue
     return found
@@ -355,7 +356,7 @@ def _chips() -> list[list[Any]]:
 
 def _sites() -> list[list[Any]]:
     """Return code, name, carbon and price of electricity of every country with both."""
-    names = dict(datasets.table("country_grids").select("country", "name").collect().iter_rows())
+    names = dict(tables.table("country_grids").select("country", "name").collect().iter_rows())
     rows = sites().sort("site").iter_rows(named=True)
     listed = [
         [row["site"], names[row["site"]], row["carbon_kg_per_kwh"], row["electricity_usd_per_kwh"]] for row in rows
@@ -384,7 +385,7 @@ def _failures() -> list[list[Any]]:
 def _offers() -> dict[str, list[list[Any]]]:
     """Return the offers of every chip on demand: key, provider, price, day and least number, the cheapest first."""
     names = {key: chip["name"] for key, chip in chips().items()}
-    rows = datasets.table("rental_offers").filter(kind="on demand").sort("rental_usd_per_accelerator_h").collect()
+    rows = tables.table("rental_offers").filter(kind="on demand").sort("rental_usd_per_accelerator_h").collect()
     found: dict[str, list[list[Any]]] = {}
     for row in rows.iter_rows(named=True):
         if row["accelerator"] in names:

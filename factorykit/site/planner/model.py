@@ -7,28 +7,27 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from factorykit import datasets
 from factorykit.charts.performance import MEMORY
 from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
-from factorykit.charts.script import (
+from factorykit.data.tables import table
+from factorykit.engine.chain import CELL, Chain, Step, ask
+from factorykit.engine.emit.javascript import (
     brief,
     chain_function,
     futures_function,
-    habits_function,
     needs,
     rules_list,
-    search_function,
     tables,
 )
-from factorykit.model.engine.chain import CELL, Chain, Step, ask
-from factorykit.model.market.rent import PRICE
-from factorykit.model.planning import doubts, sizes
+from factorykit.engine.providers.accelerators import chips
+from factorykit.model.economics.rent import PRICE
+from factorykit.model.planning import sizes, uncertainty
+from factorykit.model.planning.constraints import WAYS
 from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
 from factorykit.model.planning.plan import DRAWS
 from factorykit.model.planning.whole import OPTIMA, OWNED, RESULTS, TIERS, outputs, rivals_of
-from factorykit.model.planning.wishes import WAYS
-from factorykit.model.scenario.models import architecture
-from factorykit.model.supply.chips import chips
+from factorykit.model.scenario.architectures import architecture
+from factorykit.site.planner.layout_search import habits_function, search_function
 
 RUN: Final = ("accelerator", "precision", "accelerators", "tokens", "global_batch_size", "sequence_length")
 """What every question gives beside the shape of its model."""
@@ -68,7 +67,7 @@ def shape() -> tuple[str, ...]:
 @cache
 def architectures() -> Mapping[str, tuple[float, ...]]:
     """Return the shapes of the known models that the page plans: those that its own quantities describe whole."""
-    names = datasets.table("architectures").select("architecture").collect()["architecture"]
+    names = table("architectures").select("architecture").collect()["architecture"]
     known = {name: architecture(name) for name in names}
     return {name: tuple(float(it[each]) for each in shape()) for name, it in known.items() if {*it} <= {*shape()}}
 
@@ -76,7 +75,7 @@ def architectures() -> Mapping[str, tuple[float, ...]]:
 @cache
 def unplanned() -> Mapping[str, tuple[str, str]]:
     """Return name and reason of the known models that the page does not plan."""
-    names = datasets.table("architectures").select("architecture").collect()["architecture"]
+    names = table("architectures").select("architecture").collect()["architecture"]
     others = {name: architecture(name) for name in names if name not in architectures()}
     return {name: (it.label, UNPLANNED) for name, it in others.items()}
 
@@ -113,30 +112,30 @@ def _searched() -> Chain:
 def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
     """Return the steps to what a future decides, where the layout and what follows from it are settled."""
     settled = {name for way in WAYS for name in _settled(way)}
-    given = {*shape(), *RUN, *PARTS, *settled, *drawn, doubts.STEP}
-    wanted = [name for name in RESULTS if name != doubts.STEP] + ["run_cost_owned_usd"]
+    given = {*shape(), *RUN, *PARTS, *settled, *drawn, uncertainty.STEP}
+    wanted = [name for name in RESULTS if name != uncertainty.STEP] + ["run_cost_owned_usd"]
     return ask(given, wanted, _rivals(given, tiers), assume=True).steps
 
 
 def _settled(way: str) -> tuple[str, ...]:
-    """Return what a plan keeps in every future: see :func:`factorykit.model.planning.doubts.futures`."""
-    changing = {*RESULTS, *doubts.distributions({})}
+    """Return what a plan keeps in every future: see :func:`factorykit.model.planning.uncertainty.futures`."""
+    changing = {*RESULTS, *uncertainty.distributions({})}
     return tuple(name for name in (*outputs(way), "step_spread") if name not in changing)
 
 
 @cache
 def draws() -> Mapping[str, tuple[float, ...]]:
     """Return what the futures of a plan differ in, the same as in Python where one chip is asked for."""
-    drawn = doubts.distributions({})
-    table = doubts.draw(drawn, ("",), DRAWS, 0).rename({"step ": "step", "price ": "price"})
+    drawn = uncertainty.distributions({})
+    table = uncertainty.draw(drawn, ("",), DRAWS, 0).rename({"step ": "step", "price ": "price"})
     return {name: tuple(_rounded(value) for value in table[name]) for name in (*drawn, "step", "price")}
 
 
 @cache
 def model_script() -> str:
     """Return JavaScript that defines ``MODEL``: functions and tables that the planner's engine takes."""
-    drawn = tuple(doubts.distributions({}))
-    moved = (*drawn, doubts.STEP, PRICE)
+    drawn = tuple(uncertainty.distributions({}))
+    moved = (*drawn, uncertainty.STEP, PRICE)
     searched = _searched().steps
     steps = every_step().values()
     found = tables(steps)
@@ -174,9 +173,10 @@ def model_script() -> str:
         "cells": [step.quantity for step in steps if step.origin == CELL or step.arguments == ("accelerator",)],
         "searched": [*dict.fromkeys(n for step in searched for n in (*step.arguments, step.quantity))],
         "draws": draws(),
-        "probable": doubts.PROBABLE,
+        "probable": uncertainty.PROBABLE,
         "results": RESULTS,
-        "priceSigma": {chip: doubts.price_sigma(chip) for chip in chips()} | {"other": doubts.price_sigma("")},
+        "priceSigma": {chip: uncertainty.price_sigma(chip) for chip in chips()}
+        | {"other": uncertainty.price_sigma("")},
     }
     return "\n".join(
         [

@@ -1,5 +1,6 @@
-"""A handful of measured layouts moves the model towards them, and says what it learned."""
+"""Calibration on a few measured layouts."""
 
+import sys
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -8,12 +9,13 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.errors import ScenarioError
-from factorykit.model.evidence.training_runs import prepared
-from factorykit.model.evidence.validate import errors
-from factorykit.model.performance.nearness import PLACED, PLACES, Update, widened
+from factorykit.core.errors import NotInstalled, ScenarioError
+from factorykit.engine.providers.constants import constants
+from factorykit.model.performance.gaussian_process import Fit, calibrated_scale
+from factorykit.model.performance.layout_features import LAYOUT_FEATURES
 from factorykit.model.performance.search import CHOICES
-from factorykit.model.supply.fitted import constants
+from factorykit.model.validation.training_runs import prepared
+from factorykit.model.validation.validate import errors
 
 GROUP = "fms-acceleration-mistral-7b-v0.1"
 
@@ -35,13 +37,13 @@ def test_five_rows_halve_the_error_of_the_others(runs, calibrated):
     assert after < 0.5 * before
 
 
-def test_rows_that_state_no_layout_teach_too():
+def test_rows_without_a_layout_can_be_used():
     slices = fk.table("training_runs").filter(pl.col("id").str.starts_with("tpu-ironwood-llama")).collect()
     assert "layout" in fk.validate(slices)["assumed"][0]
     assert fk.calibrate(slices).rows == slices.height
 
 
-def test_any_scenario_takes_it(calibrated):
+def test_a_calibration_is_part_of_any_scenario(calibrated):
     shape = fk.table("architectures").filter(architecture="llama3_70b").collect().row(0, named=True)
     known = {
         name: value for name, value in shape.items() if name in {row.name for row in _rows()} and value is not None
@@ -54,20 +56,20 @@ def test_any_scenario_takes_it(calibrated):
 
 
 def _rows():
-    from factorykit.quantities import vocabulary
+    from factorykit.core.vocabulary import vocabulary
 
     return vocabulary().values()
 
 
-def test_layouts_near_a_measured_one_take_what_it_missed_and_far_ones_do_not(runs, calibrated):
+def test_only_layouts_near_a_measured_one_share_its_residual(runs, calibrated):
     ready, _ = prepared(pl.concat([runs.head(1)] * 2))
     far = ready.with_columns(pl.Series("hidden_size", [1.0, 4096.0]) * pl.col("hidden_size"))
-    near = calibrated.near(far)
+    near = calibrated.local_correction(far)
     assert abs(near["step_pace"][0] - 1.0) > 5.0 * abs(near["step_pace"][1] - 1.0)
     assert near["spread_unsaid"][0] < 0.5 * near["spread_unsaid"][1]
 
 
-def test_every_door_gives_a_calibrated_layout_the_same_step(calibrated):
+def test_search_plan_validate_and_evaluate_give_a_calibrated_layout_the_same_step(calibrated):
     cluster = {"accelerators": 8, "accelerator": "a100_sxm_80gb", "precision": "bf16"}
     found = fk.search("llama3_8b", cluster, global_batch_size=64, calibration=calibrated).head(3).collect()
     model = {**fk.architecture("llama3_8b"), "sequence_length": 4096.0}
@@ -75,13 +77,13 @@ def test_every_door_gives_a_calibrated_layout_the_same_step(calibrated):
     layouts = found.select(parts).with_columns(
         pl.lit(value).alias(name) for name, value in {**model, **cluster, "global_batch_size": 64.0}.items()
     )
-    told = ["step_s", "step_low_s", "step_high_s", "predicted_mfu"]
-    framed = fk.evaluate(calibrated.of(layouts), told)
+    outputs = ["step_s", "step_low_s", "step_high_s", "predicted_mfu"]
+    framed = fk.evaluate(calibrated.apply(layouts), outputs)
     for row, layout in enumerate(layouts.iter_rows(named=True)):
         for scenario in (layout, fk.Scenario(**layout)):
-            alone = fk.evaluate(calibrated.of(scenario), told)
-            assert [*alone.values()] == pytest.approx(found.select(told).row(row), rel=1e-9)
-        assert framed.select(told).row(row) == pytest.approx(found.select(told).row(row), rel=1e-9)
+            alone = fk.evaluate(calibrated.apply(scenario), outputs)
+            assert [*alone.values()] == pytest.approx(found.select(outputs).row(row), rel=1e-9)
+        assert framed.select(outputs).row(row) == pytest.approx(found.select(outputs).row(row), rel=1e-9)
     plan = fk.plan(
         "llama3_8b", tokens="1T", chips="a100_sxm_80gb", counts=8, global_batch_size=64, calibration=calibrated
     )
@@ -93,38 +95,40 @@ def test_every_door_gives_a_calibrated_layout_the_same_step(calibrated):
         **laid_out,
         "sequence_length": plan.scenario.sequence_length,
     }
-    assert fk.evaluate(calibrated.of(layout), told[:1])["step_s"] == pytest.approx(plan.best["step_s"].item(), rel=1e-9)
-    assert fk.evaluate(plan.scenario, told[:1])["step_s"] == pytest.approx(plan.best["step_s"].item(), rel=1e-9)
+    assert fk.evaluate(calibrated.apply(layout), outputs[:1])["step_s"] == pytest.approx(
+        plan.best["step_s"].item(), rel=1e-9
+    )
+    assert fk.evaluate(plan.scenario, outputs[:1])["step_s"] == pytest.approx(plan.best["step_s"].item(), rel=1e-9)
     row = pl.DataFrame(
         {"model": "llama3_8b", "hardware": "A100-80GB SXM", "accelerator_count": 8, "global_batch": 64, "seq_len": 4096}
         | {"tp": 1, "pp": 1, "micro_batch": 1, "sharding": "ZeRO-2", "recompute": "none", "precision": "bf16"}
     )
     first, second = fk.validate(row, calibration=dict(calibrated)), fk.validate(row, calibration=calibrated)
     ready, _ = prepared(row)
-    paced = calibrated.near(fk.evaluate(ready, list(PLACED)))["step_pace"][0]
+    paced = calibrated.local_correction(fk.evaluate(ready, list(LAYOUT_FEATURES)))["step_pace"][0]
     assert second["step_s"][0] / first["step_s"][0] == pytest.approx(paced)
     assert paced != pytest.approx(1.0, abs=1e-4)
 
 
-def test_it_is_saved_and_read_again(calibrated, tmp_path):
+def test_a_saved_calibration_loads_equal(calibrated, tmp_path):
     assert fk.Calibration.load(calibrated.save(tmp_path / "mine.json")) == calibrated
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(ScenarioError, match="no calibration"):
+    with pytest.raises(ScenarioError, match="not a calibration"):
         fk.Calibration.load(tmp_path / "other.json")
 
 
-def test_one_row_teaches_a_little(runs):
+def test_one_row_is_reproduced_to_ten_percent(runs):
     one = fk.calibrate(runs.head(1))
     assert one.rows == 1
     assert errors(fk.validate(runs.head(1), calibration=one), "group")["median_absolute_error"][0] < 0.1
 
 
-def test_copies_of_a_row_teach_little_more_than_the_row(runs):
+def test_copies_of_a_row_count_little_more_than_the_row(runs):
     once, often = fk.calibrate(runs.head(1)), fk.calibrate(pl.concat([runs.head(1)] * 8))
     assert often["gemm_share_16bit"] == pytest.approx(once["gemm_share_16bit"], rel=0.05)
 
 
-def test_an_accident_among_the_rows_moves_little(runs):
+def test_an_outlier_moves_predictions_little(runs):
     five = runs.gather_every(4).head(5)
     slow = five.with_columns(
         pl.when(pl.int_range(pl.len()) == 2)
@@ -149,21 +153,21 @@ def test_an_accident_among_the_rows_moves_little(runs):
         ),
         (
             dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mem_gib_per_gpu")) | {"mfu": 49.3},
-            "0.493 perhaps",
+            "did you mean 0.493",
         ),
         ({"hardware": "Abacus 9"}, "Abacus"),
     ],
 )
-def test_a_row_that_nothing_explains_is_refused_by_name(runs, change, word):
+def test_a_row_that_cannot_be_used_is_listed_with_its_reason(runs, change, word):
     wrong = runs.head(1).with_columns(pl.lit(value).alias(name) for name, value in change.items())
     both = pl.concat([runs.slice(1, 2), wrong], how="vertical_relaxed")
     found = fk.calibrate(both)
-    assert word in found.refused[wrong["id"][0]]
+    assert word in found.excluded[wrong["id"][0]]
     with pytest.raises(ScenarioError, match=word):
         fk.calibrate(wrong)
 
 
-def test_five_rows_are_worth_more_than_one_ratio_for_all_layouts():
+def test_five_rows_reduce_the_error_more_than_one_ratio_for_all_layouts():
     """Families that no constant saw, as benchmarks.validation found them in four draws of five rows each."""
     five = fk.table("few_shots").filter(rows_taken="drawn", measured_rows=5.0).collect()
     own, scaled = five["median_absolute_error"], five["scaled_median_error"]
@@ -173,7 +177,7 @@ def test_five_rows_are_worth_more_than_one_ratio_for_all_layouts():
 
 
 @pytest.mark.long
-def test_chosen_layouts_teach_more_than_drawn_ones_in_the_mean_of_families():
+def test_designed_layouts_reduce_the_error_more_than_random_ones_averaged_over_families():
     rows = fk.table("training_runs").collect()
     before = fk.validate(rows, leave_family_out=True).with_row_index("number").filter(pl.col("error").is_not_null())
     chosen, drawn = [], []
@@ -195,32 +199,32 @@ def test_chosen_layouts_teach_more_than_drawn_ones_in_the_mean_of_families():
     assert sum(one < other for one, other in zip(chosen, drawn, strict=True)) > 0.5 * len(chosen)
 
 
-def test_layouts_that_teach_most_differ(runs):
+def test_designed_layouts_differ(runs):
     picked = fk.Calibration.design(fk.table("training_runs").filter(group="nanotron-ultrascale-1b").collect(), k=5)
     assert picked.height == 5
     assert picked.select("tp", "pp", "micro_batch", "accelerator_count").is_unique().all()
     assert picked["tp"].n_unique() >= 3
 
 
-def test_memories_teach_what_software_keeps_and_an_odd_one_little():
-    """Peaks as of software that keeps half more activations than is counted; then one of them is three times that."""
+def test_measured_memories_move_the_activation_factor_and_an_outlier_moves_it_little():
+    """Peaks of software that keeps 1.5 times the counted activations; then one of them is 2.5 times higher."""
     some = fk.table("training_runs").filter(group="nanotron-ultrascale-8b", tp=2, micro_batch=2).head(5).collect()
     counted = fk.validate(some, calibration={"activation_factor": 1.5})["memory_error"] + 1.0
-    told = some.with_columns(pl.col("mem_gib_per_gpu") * counted)
-    said = fk.calibrate(told)
-    assert said["activation_factor"] > 1.2
-    assert any("activation_factor" in sentence for sentence in said.learned)
-    odd = told.with_columns(pl.col("mem_gib_per_gpu") * pl.Series([1.0, 1.0, 1.0, 1.0, 2.5]))
-    assert fk.calibrate(odd)["activation_factor"] == pytest.approx(said["activation_factor"], rel=0.2)
+    measured = some.with_columns(pl.col("mem_gib_per_gpu") * counted)
+    calibrated = fk.calibrate(measured)
+    assert calibrated["activation_factor"] > 1.2
+    assert any("activation_factor" in sentence for sentence in calibrated.summary)
+    odd = measured.with_columns(pl.col("mem_gib_per_gpu") * pl.Series([1.0, 1.0, 1.0, 1.0, 2.5]))
+    assert fk.calibrate(odd)["activation_factor"] == pytest.approx(calibrated["activation_factor"], rel=0.2)
 
 
-def test_memories_alone_calibrate_memory_alone(runs):
-    """Rows that print no time teach what memory is, and every scenario takes it: search keeps to it, too."""
-    silent = dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "mfu", "tflops_per_gpu"))
-    told = runs.head(4).with_columns(pl.lit(value, dtype=pl.Float64).alias(name) for name, value in silent.items())
-    found = fk.calibrate(told.with_columns(pl.col("mem_gib_per_gpu") * 1.3))
+def test_rows_with_memory_alone_calibrate_memory_alone(runs):
+    """Rows without a time move the constants of memory; search uses them, and its step times stay the same."""
+    missing = dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "mfu", "tflops_per_gpu"))
+    memories = runs.head(4).with_columns(pl.lit(value, dtype=pl.Float64).alias(name) for name, value in missing.items())
+    found = fk.calibrate(memories.with_columns(pl.col("mem_gib_per_gpu") * 1.3))
     assert set(found) == {"state_factor", "activation_factor", "context_bytes"}
-    assert (found.rows, found.refused) == (4, {})
+    assert (found.rows, found.excluded) == (4, {})
     given = {"accelerators": 64, "accelerator": "h100_sxm"}
     few = {"choices": {"micro_batch_size": [1], "recompute": ["full"], "schedule": ["1f1b"]}, "global_batch_size": 64}
     usual, own = (fk.search("llama3_8b", given | dict(more), **few).collect() for more in ({}, found))
@@ -231,16 +235,22 @@ def test_memories_alone_calibrate_memory_alone(runs):
     assert both["step_s"].to_list() == both["step_s_own"].to_list()
 
 
-def test_a_calibrated_interval_holds_what_it_says_after_few_rows_and_after_most():
+def test_calibrated_intervals_reach_their_coverage_after_few_rows_and_after_most():
     shots = fk.table("few_shots").collect().group_by("rows_taken", "measured_rows").agg(pl.col("in_interval").mean())
     assert shots.height == 8
     assert shots["in_interval"].is_between(0.85, 0.95).all()
 
 
 @pytest.mark.parametrize(("layouts", "factor"), [(400, 2.0), (1, (10.0 / 11.0) ** 0.5)])
-def test_intervals_widen_as_rows_miss_each_other_and_one_row_says_little(layouts, factor):
+def test_intervals_widen_with_leave_one_out_residuals_and_one_row_changes_them_little(layouts, factor):
     missed = np.abs([NormalDist().inv_cdf((rank + 0.5) / layouts) for rank in range(layouts)]) * 2.0
     one = np.ones(layouts)
-    far_apart = 100.0 * np.arange(layouts)[:, None] * np.ones(PLACES)
-    found = Update(np.zeros(1), np.zeros(1), 0.0 * one, one, 0.0, missed)
-    assert widened(found, far_apart, one, one) == pytest.approx(factor, rel=0.03)
+    far_apart = 100.0 * np.arange(layouts)[:, None] * np.ones(len(LAYOUT_FEATURES))
+    found = Fit(np.zeros(1), np.zeros(1), 0.0 * one, one, 0.0, missed)
+    assert calibrated_scale(found, far_apart, one, one) == pytest.approx(factor, rel=0.03)
+
+
+def test_without_numpy_the_error_names_the_command_to_install_it(runs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(NotInstalled, match=r"pip install 'factorykit\[uncertainty\]'"):
+        fk.calibrate(runs.head(1))

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
+from factorykit.core.vocabulary import vocabulary
 from factorykit.model.performance.search import CHOICES
-from factorykit.quantities import vocabulary
 
 A100 = {"accelerators": 512, "accelerator": "a100_sxm_80gb"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import factorykit as fk
-from factorykit.errors import ScenarioError
+from factorykit.core.errors import ScenarioError
 
 ASKED = {"chips": "h100_sxm", "counts": [64, 128], "deadline": "20 d"}
 

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.errors import ScenarioError, UnknownName
-from factorykit.model.engine import progress
-from factorykit.model.evidence import training_runs
-from factorykit.model.planning.told import LITTLE_MEASURED
+from factorykit.core.errors import ScenarioError, UnknownName
+from factorykit.engine import progress
+from factorykit.model.planning.summary import LITTLE_MEASURED
+from factorykit.model.validation import training_runs
 
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
 

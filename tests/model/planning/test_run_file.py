@@ -9,7 +9,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.cli import main
-from factorykit.errors import FactorykitError
+from factorykit.core.errors import FactorykitError
 from factorykit.model.planning.run_file import read_run
 
 RUN = """

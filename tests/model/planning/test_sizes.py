@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factorykit as fk
-from factorykit.errors import ScenarioError, UnknownName
+from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.model.planning.sizes import dense, mixture, model_of
 
 

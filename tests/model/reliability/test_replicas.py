@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import factorykit as fk
-from factorykit.errors import ScenarioError
+from factorykit.core.errors import ScenarioError
 from factorykit.formulas import diagnosis, resilience
 
 JOB = {

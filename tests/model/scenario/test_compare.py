@@ -62,7 +62,7 @@ def test_rival_models_can_be_compared():
 
 
 def test_an_order_that_forgets_an_input_is_refused():
-    with pytest.raises(fk.FactorykitError, match="does not name each input that differs"):
+    with pytest.raises(fk.FactorykitError, match="order must name each input that differs"):
         fk.attribute(LLAMA, DEEPSEEK, "rental_cost_usd", ["tokens"])
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import factorykit as fk
-from factorykit.errors import UnknownName
+from factorykit.core.errors import UnknownName
 
 
 @pytest.mark.parametrize(

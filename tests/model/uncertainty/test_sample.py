@@ -133,14 +133,14 @@ def test_bad_distributions_are_refused(doubt, message):
     ("make", "message"),
     [
         (lambda: fk.Uniform(1, 1), "not below"),
-        (lambda: fk.Uniform(math.nan, 1), "not a finite number"),
+        (lambda: fk.Uniform(math.nan, 1), "must be a finite number"),
         (lambda: fk.LogUniform(0, 1), "not above zero"),
         (lambda: fk.LogNormal(1, 2, mass=90), "outside"),
         (lambda: fk.Normal(1, 0), "not above zero"),
         (lambda: fk.Triangular(0, 2, 1), "mode"),
         (lambda: fk.Quantiles((0.0, 0.9), (1, 2)), "rise from 0 to 1"),
         (lambda: fk.empirical([1.0]), "two or more"),
-        (lambda: fk.empirical([1.0, None]), r"values\[1\] = None is not a finite number"),
+        (lambda: fk.empirical([1.0, None]), r"values\[1\] must be a finite number, got None"),
     ],
 )
 def test_impossible_distributions_are_refused(make, message):
@@ -150,7 +150,7 @@ def test_impossible_distributions_are_refused(make, message):
 
 @pytest.mark.parametrize("n", [0, 1.5, True])
 def test_a_number_of_draws_is_a_whole_number(n):
-    with pytest.raises(fk.FactorykitError, match=r"n = (0; give at least one|.* is no whole number)"):
+    with pytest.raises(fk.FactorykitError, match=r"n (= 0; give at least one|must be an integer)"):
         fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", n)
 
 
@@ -168,15 +168,18 @@ def test_bands_name_a_missing_column():
     ("call", "message"),
     [
         (lambda rows: fk.bands(rows, "mfu", ["5 %"]), "share = '5 %' is outside"),
-        (lambda rows: fk.bands(rows.to_dicts(), "mfu"), "the sample = .* is a list"),
-        (lambda rows: fk.exceedance(rows, "mfu", 2.5), "points = 2.5 is no whole number"),
+        (lambda rows: fk.bands(rows.to_dicts(), "mfu"), "the sample must be a polars DataFrame"),
+        (lambda rows: fk.exceedance(rows, "mfu", 2.5), "points must be an integer, got 2.5"),
         (lambda _: fk.sample(5, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8), "inputs are int"),
         (lambda _: fk.sample(RUN, [fk.Uniform(0.3, 0.5)], "training_s", 8), "distributions are list"),
         (
             lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, grid={"tokens": 1e12}),
-            "grid: tokens = 1000000000000.0 is no series",
+            "grid: tokens must be a list",
         ),
-        (lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, seed=-1), "seed = -1"),
+        (
+            lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, seed=-1),
+            "seed must be between .* got -1",
+        ),
         (lambda _: fk.sensitivity(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, swing=(None, 1.0)), "swing = "),
     ],
 )

@@ -69,10 +69,10 @@ def test_a_contradiction_shows_before_anything_is_computed():
 @pytest.mark.parametrize(
     ("base", "grid", "outputs", "message"),
     [
-        (RUN, {"mfu": 0.4}, "training_s", "mfu = 0.4 is no series of values; give a list"),
+        (RUN, {"mfu": 0.4}, "training_s", "mfu must be a list, got 0.4"),
         (RUN, [0.3, 0.4], "training_s", "grid is list"),
         (None, {"mfu": [0.4]}, "training_s", "inputs are NoneType"),
-        (RUN, {"mfu": [0.4]}, 7, "outputs = 7: give a name"),
+        (RUN, {"mfu": [0.4]}, 7, "outputs must be a list, got 7"),
     ],
 )
 def test_what_is_no_grid_is_refused(base, grid, outputs, message):

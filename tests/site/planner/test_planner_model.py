@@ -17,13 +17,13 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 
 import factorykit as fk
-from factorykit.model.engine.chain import ask
-from factorykit.model.engine.run import compute
-from factorykit.model.planning.address import ASKED, address
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.chain import ask
+from factorykit.engine.run import compute
 from factorykit.model.planning.layouts import PARTS, SHARE
+from factorykit.model.planning.link import ASKED, address
 from factorykit.model.planning.sizes import model_of
 from factorykit.model.planning.whole import TIERS, outputs, rivals_of
-from factorykit.quantities import quantity
 from factorykit.site.planner import script
 from factorykit.site.planner.controls import PRESETS, formulas, page_data
 from factorykit.site.planner.model import architectures, model_script, shape, unplanned

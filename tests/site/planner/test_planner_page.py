@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import factorykit as fk
-from factorykit.quantities import quantity
+from factorykit.core.vocabulary import quantity
 from factorykit.site.planner import formulas_script, script
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]

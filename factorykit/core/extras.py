@@ -1,0 +1,100 @@
+"""Optional dependencies, and names that are imported on first use."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from factorykit.core.errors import NotInstalled
+
+EXTRAS: Final = {
+    "altair": "notebook",
+    "anywidget": "notebook",
+    "great_tables": "notebook",
+    "ipywidgets": "notebook",
+    "jupyterlab": "notebook",
+    "lifelines": "reliability",
+    "numpy": "uncertainty",
+    "ray": "ray",
+    "scipy": "uncertainty",
+    "vl_convert": "notebook",
+}
+"""The smallest extra that brings a package; all others come with ``site``."""
+
+
+def need(module: str) -> Any:
+    """Return a module that an extra brings.
+
+    Raises
+    ------
+    NotInstalled
+        If it is not installed, with what to install.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise not_installed(error) from None
+
+
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], list[str]]:
+    """Return ``__getattr__`` and ``__all__`` of a package whose names are imported on first use.
+
+    Parameters
+    ----------
+    package
+        ``__name__`` of the package.
+    file
+        Its ``__file__``. The stub beside it, ``__init__.pyi``, says where each name comes from.
+    """
+    homes = _imports(Path(file).with_suffix(".pyi"))
+
+    def attribute(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home, original = homes[name]
+        found = vars(need(home))
+        value = found[original] if original in found else need(f"{home}.{original}")
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return attribute, sorted(homes)
+
+
+def grouped_names(file: str) -> dict[str, list[str]]:
+    """Return the public names of a package by the comment above them in its stub."""
+    groups: dict[str, list[str]] = {}
+    for line in Path(file).with_suffix(".pyi").read_text(encoding="utf-8").splitlines():
+        if line.startswith("# ") and not line.endswith("."):
+            groups[line[2:]] = []
+        elif line.startswith("from ") and groups:
+            groups[next(reversed(groups))].append(line.split()[-1])
+    return groups
+
+
+@cache
+def _imports(stub: Path) -> dict[str, tuple[str, str]]:
+    """Return the names that a stub imports, each with its module and its name there."""
+    statements = ast.parse(stub.read_text(encoding="utf-8")).body
+    return {
+        alias.asname or alias.name: (str(statement.module), alias.name)
+        for statement in statements
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+
+
+def not_installed(error: ModuleNotFoundError) -> ImportError:
+    """Return what to raise for a package that is not there: the extra that brings it, or the error itself.
+
+    >>> str(not_installed(ModuleNotFoundError(name="scipy.stats")))
+    "scipy is not installed; pip install 'factorykit[uncertainty]'"
+    """
+    package = (error.name or "").partition(".")[0]
+    if package in ("", "factorykit"):
+        return error
+    return NotInstalled(f"{package} is not installed; pip install 'factorykit[{EXTRAS.get(package, 'site')}]'")

@@ -1,0 +1,329 @@
+"""The vocabulary, read from ``quantities.csv``: name, unit, label, symbol, meaning, bounds and usual range."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeGuard
+
+from factorykit.core.errors import ScenarioError, UnknownQuantity, short_repr, unknown_name_message
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from factorykit.core.names import QuantityName
+
+SI_PREFIXES = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+SI_UNITS = frozenset({"W", "FLOP", "FLOP/s", "byte", "byte/s"})
+LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One row of the vocabulary."""
+
+    name: str
+    unit: str
+    label: str
+    symbol: str
+    kind: str
+    meaning: str
+    bounds: str
+    usual: str
+    default: float | None
+    slider_min: float | None
+    slider_max: float | None
+    slider_scale: str
+    display_unit: str
+    display_scale: float
+    neutral: float | str | None = None
+    alternatives: tuple[str, ...] = ()
+    used_when: frozenset[str] = frozenset()
+    """Of an alternative model: quantities of which one has to be given for it to replace a missing value."""
+    applies_with: str = ""
+    """Of a neutral value: the quantity without which it is left out when everything that can be computed is listed."""
+    entity: str = ""
+    """Kind of entity that a word of a text quantity names, such as an accelerator."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are words, such as a precision, and not numbers."""
+        return self.unit == "text"
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether a formula computes it and a given value has to agree with that formula."""
+        return self.kind == "derived"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Words that a text quantity may take; empty if any word is allowed."""
+        return tuple(self.bounds.split(" | ")) if self.is_text and self.bounds else ()
+
+    @property
+    def lower(self) -> float:
+        """Lower bound, in it if ``bounds`` opens with a square bracket."""
+        return _limits(self.bounds)[0]
+
+    @property
+    def upper(self) -> float:
+        """Upper bound, in it if ``bounds`` closes with a square bracket."""
+        return _limits(self.bounds)[1]
+
+    def holds(self, value: float) -> bool:
+        """Return whether ``value`` is finite and within the bounds."""
+        lower, upper = _limits(self.bounds)
+        above = value >= lower if self.bounds[0] == "[" else value > lower
+        below = value <= upper if self.bounds[-1] == "]" else value < upper
+        return above and below and math.isfinite(value)
+
+    def reaches(self, value: float) -> bool:
+        """Return whether a result may be ``value``: within the bounds or, as a limit, at one of them.
+
+        >>> quantity("goodput").holds(0.0), quantity("goodput").reaches(0.0), quantity("goodput").reaches(1.1)
+        (False, True, False)
+        """
+        lower, upper = _limits(self.bounds)
+        return lower <= value <= upper
+
+    @property
+    def usual_range(self) -> tuple[float, float]:
+        """Least and greatest of the values that are usual, the bounds where nothing narrower is said."""
+        return _limits(self.usual or self.bounds)
+
+    def is_usual(self, value: float) -> bool:
+        """Return whether somebody who gives ``value`` probably means it. Zero switches a thing off and is no slip."""
+        lower, upper = self.usual_range
+        return value == 0.0 or lower <= value <= upper
+
+    @property
+    def title(self) -> str:
+        """Label and display unit, as an axis or a slider says it: ``Checkpoint interval [min]``."""
+        unit = self.display_unit or ("" if self.unit in ("1", "text") else self.unit)
+        return f"{self.label} [{unit}]" if unit else self.label
+
+    @property
+    def described(self) -> str:
+        """Label and base unit, as an error says it: ``Checkpoint interval [s]``."""
+        return self.label if self.unit in ("1", "text") else f"{self.label} [{self.unit}]"
+
+    def check(self, value: object) -> float | str:
+        """Return ``value`` as the model uses it, a float or a known word; a text with a unit becomes a float.
+
+        Raises
+        ------
+        ScenarioError
+            If it has the wrong type or unit, is not finite, or lies outside the bounds.
+
+        >>> quantity("storage_write_bytes_per_s").check("500 GB/s")
+        500000000000.0
+        """
+        if self.is_text:
+            word = value
+            if not isinstance(word, str) or (self.choices and word not in self.choices):
+                raise ScenarioError(
+                    f"{self.name} = {short_repr(value)} is not one of {self.bounds or 'the known names'}"
+                )
+            return word
+        if isinstance(value, str) and begins_with_digit(value):
+            from factorykit.core.units import parse
+
+            value = parse(self, value)
+        if type(value) is not float and not is_number(value):
+            raise ScenarioError(
+                f"{self.name} = {short_repr(value)} is {type(value).__name__}, not a number; "
+                f"give {self.label} in {self.spoken_unit}"
+            )
+        number = as_float(value)
+        if not self.holds(number):
+            raise ScenarioError(f"{self.name} = {number!r} is outside {self.bounds}{self.hint(number)}")
+        return number
+
+    @property
+    def spoken_unit(self) -> str:
+        """The unit in a sentence."""
+        return "a plain number" if self.unit == "1" else self.unit
+
+    def hint(self, number: float) -> str:
+        """Return what to try instead of a number out of bounds, as the end of a sentence."""
+        if self.upper == 1.0 and 1.0 < number <= 100.0:
+            return f"; give a fraction, e.g. {number / 100:g}"
+        if not math.isfinite(number):
+            return "; give a finite number"
+        return f"; give {self.label} in {self.spoken_unit}"
+
+    def text(self, value: float, digits: int = 3) -> str:
+        """Return ``value`` for reading, scaled and with its unit.
+
+        >>> quantity("cluster_peak_flop_per_s").text(2.43e19)
+        '24.3 EFLOP/s'
+        >>> quantity("mfu").text(0.381)
+        '38.1 %'
+        >>> quantity("rental_cost_usd").text(63.2e6)
+        '63.2 million USD'
+        """
+        if self.is_text:
+            return str(value)
+        if not math.isfinite(value):
+            return f"{value} {self.unit}".removesuffix(" 1")
+        if self.display_unit:
+            return f"{format_number(value / self.display_scale, digits)} {self.display_unit}"
+        unit = self.unit.replace("byte", "B")
+        for scale, prefix in self._prefixes:
+            if abs(value) >= scale * 0.9995:
+                return f"{format_number(value / scale, digits)} {prefix}{unit}".removesuffix(" 1")
+        return f"{format_number(value, digits)} {unit}".removesuffix(" 1")
+
+    @property
+    def _prefixes(self) -> tuple[tuple[float, str], ...]:
+        return SI_PREFIXES if self.unit in SI_UNITS else LARGE_NUMBERS if self.unit in ("USD", "1", "h") else ()
+
+
+@cache
+def _limits(bounds: str) -> tuple[float, float]:
+    lower, upper = bounds[1:-1].split(",")
+    return float(lower), float(upper)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether ``value`` is a number, of Python or of NumPy; a truth value is none, nor what cannot be compared.
+
+    >>> is_number(3), is_number(True), is_number("3")
+    (True, False, False)
+    """
+    if type(value) in (float, int):
+        return True
+    return isinstance(value, Real) and not isinstance(value, bool) and type(value).__name__ != "timedelta64"
+
+
+def as_float(value: float) -> float:
+    """Return a number as a float, infinite where it is beyond all floats.
+
+    >>> as_float(10**400)
+    inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def begins_with_digit(text: str) -> bool:
+    """Return whether a text is meant as a value: after a sign, a currency or a point perhaps, a digit comes first.
+
+    >>> begins_with_digit("70B"), begins_with_digit("$.5/h"), begins_with_digit("checkpoint_interval_daly_s")
+    (True, True, False)
+    """
+    return isinstance(text, str) and "0" <= text.lstrip(" +-$€£¥.")[:1] <= "9"
+
+
+def format_number(value: float, digits: int = 3) -> str:
+    """Return ``value`` with ``digits`` significant digits, never in powers of ten between 1e-4 and 1e9.
+
+    >>> format_number(16384.0), format_number(0.00123456), format_number(2.0)
+    ('16,384', '0.00123', '2')
+    """
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    shown = f"{value:,.{decimals}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def _number(cell: str) -> float | None:
+    return float(cell) if cell else None
+
+
+@cache
+def vocabulary() -> Mapping[str, Quantity]:
+    """Return all quantities by name, in the order of the file."""
+    text = (files("factorykit.core") / "quantities.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    return MappingProxyType(
+        {
+            row["name"]: Quantity(
+                **{key: row[key] for key in ("name", "unit", "label", "symbol", "kind", "meaning", "bounds", "usual")},
+                alternatives=tuple(row["alternatives"].split()),
+                used_when=frozenset(row["used_when"].split()),
+                applies_with=row["applies_with"],
+                entity=row["entity"],
+                default=_number(row["default"]),
+                slider_min=_number(row["slider_min"]),
+                slider_max=_number(row["slider_max"]),
+                slider_scale=row["slider_scale"],
+                display_unit=row["display_unit"],
+                display_scale=_number(row["display_scale"]) or 1.0,
+                neutral=row["neutral"] or None if row["unit"] == "text" else _number(row["neutral"]),
+            )
+            for row in rows
+        }
+    )
+
+
+@cache
+def neutral_values() -> Mapping[str, float | str]:
+    """Return what holds without a word where nobody says otherwise: no experts, one tensor-parallel rank.
+
+    These values leave a part out or are its usual case; other values that fill gaps are named.
+
+    >>> neutral_values()["experts"], neutral_values()["schedule"]
+    (0.0, '1f1b')
+    """
+    return MappingProxyType({row.name: row.neutral for row in vocabulary().values() if row.neutral is not None})
+
+
+def quantity(name: QuantityName | str) -> Quantity:
+    """Return the quantity called ``name``.
+
+    Raises
+    ------
+    UnknownQuantity
+        With the nearest name.
+
+    >>> quantity("mfu").bounds
+    '(0, 1]'
+    """
+    try:
+        return vocabulary()[name]
+    except (KeyError, TypeError):
+        raise UnknownQuantity(unknown_quantity_message(name)) from None
+
+
+def unknown_quantity_message(name: object) -> str:
+    """Return the sentence for an unknown quantity: ``no quantity 'token'; nearest is 'tokens' (Training tokens)``."""
+    sentence = unknown_name_message("quantity", name, vocabulary())
+    near = sentence.rpartition("nearest is ")[2].strip("'")
+    return f"{sentence} ({vocabulary()[near].described})" if near in vocabulary() else sentence
+
+
+def quantities() -> pl.DataFrame:
+    """Return the vocabulary as a frame, one row per quantity, in the order of the file.
+
+    Columns are those of ``quantities.csv`` with ``lower`` and ``upper`` read from ``bounds``; null means that the
+    quantity has no neutral value, default, slider, bound or usual range. A value outside ``usual`` is taken with a
+    warning.
+    """
+    import polars as pl
+
+    rows = vocabulary().values()
+    fields = [field for field in Quantity.__slots__ if field not in ("neutral", "default")]
+    columns = {field: [None if (cell := getattr(row, field)) == "" else cell for row in rows] for field in fields}
+    columns["alternatives"] = [" ".join(row.alternatives) or None for row in rows]
+    columns["used_when"] = [" ".join(sorted(row.used_when)) or None for row in rows]
+    words = {"neutral": [None if row.neutral is None else str(row.neutral) for row in rows]}
+    numbers = {
+        "default": [row.default for row in rows],
+        "lower": [None if row.is_text else row.lower for row in rows],
+        "upper": [None if row.is_text else row.upper for row in rows],
+    }
+    return pl.DataFrame(columns | words | numbers).with_columns(
+        pl.col("default", "slider_min", "slider_max", "display_scale", "lower", "upper").cast(pl.Float64)
+    )

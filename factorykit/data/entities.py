@@ -1,0 +1,318 @@
+"""Things apart from statements: one row a thing, its best value field by field, and who says each of them.
+
+A statement is a row of one of the tables named in `KINDS`. Its fields are laid out one below the other in the table
+`statements`; for each field of each thing one of them is picked, by who says it and then by how new it is, and the
+picked ones make the thing's row. The same rule serves the build and a look at an earlier month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.data import history
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KINDS: Final = {
+    "clusters": ("cluster_statements", "cluster"),
+    "sites": ("site_statements", "site"),
+    "models": ("model_statements", "model"),
+    "runs": ("run_statements", "run"),
+    "organisations": ("organisation_statements", "organisation"),
+}
+"""Each table of things: the table that says what it picks from, and the column that names the thing."""
+TOGETHER: Final = {
+    "clusters": (
+        (
+            *("accelerators", "accelerators_low", "accelerators_high", "accelerators_stated", "accelerator"),
+            *("accelerator_stated", "memory_stated", "nodes", "nodes_stated", "h100_equivalents", "first_operational"),
+        ),
+        ("facility_power_w", "it_power_w", "pue"),
+        ("power_w_low", "power_w_high"),
+        ("capital_usd_low", "capital_usd_high"),
+        ("latitude", "longitude"),
+        ("status", "planned_for"),
+    ),
+    "sites": (("facility_power_w", "it_power_w", "h100_equivalents", "capital_2025_usd", "status", "buildings"),),
+    "runs": (
+        ("accelerators", "accelerators_low", "accelerators_high"),
+        ("accelerator", "accelerator_stated"),
+        ("wall_days", "wall_days_low", "wall_days_high", "duration_stated"),
+    ),
+}
+"""Fields that mean something only beside one another: all of a group come from one statement, led by the first."""
+STANDING: Final = {
+    **dict.fromkeys(
+        ("paper", "documentation", "datasheet", "repository"), "a paper, or a page of who built or made it"
+    ),
+    "dataset": "a data set that names its own sources",
+    "benchmark": "a benchmark's list, which counts what took part in its run",
+    **dict.fromkeys(("article", "note"), "the press or a note"),
+    "document": "one of the five documents, where nobody else says it",
+}
+"""What a kind of source stands for, the most trusted first."""
+NAMED: Final = {"runs": "model"}
+"""The field that names a thing, where it is not ``name``; the statement it is taken from leads."""
+BESIDE: Final = ("statement", "source", "locator", "as_of", "note", "preferred", "address")
+"""Columns of a statement that tell about the statement and not about the thing."""
+
+
+def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return what all tables of statements say: one row per statement and field, picked ones with the reason.
+
+    Columns are those of the table `statements`.
+    """
+    import polars as pl
+
+    ranks = _ranks(tables["sources"])
+    parts = []
+    for kind, (origin, key) in KINDS.items():
+        if origin not in tables:
+            continue
+        frame = tables[origin].with_row_index("order")
+        beside = [name for name in BESIDE if name in frame.columns]
+        fields = [name for name in frame.columns if name not in (*beside, key, "order", "line_of_file")]
+        for name in fields:
+            is_number = frame.schema[name] == pl.Float64
+            parts.append(
+                frame.filter(pl.col(name).is_not_null()).select(
+                    "order",
+                    pl.lit(kind).alias("kind"),
+                    pl.col(key).alias("thing"),
+                    pl.lit(name).alias("field"),
+                    (pl.col(name) if is_number else pl.lit(None, pl.Float64)).alias("value"),
+                    (pl.lit(None, pl.String) if is_number else pl.col(name)).alias("words"),
+                    *beside,
+                )
+            )
+    said = pl.concat(parts, how="diagonal").join(ranks, on="source", how="left", maintain_order="left")
+    return picked(said.sort("kind", "order", maintain_order=True)).drop("order", "standing")
+
+
+def _ranks(sources: pl.DataFrame) -> pl.DataFrame:
+    """Return how much each source counts: the place of its kind in `STANDING`."""
+    import polars as pl
+
+    places = {kind: float(place) for place, kind in enumerate(STANDING)}
+    return sources.select("source", standing=pl.col("kind").replace_strict(places, return_dtype=pl.Float64))
+
+
+def picked(said: pl.DataFrame) -> pl.DataFrame:
+    """Fill ``preferred`` with the reason for the one value picked for each field of each thing; empty for the others.
+
+    ``preferred`` of the given rows is the reason written by hand, which decides among sources of one standing.
+    """
+    import polars as pl
+
+    words = list(dict.fromkeys(STANDING.values()))
+    levels = [words.index(text) for text in STANDING.values()]
+    level = pl.col("standing").replace_strict(
+        dict(zip(map(float, range(len(levels))), levels, strict=True)), return_dtype=pl.Int64, default=len(words) - 1
+    )
+    leads = {kind: [group[0] for group in groups] for kind, groups in TOGETHER.items()}
+    group_of = {f"{kind}/{name}": group[0] for kind, groups in TOGETHER.items() for group in groups for name in group}
+    path = pl.concat_str("kind", pl.lit("/"), "field")
+    lead = pl.any_horizontal((pl.col("kind") == kind) & pl.col("field").is_in(names) for kind, names in leads.items())
+    rows = said.with_columns(
+        group=path.replace(group_of).str.split("/").list.last(),
+        is_lead=lead,
+        level=level,
+        newest=pl.col("as_of").str.split("/").list.last().fill_null(""),
+        is_planned=((pl.col("field") == "status") & (pl.col("words") == "planned")),
+    ).with_columns(
+        has_lead=pl.col("is_lead").any().over("kind", "thing", "group", "statement"),
+        planned=pl.col("is_planned").any().over("kind", "statement"),
+    )
+    about = ["kind", "thing", "group"]
+    best = (
+        rows.sort(
+            *about,
+            ~pl.col("has_lead"),
+            pl.col("level") == len(words) - 1,
+            pl.col("planned") & path.is_in(list(group_of)),
+            "level",
+            pl.col("preferred").is_null(),
+            pl.col("newest"),
+            "order",
+            descending=[False] * 8 + [True, False],
+            maintain_order=True,
+        )
+        .group_by(about, maintain_order=True)
+        .agg(pl.col("statement").first().alias("best"), of=pl.col("statement").n_unique())
+    )
+    reason = (
+        pl.when(pl.col("of") == 1)
+        .then(pl.format("the only statement: {}", pl.col("level").replace_strict(dict(enumerate(words)))))
+        .otherwise(pl.format("{}; the newest such of {}", pl.col("level").replace_strict(dict(enumerate(words))), "of"))
+    )
+    return (
+        rows.join(best, on=about, how="left", maintain_order="left")
+        .with_columns(
+            preferred=pl.when(pl.col("statement") == pl.col("best")).then(pl.coalesce("preferred", reason)),
+        )
+        .select(said.columns)
+    )
+
+
+def rows(kind: str, said: pl.DataFrame, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the table of things of one kind from the picked statements, with ``columns`` in order and type."""
+    import polars as pl
+
+    _, key = KINDS[kind]
+    mine = said.filter(pl.col("kind") == kind)
+    chosen = mine.filter(pl.col("preferred").is_not_null())
+    things: dict[str, dict[str, Any]] = {}
+    newest: dict[str, str] = {}
+    for row in chosen.iter_rows(named=True):
+        thing = things.setdefault(row["thing"], {key: row["thing"]})
+        thing[row["field"]] = row["words"] if row["value"] is None else row["value"]
+        newest[row["thing"]] = max(newest.get(row["thing"], ""), (row["as_of"] or "").partition("/")[0])
+        if row["field"] == NAMED.get(kind, "name"):
+            thing |= {
+                name: row.get(name) for name in ("statement", "source", "locator", "note", "preferred", "address")
+            }
+    count = dict(mine.group_by("thing").agg(pl.col("statement").n_unique()).iter_rows())
+    for name, thing in things.items():
+        thing |= {"as_of": newest[name] or None, "said": float(count[name])}
+    schema = {name: pl.Float64 if column == "number" else pl.String for name, column in columns.items()}
+    return pl.DataFrame([{name: thing.get(name) for name in schema} for thing in things.values()], schema=schema)
+
+
+def complete(things: dict[str, pl.DataFrame], tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return the tables of things with what follows from other tables: computed power, prices, runs of models."""
+    return things | {
+        "clusters": _powered(things["clusters"], tables),
+        "sites": _priced(things["sites"], tables),
+        "models": _trained(things["models"], things["runs"]),
+    }
+
+
+def _powered(clusters: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Add the power that chips, nodes and PUE make."""
+    import polars as pl
+
+    assumed = dict(tables["defaults"].select("quantity", "value").iter_rows())
+    per_node = pl.col("accelerators_per_node").fill_null(assumed["accelerators_per_node"])
+    chip = tables["accelerators"].select("accelerator", tdp_w=pl.coalesce("tdp_w", "tdp_estimated_w"))
+    power = (
+        pl.col("accelerators")
+        * (pl.col("tdp_w") + assumed["node_overhead_power_w"] / per_node)
+        * pl.col("pue").fill_null(assumed["pue"])
+    )
+    return (
+        clusters.join(chip, on="accelerator", how="left", maintain_order="left")
+        .with_columns(facility_power_computed_w=power)
+        .drop("tdp_w")
+    )
+
+
+def _priced(sites: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Add the newest price of electricity of each site's area, and the largest power that is planned."""
+    import polars as pl
+
+    order = {"industrial": 0, "wholesale": 1, "commercial": 2, "all customers": 3}
+    prices = (
+        tables["electricity"]
+        .with_columns(rank=pl.col("kind").replace_strict(order, return_dtype=pl.Int64))
+        .sort("rank", pl.col("year"), descending=[False, True])
+        .unique("name", keep="first", maintain_order=True)
+        .select(area="name", price="electricity_price")
+    )
+    planned = (
+        tables["site_statements"]
+        .filter(pl.col("status") == "planned", pl.col("facility_power_w").is_not_null())
+        .sort("facility_power_w", "as_of", descending=[True, False], maintain_order=True)
+        .unique("site", keep="first", maintain_order=True)
+        .select("site", most="facility_power_w", when="as_of")
+    )
+    return (
+        sites.join(prices, on="area", how="left", maintain_order="left")
+        .join(planned, on="site", how="left", maintain_order="left")
+        .with_columns(electricity_price="price", planned_facility_power_w="most", planned_for="when")
+        .drop("price", "most", "when")
+    )
+
+
+def _trained(models: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Add what is known of the run that trained each model: of several, the one of which most is known."""
+    import polars as pl
+
+    facts = ["tokens", "training_flop", "accelerator", "accelerators", "accelerator_hours", "wall_days"]
+    best = (
+        runs.filter(pl.col("model_key").is_not_null())
+        .with_columns(known=pl.sum_horizontal(pl.col(name).is_not_null() for name in facts))
+        .sort("known", descending=True, maintain_order=True)
+        .unique("model_key", keep="first", maintain_order=True)
+        .select("model_key", "run", *facts)
+    )
+    return (
+        models.drop("run", *facts)
+        .join(best, left_on="model", right_on="model_key", how="left", maintain_order="left")
+        .select(models.columns)
+    )
+
+
+def at(kind: str, when: str, tables: Mapping[str, pl.DataFrame], columns: Mapping[str, str]) -> pl.DataFrame:
+    """Return a table of things as it could be said at the end of ``when``: without what was said of later times.
+
+    Things of which nothing was said by then are not there. What other tables add to the rows is left out.
+    """
+    import polars as pl
+
+    begins = pl.col("as_of").str.split("/").list.first().str.slice(0, len(when))
+    origin, _ = KINDS[kind]
+    earlier = tables[origin].filter((begins <= when).fill_null(value=False))
+    return rows(kind, statements({"sources": tables["sources"], origin: earlier}), columns)
+
+
+def derived(tables: Mapping[str, pl.DataFrame], columns: Mapping[str, Mapping[str, str]]) -> dict[str, pl.DataFrame]:
+    """Return the tables that are put together from others, by name."""
+    said = statements(tables)
+    fresh = freshness(tables).select(list(columns["freshness"]))
+    things = complete({kind: rows(kind, said, columns[kind]) for kind in KINDS}, tables)
+    series = history.months(tables).select(list(columns["months"]))
+    return {"freshness": fresh, "statements": said.select(list(columns["statements"])), "months": series, **things}
+
+
+def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return one row a source: when it appeared and was read, and the rows that rest on it."""
+    import polars as pl
+
+    named = [
+        frame.select(
+            "source",
+            table=pl.lit(name),
+            newest=(
+                pl.col("as_of").str.split("/").list.last() if "as_of" in frame.columns else pl.lit(None, pl.String)
+            ),
+        )
+        for name, frame in tables.items()
+        if name != "sources" and "source" in frame.columns
+    ]
+    cited = (
+        pl.concat(named)
+        .group_by("source")
+        .agg(
+            pl.col("newest").max(),
+            rows=pl.len().cast(pl.Float64),
+            tables=pl.col("table").unique(maintain_order=True).str.join("; "),
+        )
+    )
+    return (
+        tables["sources"]
+        .select("source", "published", "accessed")
+        .join(cited, on="source", how="left", maintain_order="left")
+        .with_columns(pl.col("rows").fill_null(0.0))
+    )
+
+
+def picked_from() -> set[str]:
+    """Return the tables of statements from which tables of things pick field by field."""
+    return {origin for origin, _ in KINDS.values()}
+
+
+def needed() -> set[str]:
+    """Return the tables that `derived` reads."""
+    return {"sources", "accelerators", "defaults", "electricity"} | picked_from() | history.NEEDED

@@ -1,0 +1,199 @@
+"""Series by month, put together from tables that say of which time their rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from factorykit.core.constants import SECONDS_PER_HOUR
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COLUMNS: Final = ("quantity", "of", "month", "value", "rows", "status", "source", "locator")
+NEEDED: Final = frozenset(
+    {
+        *("accelerators", "chip_counts", "chip_prices", "cluster_statements", "electricity_months", "price_months"),
+        *("site_statements", "sources"),
+    }
+)
+"""Tables that `months` reads."""
+RENTED: Final = {"on demand": "", "on demand at AWS": ", on demand at AWS", "reserved": ", contract of a year"}
+"""Kinds of offer whose rent is followed, and how a series of each is named behind its chip."""
+
+
+def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return one row a series and month, with the columns of the table `months`.
+
+    What holds until something else is said is carried on from month to month: the size of a cluster, the power of a
+    site, the lowest price so far. Prices of a month stand only where somebody asked in it.
+    """
+    import polars as pl
+
+    found = pl.concat([each.select(COLUMNS) for each in _series(tables)], how="vertical_relaxed")
+    key = pl.concat_str("quantity", "of", "month", separator=" ").str.to_lowercase()
+    return found.select(
+        key.str.replace_all(r"[^a-z0-9]+", "_").alias("month_of_series"),
+        *COLUMNS,
+        as_of="month",
+        note=pl.lit(None, pl.String),
+    ).sort("quantity", "of", "month", maintain_order=True)
+
+
+def _series(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    largest = _largest_cluster(tables["cluster_statements"], tables["sources"])
+    yield _said(largest, "epoch_clusters", "cluster_statements, of GPU Clusters and Frontier Data Centers")
+    for each in _sites(tables["site_statements"]):
+        yield _said(each, "epoch_data_centers", "site_statements")
+    yield _said(_chips(tables["chip_counts"]), "epoch_chip_counts", "chip_counts")
+    yield _said(_price_of_a_rate(tables["chip_prices"]), "epoch_hardware", "chip_prices")
+    for each in _rent(tables["price_months"], tables["accelerators"]):
+        yield _from(each, "price_months")
+    yield _said(_electricity(tables["electricity_months"]), "ember_prices", "electricity_months")
+
+
+def _said(frame: pl.DataFrame, source: str, table: str) -> pl.DataFrame:
+    """Add whose rows the series is computed from."""
+    import polars as pl
+
+    return _from(frame.with_columns(source=pl.lit(source)), table)
+
+
+def _from(frame: pl.DataFrame, table: str) -> pl.DataFrame:
+    """Add from which table the series is computed."""
+    import polars as pl
+
+    return frame.with_columns(locator=pl.lit(f"computed from the table {table}"))
+
+
+def _named(frame: pl.DataFrame, quantity: str, of: str | None = None, status: str | None = None) -> pl.DataFrame:
+    """Add what the series is of; ``rows`` is one where nothing was counted."""
+    import polars as pl
+
+    said = {"quantity": pl.lit(quantity)}
+    said |= {"of": pl.lit(of)} if of is not None else {}
+    said |= {"status": pl.lit(status, pl.String)} if "status" not in frame.columns else {}
+    said |= {"rows": pl.lit(1.0)} if "rows" not in frame.columns else {}
+    return frame.with_columns(**said)
+
+
+def _every_month(frame: pl.DataFrame, last: str | None = None) -> pl.DataFrame:
+    """Return one row for each month from the first of ``month`` to the last, missing ones without values."""
+    import polars as pl
+
+    ends = (frame["month"].min(), last or frame["month"].max())
+    first, final = (pl.Series([f"{end}-01"]).str.to_date() for end in ends)
+    every = pl.date_range(first.item(), final.item(), "1mo", eager=True).dt.strftime("%Y-%m").alias("month")
+    return every.to_frame().join(frame, on="month", how="left", maintain_order="left")
+
+
+def _largest_cluster(said: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
+    """Return the chips of the largest cluster that ran by then, as those say who tell the day it first ran."""
+    import polars as pl
+
+    counted = said.join(sources.filter(kind="benchmark"), on="source", how="anti").filter(
+        pl.col("accelerators").is_not_null(), pl.col("first_operational").str.len_chars() >= 7, status="existing"
+    )
+    grown = (
+        counted.group_by(month=pl.col("first_operational").str.slice(0, 7))
+        .agg(pl.col("accelerators").max(), rows=pl.len().cast(pl.Float64))
+        .sort("month")
+    )
+    filled = _every_month(grown).with_columns(
+        value=pl.col("accelerators").fill_null(0.0).cum_max(), rows=pl.col("rows").fill_null(0.0).cum_sum()
+    )
+    return _named(filled, "accelerators", "largest cluster")
+
+
+def _sites(said: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the power of all sites, and of the largest, month by month as it was and as it is planned."""
+    import polars as pl
+
+    power = said.filter(pl.col("facility_power_w").is_not_null(), pl.col("status").is_not_null()).select(
+        "site", "facility_power_w", "status", month=pl.col("as_of").str.slice(0, 7)
+    )
+    last = power["month"].max()
+    steps = power.sort("month", maintain_order=True).unique(["site", "month"], keep="last", maintain_order=True)
+    each = [
+        _every_month(part, str(last)).with_columns(
+            pl.col("facility_power_w").forward_fill(), site=pl.lit(name), status=pl.lit(None, pl.String)
+        )
+        for (name,), part in steps.group_by("site", maintain_order=True)
+    ]
+    ahead = pl.col("month") >= power.filter(status="planned")["month"].min()
+    total = (
+        pl.concat(each)
+        .group_by("month")
+        .agg(
+            pl.col("facility_power_w").sum().alias("all"),
+            pl.col("facility_power_w").max().alias("largest"),
+            rows=pl.len().cast(pl.Float64),
+        )
+        .sort("month")
+        .with_columns(status=pl.when(ahead).then(pl.lit("planned")).otherwise(pl.lit("existing")))
+    )
+    for name, of in (("all", "all frontier sites"), ("largest", "largest frontier site")):
+        yield _named(total.rename({name: "value"}), "facility_power_w", of)
+
+
+def _chips(counts: pl.DataFrame) -> pl.DataFrame:
+    """Return the chips of each designer, of all kinds together, at the end of each quarter."""
+    import polars as pl
+
+    summed = (
+        counts.filter(pl.col("note").is_null(), series="chips of a kind")
+        .group_by("designer", month=pl.col("day").str.slice(0, 7))
+        .agg(value=pl.col("accelerators_median").sum(), rows=pl.len().cast(pl.Float64))
+        .with_columns(of=pl.concat_str(pl.lit("chips of "), "designer"))
+    )
+    return _named(summed, "accelerators")
+
+
+def _price_of_a_rate(chips: pl.DataFrame) -> pl.DataFrame:
+    """Return the lowest price of a 16-bit FLOP/s at which a data-centre chip had come out by then, nominal."""
+    import polars as pl
+
+    priced = (
+        chips.filter(pl.col("peak_16bit_flop_per_s").is_not_null(), market="data centre", source="epoch_hardware")
+        .filter(pl.col("released").str.len_chars() >= 7)
+        .group_by(month=pl.col("released").str.slice(0, 7))
+        .agg((pl.col("accelerator_usd") / pl.col("peak_16bit_flop_per_s")).min().alias("value"), rows=pl.len())
+        .sort("month")
+    )
+    filled = _every_month(priced).with_columns(
+        value=pl.col("value").forward_fill().cum_min(),
+        rows=pl.col("rows").cast(pl.Float64).fill_null(0.0).cum_sum(),
+    )
+    return _named(filled, "accelerator_usd_per_flop_per_s", "data-centre chips, lowest at release so far")
+
+
+def _rent(prices: pl.DataFrame, chips: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rent of each chip by kind of offer, and what a 16-bit FLOP costs on demand and at the peak."""
+    import polars as pl
+
+    price = "rental_usd_per_accelerator_h_median"
+    every = (
+        prices.filter(pl.col("accelerator").is_not_null())
+        .group_by("accelerator", "month", "kind", maintain_order=True)
+        .agg(
+            value=pl.col(price).median(),
+            rows=pl.col("providers").sum().replace(0.0, 1.0),
+            source=pl.col("source").first(),
+        )
+        .join(chips.select("accelerator", "name", "peak_16bit_flop_per_s"), on="accelerator", how="left")
+    )
+    for kind, said in RENTED.items():
+        yield _named(every.filter(kind=kind).with_columns(of=pl.col("name") + said), "rental_usd_per_accelerator_h")
+    asked = every.filter(kind="on demand").with_columns(of=pl.col("name"))
+    rate = pl.col("value") / (SECONDS_PER_HOUR * pl.col("peak_16bit_flop_per_s"))
+    yield _named(asked.with_columns(value=rate).filter(pl.col("value").is_not_null()), "rental_usd_per_flop")
+
+
+def _electricity(prices: pl.DataFrame) -> pl.DataFrame:
+    """Return the wholesale price of electricity in the middle one of Europe's areas."""
+    import polars as pl
+
+    middle = prices.group_by("month").agg(
+        value=pl.col("electricity_usd_per_kwh").median(), rows=pl.col("electricity_usd_per_kwh").count()
+    )
+    return _named(middle.cast({"rows": pl.Float64}), "electricity_usd_per_kwh", "wholesale, median area of Europe")

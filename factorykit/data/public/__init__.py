@@ -1,0 +1,1 @@
+"""Public datasets: connectors, publishers and refresh."""

@@ -1,0 +1,572 @@
+"""Public data sets that are too large or too alive to ship: checked at the border, renamed, kept in the user's cache.
+
+``connectors.csv`` maps the columns of each data set to ours, with the factor that turns their unit into ours;
+``publisher_columns.csv`` says what the publisher's own file calls them and how its cells are read. Nothing is fetched
+unless an address is given.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import warnings
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import cache
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from factorykit.core import text_io
+from factorykit.core.atomic_io import INCOMING, finish, held, swap_in
+from factorykit.core.errors import DatasetError, FactorykitWarning, UnknownName, unknown_name_message
+from factorykit.core.validation import file_path, one_of
+from factorykit.data.identifiers import identify
+from factorykit.data.tables import connected, register, table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAPPING: Final = Path(__file__).with_name("connectors.csv")
+PUBLISHED: Final = Path(__file__).with_name("publisher_columns.csv")
+HEADER_WITHIN: Final = 5
+"""Lines of a file among which its header is looked for: some publishers put a title above it."""
+TIMEOUT_S: Final = 60.0
+SHOWN: Final = 10
+CHANGES: Final = "Rows and columns were selected, renamed and converted."
+CC_BY: Final = ("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/")
+APACHE: Final = ("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0")
+MIT: Final = ("MIT", "https://opensource.org/license/mit")
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Who publishes a data set, on which terms, and the credit that goes with it."""
+
+    title: str
+    publisher: str
+    address: str
+    licence: tuple[str, str]
+    attribution: str
+    caveat: str
+
+
+def _epoch(title: str, page: str, caveat: str) -> Publisher:
+    address = f"https://epoch.ai/data/{page}"
+    return Publisher(title, "Epoch AI", address, CC_BY, f"Epoch AI, \u201c{title}\u201d, {address}, CC BY 4.0.", caveat)
+
+
+PUBLISHERS: Final = {
+    "epoch_ml_hardware": _epoch(
+        "Data on Machine Learning Hardware",
+        "machine-learning-hardware",
+        "Prices are release or estimated prices; a few cells differ from the data sheets, see the table accelerators.",
+    ),
+    "epoch_notable_models": _epoch(
+        "Data on AI Models",
+        "ai-models",
+        "Compute, cost and power are estimates for most models; utilization is often computed from them.",
+    ),
+    "epoch_gpu_clusters": _epoch(
+        "GPU Clusters",
+        "gpu-clusters",
+        "Count rows of the standard analysis without possible duplicates; Chinese systems are anonymous and rounded.",
+    ),
+    "epoch_data_centers": _epoch(
+        "Frontier Data Centers", "data-centers", "Estimates from satellite images, permits and disclosures."
+    ),
+    "epoch_data_center_timelines": _epoch(
+        "Frontier Data Centers", "data-centers", "Dates run to 2030: what lies ahead is planned."
+    ),
+    "epoch_data_center_chips": _epoch(
+        "Frontier Data Centers", "data-centers", "Each row is a stock of one type of chip on one day."
+    ),
+    "epoch_chip_counts": Publisher(
+        "AI Chip Sales",
+        "Epoch AI",
+        "https://epoch.ai/data/ai-chip-sales",
+        MIT,
+        "Epoch AI, ai-chip-counts, https://epoch.ai/data/ai-chip-sales, MIT licence, copyright 2025 Epoch AI.",
+        "Cumulative rows do not add up, and rows of different series never do.",
+    ),
+    "gpu_rental_prices": Publisher(
+        "GPU rental prices",
+        "gpurentalprices.com",
+        "https://gpurentalprices.com",
+        CC_BY,
+        "GPU rental price data by gpurentalprices.com (https://gpurentalprices.com), licensed under CC BY 4.0.",
+        "List prices without storage, network or commitment; the ids h100 and h200 leave the form factor open.",
+    ),
+    "infinitehbd_faults": Publisher(
+        "InfiniteHBD fault trace",
+        "StepFun",
+        "https://github.com/stepfun-ai/InfiniteHBD-Trace",
+        APACHE,
+        "StepFun, InfiniteHBD-Trace (Shou et al., SIGCOMM 2025, arXiv:2502.03885), Apache-2.0.",
+        "400 sampled servers of 348 days; faults of one server may overlap; some repairs take no time.",
+    ),
+    "acme_cluster_summary": Publisher(
+        "Acme trace, cluster summary",
+        "Shanghai AI Laboratory",
+        "https://github.com/InternLM/AcmeTrace",
+        CC_BY,
+        "AcmeTrace (Hu et al., NSDI 2024, arXiv:2403.07648), CC BY 4.0.",
+        "Philly, Helios and PAI are other traces that the authors compare with.",
+    ),
+    "acme_utilization_cdf": Publisher(
+        "Acme trace, distributions of utilisation",
+        "Shanghai AI Laboratory",
+        "https://github.com/InternLM/AcmeTrace",
+        CC_BY,
+        "AcmeTrace (Hu et al., NSDI 2024, arXiv:2403.07648), CC BY 4.0.",
+        "Over all GPUs or servers and all samples, so that idle time is in them; power and temperature of August 2023.",
+    ),
+    "mlperf_storage_v1": Publisher(
+        "MLPerf Storage v1.0 results",
+        "MLCommons",
+        "https://github.com/mlcommons/storage_results_v1.0",
+        APACHE,
+        "Computed from the logs of MLPerf Storage v1.0, MLCommons, Apache-2.0; not the official scores. MLPerf is a "
+        "trademark of MLCommons.",
+        "Reading only; accelerators are emulated by waiting; one system can appear at several numbers of clients.",
+    ),
+    "grid_energy_mix": Publisher(
+        "Global energy mix",
+        "codecarbon; Our World in Data",
+        "https://github.com/mlco2/codecarbon",
+        ("MIT; upstream CC-BY-4.0", "https://github.com/mlco2/codecarbon/blob/master/LICENSE"),
+        "codecarbon (MIT), from Our World in Data (CC BY 4.0) after Ember and the Energy Institute.",
+        "One year per country, most of them 2022 or 2023; no series.",
+    ),
+    "gcp_region_carbon": Publisher(
+        "Carbon-free energy and grid carbon intensity of Google Cloud regions",
+        "Google Cloud",
+        "https://github.com/GoogleCloudPlatform/region-carbon-info",
+        APACHE,
+        "Google Cloud, region-carbon-info, Apache-2.0.",
+        "Life-cycle basis to 2020, operational from 2021: do not compare across.",
+    ),
+    "ember_eu_wholesale_price_monthly": Publisher(
+        "European Wholesale Electricity Price Data",
+        "Ember",
+        "https://ember-energy.org/data/european-wholesale-electricity-price-data/",
+        CC_BY,
+        "Ember, European Wholesale Electricity Price Data, CC BY 4.0, based on ENTSO-E and others.",
+        "Day-ahead wholesale averages, not what a data centre pays; the last month is partial.",
+    ),
+    "eia_state_electricity_price": Publisher(
+        "Average Price by State by Provider (EIA-861)",
+        "U.S. Energy Information Administration",
+        "https://www.eia.gov/electricity/data/state/",
+        ("US government work", "https://www.eia.gov/about/copyrights_reuse.php"),
+        "Source: U.S. Energy Information Administration, Average Price by State by Provider.",
+        "Ends in 2019.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a publisher and what becomes of it."""
+
+    theirs: str
+    ours: str
+    type: str
+    unit: str
+    factor: float
+    meaning: str
+    identifies: str
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file may call a column, and how its cells are read.
+
+    Without ``theirs`` the column is known and left out; if it has ``read``, only rows that match it are kept. ``read``
+    is an expression whose groups are taken, joined by "; ", or the form of a date. ``value`` stands for the cells where
+    the name of the column says it.
+    """
+
+    theirs: str
+    published: str
+    factor: str = ""
+    read: str = ""
+    value: str = ""
+    optional: str = ""
+
+    @property
+    def column(self) -> str:
+        """Name of the column among those of the data set, or in the file where it is not one of them."""
+        return self.theirs or self.published
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as a file has it: what becomes of it, its name there, and its cells."""
+
+    column: Column
+    header: str
+    values: list[str | None]
+
+
+def connectors() -> pl.DataFrame:
+    """Return the public data sets that can be connected.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per data set: ``connector``, ``title``, ``publisher``, ``address``, ``licence``, ``attribution`` (the
+        credit that its terms require), ``caveat``, ``columns``, and ``state``: ``connected``, ``cached`` (a copy is in
+        the cache; `connect` takes it without an address), or ``known``.
+    """
+    import polars as pl
+
+    rows = [
+        {
+            "connector": name,
+            "title": each.title,
+            "publisher": each.publisher,
+            "address": each.address,
+            "licence": each.licence[0],
+            "attribution": f"{each.attribution} {CHANGES}",
+            "caveat": each.caveat,
+            "columns": len(_columns(name)),
+            "state": "connected" if name in connected() else "cached" if _record(name).exists() else "known",
+        }
+        for name, each in PUBLISHERS.items()
+    ]
+    return pl.DataFrame(rows)
+
+
+def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.LazyFrame:
+    """Make a public data set a table like any other, for this session and, in the cache, for the next ones.
+
+    Nothing is fetched unless an address is given. The file is checked against the columns its publisher had, renamed
+    and converted to our names and units, and kept as Parquet in the cache folder (``FACTORYKIT_CACHE``, otherwise the
+    user's). Afterwards `table`, `sql`, `tables` and `sources` know it.
+
+    Parameters
+    ----------
+    name : str
+        A data set of `connectors`, such as ``"epoch_gpu_clusters"``.
+    path_or_url : path or str, optional
+        A CSV file as its publisher gives it out or with tidied columns, or an ``https://`` address of one; by default
+        the copy in the cache.
+
+    Returns
+    -------
+    polars.LazyFrame
+        The table; quantities are Float64, days are Date, null means that the publisher does not say.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such data set, with the nearest name.
+    DatasetError
+        If the file cannot be read, a column is gone or was renamed, or a cell is not of its column's type; ``rows``
+        holds all such cells.
+    """
+    one_of("connector", name, PUBLISHERS)
+    record = _record(name)
+    if (record.parent / INCOMING).is_dir():
+        with held(record.parent):
+            finish(record.parent)
+    if path_or_url is not None:
+        content, origin = _content(path_or_url)
+        _keep(name, content, origin)
+    elif not record.exists():
+        raise DatasetError(
+            f"{name} is not in the cache ({record.parent}); give its file or address: connect({name!r}, 'file.csv'). "
+            f"Its publisher is {PUBLISHERS[name].publisher}, {PUBLISHERS[name].address}"
+        )
+    try:
+        resource = json.loads(record.read_text(encoding="utf-8"))
+        known = isinstance(resource, dict) and resource["mapping"] == _mapping_hash(name)
+    except (OSError, ValueError, KeyError, TypeError):
+        known = False
+        resource = {}
+    if not known:
+        raise DatasetError(f"the copy of {name} in the cache is damaged or of another version; connect its file again")
+    register(resource | {"path": str(record.with_suffix(".parquet"))})
+    return table(name)
+
+
+def read(name: str, path_or_url: str | os.PathLike[str]) -> pl.DataFrame:
+    """Return a public data set as `connect` makes it of a file or an address, without keeping it.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such data set, with the nearest name.
+    DatasetError
+        If the file cannot be read, a column is gone or was renamed, or a cell is not of its column's type.
+    """
+    if name not in PUBLISHERS:
+        raise UnknownName(unknown_name_message("connector", name, PUBLISHERS))
+    return _tidy(name, *_rows(name, _content(path_or_url)[0]))
+
+
+def cache_folder() -> Path:
+    """Return where connected data sets are kept: ``FACTORYKIT_CACHE``, else the user's cache folder."""
+    if chosen := os.environ.get("FACTORYKIT_CACHE"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "factorykit" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "factorykit"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "factorykit"
+
+
+def _record(name: str) -> Path:
+    return cache_folder() / "connected" / f"{name}.json"
+
+
+@cache
+def _mapping() -> dict[str, tuple[Column, ...]]:
+    found: dict[str, list[Column]] = {}
+    with MAPPING.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            factor = float(row.pop("factor") or 1.0)
+            found.setdefault(row.pop("dataset"), []).append(Column(factor=factor, **row))
+    return {name: tuple(columns) for name, columns in found.items()}
+
+
+def _columns(name: str) -> tuple[Column, ...]:
+    return _mapping()[name]
+
+
+def _layouts(name: str) -> list[list[Header]]:
+    """Return the headers a file of the data set may have: tidied, and the publisher's own where it is another."""
+    published: dict[str, list[Header]] = {}
+    with PUBLISHED.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            published.setdefault(row.pop("dataset"), []).append(Header(**row))
+    tidied = [Header(column.theirs, column.theirs) for column in _columns(name)]
+    return [tidied, published[name]] if name in published else [tidied]
+
+
+def _mapping_hash(name: str) -> str:
+    return hashlib.sha256(repr((_columns(name), _layouts(name))).encode()).hexdigest()
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def _content(path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
+    """Return the bytes of a file or an address, and what to call where they came from."""
+    said = path_or_url if isinstance(path_or_url, str) else str(file_path("path_or_url", path_or_url))
+    if re.match(r"^[a-z][a-z0-9+.-]+://", said, re.IGNORECASE):
+        if not said.lower().startswith("https://"):
+            raise DatasetError(f"{said}: an address starts with https://")
+        request = Request(said, headers={"User-Agent": "factorykit"})
+        try:
+            with urlopen(request, timeout=TIMEOUT_S) as answer:
+                packed = answer.read(text_io.LARGEST_BYTES + 1)
+        except (URLError, OSError, ValueError, HTTPException) as error:
+            raise DatasetError(f"{said} cannot be fetched ({error}); give the path of a file instead") from None
+        try:
+            return text_io.unpacked(packed), said
+        except ValueError as error:
+            raise DatasetError(f"{said} {error}") from None
+    path = file_path("path_or_url", said)
+    return text_io.content(path), path.name
+
+
+def _keep(name: str, content: bytes, origin: str) -> None:
+    """Check, convert and write a data set into the cache, whole or not at all."""
+    frame = _tidy(name, *_rows(name, content))
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd", statistics=True)
+    resource = _resource(name, frame, buffer.getvalue(), content, origin)
+    record = _record(name)
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        told = json.dumps(resource, indent=1, ensure_ascii=False).encode()
+        with held(record.parent):
+            swap_in({f"{name}.parquet": buffer.getvalue(), record.name: told}, record.parent)
+    except OSError as error:
+        raise DatasetError(
+            f"{error.filename or record.parent} cannot be written ({error.strerror}); "
+            "FACTORYKIT_CACHE names another folder"
+        ) from None
+
+
+def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
+    """Return the columns of a CSV file and the number of each row, after a check of its header."""
+    if content.lstrip()[:1] in (b"{", b"["):
+        told = ", ".join(column.theirs for column in _columns(name))
+        raise DatasetError(f"{name}: the file is JSON; give a CSV file with the columns {told}")
+    try:
+        lines = [row for _, row in text_io.rows(content)]
+    except ValueError as error:
+        raise DatasetError(f"{name}: the file is no CSV in UTF-8: it {error}") from None
+    above, layout = max(
+        ((at, layout) for at in range(min(len(lines), HEADER_WITHIN)) for layout in _layouts(name)),
+        key=lambda found: _likeness(lines[found[0]], found[1]),
+        default=(0, _layouts(name)[0]),
+    )
+    header, rows = (lines[above], lines[above + 1 :]) if lines else ([], [])
+    taken = _taken(name, header, layout)
+    if not rows:
+        raise DatasetError(f"{name}: the file has no rows")
+    for number, row in enumerate(rows, above + 2):
+        if len(row) != len(header):
+            raise DatasetError(f"{name}: row {number} has {len(row)} cells where the header has {len(header)}")
+    places = _places(header)
+    wanted = [(places[each.published.casefold()], each.read) for each in layout if each.read and not each.theirs]
+    kept = [
+        (number, row)
+        for number, row in enumerate(rows, above + 2)
+        if all(re.search(pattern, row[place].strip()) for place, pattern in wanted)
+    ]
+    columns: list[Cells] = []
+    for column in _columns(name):
+        found = taken.get(column.theirs)
+        if found is None:
+            columns.append(Cells(column, column.theirs, [None] * len(kept)))
+            continue
+        place = places[found.published.casefold()]
+        values = [_cell(row[place].strip(), found) for _, row in kept]
+        scaled = replace(column, factor=float(found.factor)) if found.factor else column
+        columns.append(Cells(scaled, header[place], values))
+    return [number for number, _ in kept], columns
+
+
+def _likeness(header: list[str], layout: list[Header]) -> tuple[int, int]:
+    """Return how many columns of a header a layout knows, and how many of them letter for letter."""
+    known = {each.published for each in layout}
+    return len(_places(header).keys() & {each.casefold() for each in known}), len(known & set(header))
+
+
+def _places(header: list[str]) -> dict[str, int]:
+    return {column.strip().casefold(): place for place, column in enumerate(header)}
+
+
+def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Header]:
+    """Return which header each column is read from; one that is missing is an error that names the nearest."""
+    places = _places(header)
+    known = {each.published.casefold() for each in layout}
+    taken: dict[str, Header] = {}
+    for each in layout:
+        if each.published.casefold() in places:
+            taken.setdefault(each.column, each)
+    gone: dict[str, str] = {}
+    for each in layout:
+        if not each.optional and each.column not in taken:
+            gone.setdefault(each.column, each.published)
+    new = [column for column in header if column.strip().casefold() not in known]
+    if gone:
+        changes = [f"{column!r} is gone{_renamed(column, new)}" for column in gone.values()]
+        left = [column for column in new if not any(repr(column) in change for change in changes)]
+        changes += [f"new is {', '.join(map(repr, left))}"] if left else []
+        raise DatasetError(f"{name}: its publisher changed the columns: {'; '.join(changes)}")
+    if twice := sorted({column for column in header if header.count(column) > 1}):
+        raise DatasetError(f"{name}: the column {twice[0]!r} occurs twice")
+    if new:
+        said = f"{name}: {', '.join(map(repr, new))} {'is' if len(new) == 1 else 'are'} new and left out"
+        warnings.warn(said, FactorykitWarning, stacklevel=5)
+    return taken
+
+
+def _cell(text: str, header: Header) -> str | None:
+    """Return a cell as its column is read; empty where the publisher says nothing."""
+    if header.value:
+        return header.value
+    if header.read.startswith("%"):
+        try:
+            return datetime.strptime(text, header.read).date().isoformat()
+        except ValueError:
+            return text or None
+    return "; ".join(re.findall(header.read, text)) or None if header.read else text or None
+
+
+def _renamed(gone: str, new: list[str]) -> str:
+    nearest = re.search(r"nearest is ('[^']*')", unknown_name_message("column", gone, new)) if new else None
+    return f", perhaps renamed to {nearest[1]}" if nearest else ""
+
+
+def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
+    """Return a data set under our names and units, or raise with every cell that is not of its column's type."""
+    import polars as pl
+
+    read = {"number": text_io.number, "boolean": _boolean, "date": _date, "text": str}
+    types = {"number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date, "text": pl.String}
+    series: list[pl.Series] = []
+    broken: list[tuple[int, str, str, str]] = []
+    for cells in columns:
+        column = cells.column
+        values: list[Any] = []
+        for row, cell in zip(numbers, cells.values, strict=True):
+            value = None if cell is None else read[column.type](cell)
+            if value is None and cell is not None:
+                broken.append((row, cells.header, cell, f"must be a {column.type}"))
+            values.append(value * column.factor if column.type == "number" and value is not None else value)
+        series.append(pl.Series(column.ours, values, types[column.type]))
+        if column.identifies:
+            key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies
+            keys = {cell: _key(column.identifies, cell) for cell in set(cells.values)}
+            series.append(pl.Series(key, [keys[cell] for cell in cells.values], pl.String))
+    if broken:
+        schema = {"row": pl.Int64, "column": pl.String, "value": pl.String, "rule": pl.String}
+        lines = [f"  row {row}: {column} = {value!r}: {rule}" for row, column, value, rule in broken[:SHOWN]]
+        more = [f"  … and {len(broken) - SHOWN} more in err.rows"] if len(broken) > SHOWN else []
+        cells_said = f"{len(broken)} broken {'cell' if len(broken) == 1 else 'cells'}"
+        raise DatasetError(
+            "\n".join([f"{name}: {cells_said}; the previous copy stays", *lines, *more]),
+            pl.DataFrame(broken, schema=schema, orient="row"),
+        )
+    return pl.DataFrame(series)
+
+
+def _boolean(cell: str) -> bool | None:
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(cell.lower())
+
+
+def _date(cell: str) -> date | None:
+    try:
+        return date.fromisoformat(cell)
+    except ValueError:
+        return None
+
+
+def _key(kind: str, name: str | None) -> str | None:
+    try:
+        return None if name is None else identify(kind, name)
+    except UnknownName:
+        return None
+
+
+def _resource(name: str, frame: pl.DataFrame, parquet: bytes, content: bytes, origin: str) -> dict[str, Any]:
+    """Return the descriptor of a connected table: what the package's own tables have, and where it came from."""
+    this = PUBLISHERS[name]
+    fields: list[dict[str, Any]] = []
+    for column in _columns(name):
+        field = {"name": column.ours, "type": column.type, "description": column.meaning}
+        fields.append(field | ({"unit": column.unit} if column.unit else {}))
+        if column.identifies:
+            key = f"{column.identifies}_key" if column.ours == column.identifies else column.identifies
+            text = f"key of that {column.identifies} in our tables; empty if it is not among them"
+            fields.append({"name": key, "type": "text", "description": text})
+    return {
+        "name": name,
+        "title": this.title,
+        "description": f"Published by {this.publisher}. {this.caveat}",
+        "hash": f"sha256:{hashlib.sha256(parquet).hexdigest()}",
+        "rows": frame.height,
+        "schema": {"fields": fields},
+        "licenses": [{"name": this.licence[0], "path": this.licence[1]}],
+        "attribution": f"{this.attribution} {CHANGES}",
+        "address": this.address,
+        "origin": origin,
+        "origin_hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "retrieved": datetime.now(UTC).date().isoformat(),
+        "mapping": _mapping_hash(name),
+        "remedy": f"connect {name} again with its file",
+    }

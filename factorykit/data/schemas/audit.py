@@ -1,0 +1,152 @@
+"""Tables of the audit: what documents claim, what nearer sources say, what they contradict, what is expected."""
+
+from __future__ import annotations
+
+import dataframely as dy
+import polars as pl
+
+from factorykit.data.schemas.fields import Sourced, Stated, key, number, reference, text
+
+
+class Facts(Sourced):
+    """Facts.
+
+    A row is one number from a source that is nearer to the fact than the documents that are audited, and that no other
+    table holds.
+    """
+
+    fact = key("name of the fact in recipes", unique=True, entity=True)
+    subject = text("what is spoken about", required=True)
+    meaning = text("what the number says", required=True)
+    value = dy.Float64(nullable=False, description="the number, in the unit of its row", metadata={"unit": ""})
+    unit = text("unit of the number", required=True)
+
+
+class Claims(Sourced):
+    """Claims.
+
+    A row is one quantitative statement of an audited document. ``recipe`` says how it is recomputed from quantities,
+    formulas and table cells; no answer is stored here, the audit computes it.
+    """
+
+    claim = key("name of the claim: document and number", unique=True, entity=True)
+    subject = text("what the claim is about", required=True)
+    claimed = text("what is claimed of it", required=True)
+    printed = text("the number as printed, with its unit", required=True)
+    printed_unit = text("unit as printed", required=True)
+    stated = dy.Float64(nullable=True, description="the number in `unit`; of a range the middle", metadata={"unit": ""})
+    stated_low = dy.Float64(
+        nullable=True, description="lower end of a range; without an upper one 'at least'", metadata={"unit": ""}
+    )
+    stated_high = dy.Float64(
+        nullable=True, description="upper end of a range; without a lower one 'at most'", metadata={"unit": ""}
+    )
+    unit = text("unit of the stated numbers: one of the vocabulary's, or a plain one like them", required=True)
+    exact_to = dy.Float64(
+        nullable=True,
+        min_exclusive=0.0,
+        description="step of the last printed digit, where the number must come out exactly, as counts and years do",
+        metadata={"unit": ""},
+    )
+    recipe = text("how it is recomputed; empty if it cannot be, and `why` says the reason")
+    other_unit = text("recipe of what the number would be right for, if its unit was mistaken for another one")
+    superseded_by = reference("sources.source", "source nearer to the fact whose value the recipe takes")
+    compared_with = dy.String(
+        nullable=True,
+        min_length=1,
+        description="sources that the claim was compared with, keys separated by '; '",
+        metadata={"references": "sources.source", "separator": "; "},
+    )
+    why = text("one sentence: what the recomputation shows, or why there is none", required=True)
+
+    @dy.rule()
+    def a_claim_states_a_number_or_a_bound(cls) -> pl.Expr:  # noqa: N805
+        """Refuse a claim without any number."""
+        return pl.any_horizontal(pl.col("stated", "stated_low", "stated_high").is_not_null())
+
+
+class Conflicts(Sourced):
+    """Conflicts.
+
+    A row is one contradiction: two statements about one thing, in two documents or inside one, the evidence, and the
+    side that was chosen. `source` and `locator` are those of the first statement.
+    """
+
+    conflict = key("name of the conflict", unique=True, entity=True)
+    kind = text(
+        "where the two sides stand",
+        required=True,
+        one_of=("between documents", "inside one document", "documents agree, literature differs"),
+    )
+    subject = text("what the two statements are about", required=True)
+    quantity = text("what they say of it", required=True)
+    first = text("the first statement", required=True)
+    second = text("the second statement", required=True)
+    second_source = reference("sources.source", "who says the second", required=True)
+    second_locator = text("where the second stands", required=True)
+    unit = text("unit of both")
+    evidence = text("what nearer sources or the document's own numbers give")
+    evidence_from = dy.String(
+        nullable=True,
+        min_length=1,
+        description="sources of the evidence, keys separated by '; '",
+        metadata={"references": "sources.source", "separator": "; "},
+    )
+    choice = text("the side that is taken", required=True, one_of=("first", "second", "both", "neither", "undecided"))
+    reason = text("why that side", required=True)
+
+
+class ExpectedValues(Stated):
+    """Expected values.
+
+    A row is one case of one capability: what the document's own rule gives, what the document prints, and what comes
+    out once it is put right. Numbers are in the row's `unit`; a single number fills both ends of its range.
+    """
+
+    expected_value = key("capability and case", entity=True)
+    function = reference("functions.function", "the capability", required=True)
+    case = text("the case as the source writes it", required=True)
+    inputs = text("what goes in")
+    as_written_low = number("", "what the document's own rule gives, lower end", positive=False)
+    as_written_high = number("", "what the document's own rule gives, upper end", positive=False)
+    printed = text("what the document prints")
+    corrected_low = number("", "what is right, lower end", positive=False)
+    corrected_high = number("", "what is right, upper end", positive=False)
+    unit = text("unit of the numbers, as the inventory writes it")
+    recipe_as_written = text("how the document's own rule is repeated, in the language of the audit")
+    recipe_corrected = text("how the right number is computed, in the language of the audit")
+
+
+class Coverage(Sourced):
+    """Coverage.
+
+    A row is a topic of the audited documents: where they speak of it, which quantities, verbs, tables and notebooks are
+    about it, which published figure these reproduce, and what is missing.
+    """
+
+    topic = key("name of the topic", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    places = text("documents and lines that speak of it, parted by semicolons", required=True)
+    quantities = text("quantities of the vocabulary that compute it, parted by semicolons")
+    verbs = text("verbs of the package that compute it, parted by semicolons")
+    tables = text("tables that hold what is said of it, parted by semicolons")
+    notebooks = text("numbers of the notebooks that ask about it, parted by semicolons")
+    reproduces = text("published figure that is met")
+    misses = text("what of it is not computed")
+
+
+class Attacks(Sourced):
+    """Attacks.
+
+    A row is one kind of attack on the package by its own tests, in one version: how many were made, and how many it
+    survived, which means that what is promised held. `python -m benchmarks.attacks` writes the rows.
+    """
+
+    attack = key("name of the attack", unique=True, entity=True)
+    kind = text("what was done", required=True)
+    tried = number("1", "attacks made")
+    survived = number("1", "attacks after which what is promised held")
+    seed = text("seed of the draws: the same gives the same attacks", required=True)
+    day = text("day of the attack", required=True)
+    version = text("version of the package", required=True)
+    promise = text("what has to hold", required=True)

@@ -1,0 +1,105 @@
+"""Columns of tables by what they hold, and the bases all tables share."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import dataframely as dy
+
+from factorykit.core.vocabulary import quantity
+
+KEY: Final = r"^[a-z0-9][a-z0-9_]*$"
+STATEMENT: Final = r"^[a-z0-9_]+@[a-z0-9_]+(\.[0-9]+)?$"
+DAY: Final = r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?(/[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?)?$"
+
+ADDRESS: Final = r"^https?://\S+$"
+
+
+def text(description: str, *, required: bool = False, one_of: tuple[str, ...] = (), **metadata: Any) -> dy.String:
+    """Return a column of words; ``one_of`` lists the only ones allowed."""
+    pattern = f"^({'|'.join(re.escape(word) for word in one_of)})$" if one_of else None
+    return dy.String(nullable=not required, min_length=1, regex=pattern, description=description, metadata=metadata)
+
+
+def key(description: str, *, unique: bool = False, pattern: str = KEY, **metadata: Any) -> dy.String:
+    """Return a column that names what a row is about; ``unique`` if the name is the row's own."""
+    return dy.String(primary_key=unique, nullable=False, regex=pattern, description=description, metadata=metadata)
+
+
+def reference(column: str, description: str, *, required: bool = False, **metadata: Any) -> dy.String:
+    """Return a column whose words are keys of another table, given as ``table.column``."""
+    return dy.String(
+        nullable=not required,
+        min_length=1,
+        regex=KEY,
+        description=description,
+        metadata={"references": column, **metadata},
+    )
+
+
+def number(unit: str, description: str, *, positive: bool = True) -> dy.Float64:
+    """Return a column of numbers that no quantity of the vocabulary stands for."""
+    return dy.Float64(nullable=True, min=0.0 if positive else None, description=description, metadata={"unit": unit})
+
+
+def share(description: str) -> dy.Float64:
+    """Return a column of fractions between 0 and 1."""
+    return dy.Float64(nullable=True, min=0.0, max=1.0, description=description, metadata={"unit": "1"})
+
+
+def measured(name: str, description: str = "") -> dy.Float64:
+    """Return a column of a quantity of the vocabulary, with that quantity's unit and bounds."""
+    this = quantity(name)
+    bounds: dict[str, Any] = {}
+    if this.lower > float("-inf"):
+        bounds["min" if this.bounds[0] == "[" else "min_exclusive"] = this.lower
+    if this.upper < float("inf"):
+        bounds["max" if this.bounds[-1] == "]" else "max_exclusive"] = this.upper
+    said = f"{this.label}: {this.meaning}"
+    return dy.Float64(
+        nullable=True,
+        description=f"{said}; {description}" if description else said,
+        metadata={"unit": this.unit, "quantity": name},
+        **bounds,
+    )
+
+
+class Table(dy.Schema):
+    """Base of all tables."""
+
+
+class Derived(Table):
+    """Mark of the tables that are put together from others and have no file of their own."""
+
+
+class Sourced(Table):
+    """Base of the tables whose rows somebody says: who, where, as of when."""
+
+    source = reference("sources.source", "who says it", required=True)
+    locator = text("where in the source: line, section, table or page", required=True)
+    as_of = dy.String(
+        nullable=True,
+        regex=DAY,
+        description="the time of which it is said, as exact as the source: a year, month, day, or from/to",
+    )
+    note = text("what else the row says, and what is known to be wrong with it")
+
+
+class Stated(Sourced):
+    """Base of the tables in which several sources speak about one thing: a row is one statement."""
+
+    statement = key("the row's own name: what it is about @ who says it", unique=True, pattern=STATEMENT)
+    preferred = text("why this statement is picked among those about the same thing; empty for the others")
+
+
+class Thing(Derived, Sourced):
+    """Base of the tables with one row a thing: its best values, field by field, picked from what is said about it.
+
+    Who says each of them, and what others say, is in the table `statements`. Source, locator and note are those of the
+    statement that gives the name; `as_of` is the newest time of which a field of the row is said.
+    """
+
+    statement = text("the statement that leads: the one that gives the name", required=True)
+    preferred = text("why that statement leads; the reason for each field is in the table `statements`", required=True)
+    said = dy.Float64(nullable=False, min=1, description="statements about the thing", metadata={"unit": "1"})

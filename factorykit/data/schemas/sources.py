@@ -1,0 +1,138 @@
+"""Tables of who says it and what things are called: sources, organisations, other names."""
+
+from __future__ import annotations
+
+import dataframely as dy
+
+from factorykit.data.entities import STANDING
+from factorykit.data.schemas.fields import (
+    ADDRESS,
+    DAY,
+    KEY,
+    STATEMENT,
+    Derived,
+    Sourced,
+    Stated,
+    Table,
+    Thing,
+    key,
+    text,
+)
+
+
+class Sources(Table):
+    """Sources.
+
+    A row is a document, paper, page, repository or data set that other tables take facts from.
+    """
+
+    source = key("name by which rows refer to it", unique=True, entity=True)
+    title = text("title, and the part that was used", required=True)
+    author = text("who wrote or published it")
+    kind = text("what it is", required=True, one_of=tuple(STANDING))
+    published = dy.String(nullable=True, regex=DAY, description="when it appeared, as exact as known")
+    accessed = dy.String(nullable=True, regex=DAY, description="when the facts were read, or checked last")
+    url = dy.String(nullable=True, regex=r"^https?://\S+$", description="where it is found")
+    file = text("file name of a document that is no public page")
+    licence = text("terms under which its facts are used here", required=True)
+    evidence = text("how it was read: in full, an excerpt, quoted by others, from memory", required=True)
+    facts = text("the facts taken from it")
+    note = text("what to know before relying on it")
+
+
+class OrganisationFields(dy.Schema):
+    """What the tables about organisations hold."""
+
+    name = text("name as the source writes it", required=True)
+    role = text("what it is, as the source sees it", required=True)
+
+
+class OrganisationStatements(OrganisationFields, Stated):
+    """What is said about organisations.
+
+    A row is what one source says an organisation is: a lab, a vendor, a cloud, a partner.
+    """
+
+    organisation = key("name of the organisation in all tables", entity=True)
+
+
+class Organisations(OrganisationFields, Thing):
+    """Organisations.
+
+    A row is one organisation. The key names it in all tables.
+    """
+
+    organisation = key("name of the organisation in all tables", unique=True, entity=True)
+
+
+class Freshness(Derived, Table):
+    """Freshness.
+
+    A row is how old what one source says is: when it appeared, when it was read, how many rows rest on it, and the
+    newest time of which one of them speaks.
+    """
+
+    source = key("name of the source", unique=True, entity=True)
+    published = dy.String(nullable=True, regex=DAY, description="when it appeared")
+    accessed = dy.String(nullable=True, regex=DAY, description="when its facts were read, or checked last")
+    newest = dy.String(nullable=True, regex=DAY, description="newest time of which a row from it speaks")
+    rows = dy.Float64(nullable=False, min=0, description="rows of all tables that name it", metadata={"unit": "1"})
+    tables = text("tables with such rows, separated by '; '")
+
+
+class DataChanges(Sourced):
+    """Changes of the data.
+
+    A row is one change of one cell, or one row that came or went: when, of which table, from what to what, and who says
+    the new. `factorykit data refresh --apply` writes it, `factorykit data changes` shows it.
+    """
+
+    data_change = key("day and number of the change", unique=True, entity=True)
+    day = dy.String(nullable=False, regex=DAY, description="day on which it was made", metadata={})
+    table = text("table that changed", required=True)
+    row = text("key of the row", required=True)
+    what = text("what happened", required=True, one_of=("added", "changed", "removed"))
+    column = text("column that changed; empty where the whole row came or went")
+    was = text("what stood there before; empty where nothing did")
+    now = text("what stands there now; of a new row its name")
+
+
+class Statements(Derived, Sourced):
+    """Statements.
+
+    A row is one value of one field that one source states about one thing, picked or not. The tables `clusters`,
+    `sites`, `models`, `runs` and `organisations` hold the values whose `preferred` is filled, which says why.
+    """
+
+    kind = dy.String(primary_key=True, regex=KEY, description="table of the thing", metadata={})
+    thing = text("key of the thing in that table", required=True)
+    field = dy.String(primary_key=True, regex=KEY, description="column of that table", metadata={})
+    value = dy.Float64(nullable=True, description="the value where it is a number, in the column's unit", metadata={})
+    words = text("the value where it is none")
+    statement = key(
+        "the row of the table of statements that it is taken from", unique=True, pattern=STATEMENT, entity=True
+    )
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+    preferred = text("why this value is picked for the field; empty for those that are not")
+
+
+class Aliases(Sourced):
+    """Aliases.
+
+    A row is one name under which one thing goes, and its key in all tables. Joined on `alias`, a name as it is written
+    becomes a key; `identify` does the same for a single name and is not particular about case, dashes and makers.
+    """
+
+    kind = dy.String(
+        primary_key=True,
+        regex="^(accelerator|organisation|cluster|model|architecture)$",
+        description="what sort of thing",
+    )
+    alias = dy.String(
+        primary_key=True,
+        nullable=False,
+        min_length=1,
+        description="name as somebody writes it; one name may stand for things of several sorts",
+        metadata={"entity": True},
+    )
+    key = key("key of the accelerators, organisations, clusters or architectures table; for a model, of the runs table")

@@ -1,0 +1,436 @@
+"""Tables of training: published and measured runs, shapes of models, layouts, recipes, stages of growth."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import dataframely as dy
+import polars as pl
+
+from factorykit.core.vocabulary import vocabulary
+from factorykit.data.schemas.fields import (
+    ADDRESS,
+    DAY,
+    KEY,
+    Sourced,
+    Stated,
+    Thing,
+    key,
+    measured,
+    number,
+    reference,
+    text,
+)
+
+Closed = Literal["both", "left", "right", "none"]
+CLOSED: Final[dict[str, Closed]] = {"[]": "both", "[)": "left", "(]": "right", "()": "none"}
+"""What polars calls an interval by its brackets."""
+
+
+class RunFields(dy.Schema):
+    """What the tables about runs hold."""
+
+    model = text("model as the source writes it", required=True)
+    organisation = text("who trains it")
+    parameters = measured("parameters")
+    active_parameters = measured("active_parameters", "or all of them where a source gives one number")
+    tokens = measured("tokens")
+    training_flop = measured("training_flop", "as the source states it")
+    cluster = reference("clusters.cluster", "cluster it ran on")
+    accelerator = reference("accelerators.accelerator", "chip, where the source names exactly one")
+    accelerator_stated = text("chips as the source writes them")
+    accelerators = measured("accelerators")
+    accelerators_low = measured("accelerators", "lower end of a range")
+    accelerators_high = measured("accelerators", "upper end of a range")
+    mfu = measured("mfu")
+    wall_days = measured("wall_days")
+    wall_days_low = measured("wall_days", "lower end of a range")
+    wall_days_high = measured("wall_days", "upper end of a range")
+    duration_stated = text("duration, or its formula, as the source writes it")
+    accelerator_hours = measured("accelerator_hours")
+    cost_usd = number("USD", "cost as the source states it, nominal")
+    benchmark = text("results that the source names with the run")
+    qualifier = text("what the source adds: estimated, about, up to")
+    example = text("why the row is an example and no run that took place; empty for those that did")
+    model_key = reference("models.model", "the model of the models table that it trains")
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+
+
+class RunStatements(RunFields, Stated):
+    """What is said about runs.
+
+    A row is what one source says in one place about one training run, or about a size of run. Durations are wall-clock
+    as the source gives them; MFU is the source's own, whatever it counts. The table `runs` picks from them.
+    """
+
+    run = key("name of the run in all tables", entity=True)
+
+
+class Runs(RunFields, Thing):
+    """Training runs.
+
+    A row is one training run with the best value of each field. `statements` tells who says which.
+    """
+
+    run = key("name of the run in all tables", unique=True, entity=True)
+
+
+class ModelFields(dy.Schema):
+    """What the tables about models hold."""
+
+    name = text("name as the source writes it", required=True)
+    made_by = text("who made it, as the source writes it")
+    organisation = reference("organisations.organisation", "the first of its makers in the organisations table")
+    released = dy.String(nullable=True, regex=DAY, description="when it appeared")
+    parameters = measured("parameters")
+    active_parameters = measured("active_parameters")
+    architecture = reference("architectures.architecture", "its shape in the architectures table")
+    address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
+
+
+class ModelStatements(ModelFields, Stated):
+    """What is said about models.
+
+    A row is what one source says about one model: who made it, how large it is, when it appeared.
+    """
+
+    model = key("name of the model in all tables", entity=True)
+
+
+class Models(ModelFields, Thing):
+    """Models.
+
+    A row is one model with the best value of each field, and what is known of the run that trained it.
+    """
+
+    model = key("name of the model in all tables", unique=True, entity=True)
+    run = reference("runs.run", "the run that trained it: of several the one of which most is known")
+    tokens = measured("tokens", "of that run")
+    training_flop = measured("training_flop", "of that run, as stated")
+    accelerator = reference("accelerators.accelerator", "chip of that run")
+    accelerators = measured("accelerators", "of that run")
+    accelerator_hours = measured("accelerator_hours", "of that run")
+    wall_days = measured("wall_days", "of that run")
+
+
+class TrainingRuns(Sourced):
+    """Measured training runs.
+
+    A row is one published measurement of a training run: its configuration and its outcome, as the source states
+    them. Empty means unknown. The columns ``check_`` hold ratios of a recount to what the source states.
+    """
+
+    id = key("name of the row", unique=True, pattern=r"^[a-z0-9][a-z0-9._-]*$", entity=True)
+    kind = text("what sort of statement", required=True)
+    group = text(
+        "rows that are near-copies of each other; the word before the first hyphen is the family", required=True
+    )
+    model = text("model as the source writes it", required=True)
+    year = number("1", "calendar year of the measurement")
+    organisation = text("who measured")
+    total_params = number("1", "parameters as stated")
+    active_params = number("1", "active parameters as stated")
+    layers = number("1", "layers")
+    hidden = number("1", "hidden size")
+    heads = number("1", "attention heads")
+    kv_heads = number("1", "key-value heads")
+    head_dim = number("1", "head size")
+    ffn = number("1", "feed-forward size")
+    mlp_gated = number("1", "1 if the feed-forward is gated")
+    experts = number("1", "routed experts")
+    top_k = number("1", "experts per token")
+    moe_ffn = number("1", "width of one expert")
+    shared_experts = number("1", "shared experts")
+    vocab = number("1", "vocabulary")
+    seq_len = number("1", "sequence length")
+    tokens = number("1", "tokens of the run")
+    hardware = text("chip as the source writes it")
+    accelerator_count = number("1", "accelerators")
+    tp = number("1", "tensor parallel")
+    pp = number("1", "pipeline parallel")
+    vp = number("1", "virtual stages")
+    dp = number("1", "data parallel")
+    ep = number("1", "expert parallel")
+    cp = number("1", "context parallel")
+    etp = number("1", "expert tensor parallel")
+    sharding = text("how state is sharded, as the source writes it")
+    micro_batch = number("1", "sequences of one micro-batch of all chips that share a model")
+    global_batch = number("1", "sequences of one step")
+    global_batch_tokens = number("1", "tokens of one step")
+    precision = text("number format as the source writes it")
+    recompute = text("recomputation as the source writes it")
+    step_time_s = number("s", "time of one step")
+    tokens_per_s_per_gpu = number("1/s", "tokens per second and chip")
+    gpu_hours = number("h", "chip-hours of the run")
+    wall_days = number("d", "days of the run")
+    mfu = number("1", "model FLOP utilization, by the source's own convention")
+    hfu = number("1", "hardware FLOP utilization, by the source's own convention")
+    tflops_per_gpu = number("1", "TFLOP/s per chip, by the source's own convention")
+    flops_basis = text("model: recomputation not counted; hardware: counted")
+    mem_gib_per_gpu = number("1", "GiB of memory per chip")
+    energy_mwh = number("1", "MWh of the run")
+    energy_basis = text("how the energy was found")
+    power_w_per_accelerator = number("W", "power per chip")
+    pue = number("1", "power usage effectiveness")
+    co2_t = number("t", "emissions")
+    cost_usd = number("USD", "cost, nominal")
+    cost_basis = text("how the cost was found")
+    interruptions = number("1", "interruptions of the run")
+    effective_training_time = number("1", "share of time that trains")
+    checkpoint_tb = number("1", "TB of a checkpoint")
+    checkpoint_save_s = number("s", "time to save a checkpoint")
+    network = text("network as the source writes it")
+    framework = text("training software as the source writes it, or whose own pages the source is")
+    framework_version = text("its version")
+    cuda_graphs = text("what CUDA graphs capture, as the source writes it")
+    release_month = text("month of the software's release or of the measurement, as year-month")
+    submitter = text("who submitted the result, where that is not who published it")
+    confidence = text("published, derived by arithmetic, or estimated", required=True)
+    check_params = number("1", "ratio of a recount to what the source states")
+    check_world = number("1", "ratio of a recount to what the source states")
+    check_step = number("1", "ratio of a recount to what the source states")
+    check_tflops = number("1", "ratio of a recount to what the source states")
+    check_mfu_6nd = number("1", "ratio of a recount to what the source states")
+    flags = text("why a row does not add up")
+
+
+class FailedLayouts(Sourced):
+    """Layouts without a result.
+
+    A row is a layout of a published sweep for which its authors report no result; most ran out of memory, some failed
+    otherwise, and nobody says which.
+    """
+
+    layout = key("name of the row", unique=True, pattern=r"^[a-z0-9][a-z0-9._-]*$", entity=True)
+    like = text("row of training_runs with the same model, chip and framework", required=True)
+    accelerator_count = number("1", "accelerators")
+    tp = number("1", "tensor parallel")
+    pp = number("1", "pipeline parallel")
+    dp = number("1", "data parallel")
+    micro_batch = number("1", "sequences of one micro-batch of all chips that share a model")
+    global_batch = number("1", "sequences of one step")
+    zero = number("1", "stage of ZeRO sharding")
+
+
+class MultiSiteRuns(Sourced):
+    """Runs across data centres.
+
+    A row is a run over several sites, measured or simulated by its authors: what was exchanged how often, and the rate
+    between sites, the time of an exchange or the utilization that they state. A simulated row gives the rate that its
+    utilization needs.
+    """
+
+    multi_site_run = key("name of the row", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    method = text("how sites are kept together", required=True)
+    kind = text("whether the sites existed", required=True, one_of=("measured", "simulated"))
+    parameters = measured("parameters")
+    training_sites = measured("training_sites")
+    inner_steps = measured("inner_steps")
+    outer_bits = measured("outer_bits")
+    outer_fragments = measured("outer_fragments")
+    outer_hidden_steps = measured("outer_hidden_steps")
+    inner_step_s = measured("inner_step_s")
+    outer_exchange_s = measured("outer_exchange_s")
+    wan_bytes_per_s = measured("wan_bytes_per_s")
+    site_distance_m = measured("site_distance_m")
+    wan_latency_s = measured("wan_latency_s")
+    site_utilization = measured("site_utilization")
+
+
+class Presets(Sourced):
+    """Presets.
+
+    A row is one input of one published run, cluster or example, under its name in the vocabulary. What no source
+    supports is left out. Values computed from printed facts say so in the note.
+    """
+
+    preset = key("name of the preset", unique=True, entity=True)
+    label = text("name for reading", required=True)
+    kind = text("what it describes", required=True, one_of=("run", "cluster", "example"))
+    quantity = dy.String(
+        primary_key=True, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
+    )
+    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+
+    @dy.rule()
+    def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
+        """Compare each value with the bounds that the vocabulary gives its quantity."""
+        return _within_bounds()
+
+
+class Defaults(Sourced):
+    """Defaults.
+
+    A row is the value at which a quantity of the vocabulary starts, and where that value comes from: stated by the
+    source, computed from its numbers, neutral because it leaves the part out, or chosen here, which says nothing about
+    the world.
+    """
+
+    quantity = dy.String(
+        primary_key=True,
+        regex=KEY,
+        description="quantity of the vocabulary",
+        metadata={"vocabulary": True, "entity": True},
+    )
+    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+    basis = text("where it comes from", required=True, one_of=("stated", "computed", "neutral", "chosen"))
+    grows_with = text("quantity that it is in proportion to, where that one is given; the value is that at its default")
+    part_of = text("quantities that state the whole: beside one of them, or another part, it is no default")
+
+    @dy.rule()
+    def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
+        """Compare each value with the bounds that the vocabulary gives its quantity."""
+        return _within_bounds()
+
+
+class Ranges(Sourced):
+    """Ranges.
+
+    A row says between which values a quantity lies nine times out of ten where nobody gives it: what plans draw from.
+    """
+
+    quantity = dy.String(
+        primary_key=True,
+        regex=KEY,
+        description="quantity of the vocabulary",
+        metadata={"vocabulary": True, "entity": True},
+    )
+    low = dy.Float64(nullable=False, description="5 % lie below", metadata={"unit": ""})
+    high = dy.Float64(nullable=False, description="5 % lie above", metadata={"unit": ""})
+
+    @dy.rule()
+    def low_is_below_high(cls) -> pl.Expr:  # noqa: N805
+        """Compare the two ends."""
+        return pl.col("low") < pl.col("high")
+
+    @dy.rule()
+    def ends_are_within_the_bounds_of_their_quantity(cls) -> pl.Expr:  # noqa: N805
+        """Compare both ends with the bounds that the vocabulary gives the quantity."""
+        return _within_bounds("low") & _within_bounds("high")
+
+
+def _within_bounds(column: str = "value") -> pl.Expr:
+    """Return whether numbers are within the bounds of their row's quantity; those that share bounds go together."""
+    alike: dict[tuple[float, float, Closed], list[str]] = {}
+    for this in vocabulary().values():
+        if not this.is_text:
+            alike.setdefault((this.lower, this.upper, CLOSED[this.bounds[0] + this.bounds[-1]]), []).append(this.name)
+    return pl.any_horizontal(
+        pl.col("quantity").is_in(names) & pl.col(column).is_between(low, high, closed=closed)
+        for (low, high, closed), names in alike.items()
+    )
+
+
+class Architectures(Sourced):
+    """Architectures.
+
+    A row is the shape of one model as its public configuration file or its paper states it, zero where it has
+    nothing of the kind; prediction layers are left out.
+    """
+
+    architecture = key("name of the model in all tables", unique=True, entity=True)
+    name = text("name as its makers write it", required=True)
+    layers = measured("layers")
+    dense_layers = measured("dense_layers")
+    hidden_size = measured("hidden_size")
+    ffn_size = measured("ffn_size")
+    gated_ffn = measured("gated_ffn")
+    attention_heads = measured("attention_heads")
+    kv_heads = measured("kv_heads")
+    head_size = measured("head_size")
+    rope_head_size = measured("rope_head_size")
+    value_head_size = measured("value_head_size")
+    attention_window = measured("attention_window")
+    windowed_layers_share = measured("windowed_layers_share")
+    query_rank = measured("query_rank")
+    kv_rank = measured("kv_rank")
+    vocabulary_size = measured("vocabulary_size")
+    tied_embeddings = measured("tied_embeddings")
+    experts = measured("experts")
+    experts_per_token = measured("experts_per_token")
+    shared_experts = measured("shared_experts")
+    expert_ffn_size = measured("expert_ffn_size")
+    mtp_layers = measured("mtp_layers")
+    expert_biases = measured("expert_biases")
+    gated_attention = measured("gated_attention")
+    index_heads = measured("index_heads")
+    index_head_size = measured("index_head_size")
+    attention_layers = measured("attention_layers", "empty where all layers without a state attend")
+    linear_attention_layers = measured("linear_attention_layers")
+    ffn_layers = measured("ffn_layers", "empty where every layer has one")
+    linear_key_heads = measured("linear_key_heads")
+    linear_key_size = measured("linear_key_size")
+    linear_value_heads = measured("linear_value_heads")
+    linear_value_size = measured("linear_value_size")
+    convolution_width = measured("convolution_width")
+    linear_gates = measured("linear_gates")
+    linear_gate_rank = measured("linear_gate_rank")
+    step_rank = measured("step_rank")
+    state_element_flop = measured("state_element_flop")
+
+
+class ConfigDefaults(Sourced):
+    """Defaults of configuration files.
+
+    A row is the value that a field of a Hugging Face ``config.json`` has where the file leaves it out, by type of
+    model; a few rows state what no field says of a type.
+    """
+
+    model_type = dy.String(
+        primary_key=True,
+        nullable=False,
+        regex=KEY,
+        description="type of model, as the field model_type names it",
+        metadata={"entity": True},
+    )
+    field = dy.String(primary_key=True, nullable=False, regex=KEY, description="field of the file")
+    value = text("its value, as JSON writes it", required=True)
+
+
+class Parallelism(Stated):
+    """Parallelism and communication.
+
+    A row is what one source says about one kind of parallelism, its traffic, a schedule, or a code base.
+    """
+
+    technique = key("name of the technique in this table", entity=True)
+    name = text("name as the source writes it", required=True)
+    kind = text("what sort of statement", required=True)
+    pattern = text("what is done or sent")
+    data_volume = text("how much is sent, as the source writes it")
+    frequency = text("how often")
+    example = text("an example or a size it is for")
+
+
+class Recipes(Sourced):
+    """Recipe of a frontier run.
+
+    A row is a step, pitfall, signal or concept that a source names for large training runs.
+    """
+
+    item = key("name of the row", unique=True, entity=True)
+    kind = text("what sort of item", required=True)
+    step = number("1", "place in the source's order")
+    title = text("name of the item", required=True)
+    detail = text("what the source says about it")
+
+
+class Stages(Sourced):
+    """Scaling stages.
+
+    A row is what a source says about clusters of one size, or about the step from one size to the next.
+    """
+
+    stage = key("name of the row", unique=True, entity=True)
+    accelerators = measured("accelerators")
+    nodes = measured("nodes")
+    challenges = text("what is hard at this size")
+    parallelism = text("how the model is split")
+    network = text("network at this size")
+    failures_stated = text("how often something fails, in the source's words")
+    failures_per_day = measured("failures_per_day", "the same as a number")
+    power_stated = text("power in the source's words")
+    cooling_stated = text("cooling in the source's words")
+    cluster_usd_per_h = measured("cluster_usd_per_h")
+    change = text("what changes on the way to this size")

@@ -1,0 +1,137 @@
+"""A chain as plain JavaScript: one function from what is given to all that follows, loops over layouts and futures.
+
+Nothing is written by hand: formulas, cells of tables, rules and habits are printed from the objects that Python reads.
+In every function a given value goes before the formula, as in the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count, product
+from string import ascii_letters, digits
+from typing import Any, Final
+
+from factorykit.engine.chain import Step, leaves
+from factorykit.engine.rules import RULES
+from factorykit.formulas import arguments
+from factorykit.formulas.expressions import Lookup, Number, Symbol, Term, Word, as_javascript, steps, term
+
+SPACED: Final = re.compile(r" ([*/%<>=?:&|]+|[-+]) (?![-+])")
+"""Operators, whose spaces are left away: the script is read with the first page."""
+NAME: Final = re.compile(r""""[^"]*"|'[^']*'|(?<![\w.$])([A-Za-z_]\w*)""")
+"""A name that is no property, apart from words in quotation marks."""
+KEYWORDS: Final = {"as", "do", "if", "in", "is", "of", "for", "let", "new", "try", "var"}
+OWN: Final = "given_"
+"""Begins the names of given values that loops read: looking them up there again would take most of the time."""
+
+
+def tables(chain: Iterable[Step]) -> dict[str, Mapping[str, float]]:
+    """Return the columns of tables that the steps look into, by their name, and each cell by its words."""
+    found: dict[str, Mapping[str, float]] = {}
+
+    def visit(node: Term) -> None:
+        if isinstance(node, Lookup):
+            found[node.column] = node.values
+
+    for step in chain:
+        visit(step.term)
+    return found
+
+
+def chain_function(chain: Sequence[Step], name: str = "chain") -> str:
+    """Return a function of the given values that returns all of them and the result of every step."""
+    inputs = [f"const {leaf} = g.{leaf};" for leaf in leaves(chain)]
+    body = "\n".join([*inputs, *(line for step in chain for line in statements(step, "g.", "??="))])
+    return f"function {name}({{...g}}) {{\n{body}\nreturn g;\n}}"
+
+
+def needs(chain: Iterable[Step]) -> dict[str, tuple[str, ...]]:
+    """Return what every step needs, by its quantity."""
+    return {step.quantity: step.arguments for step in chain}
+
+
+def rules_list(known: Collection[str]) -> str:
+    """Return the rules that can be judged from the known quantities, in their order, each with what to try."""
+    judged = [rule for rule in RULES if set(known).issuperset(rule.arguments)]
+    each = [
+        f"{{name: {json.dumps(rule.name)}, remedy: {json.dumps(rule.remedy)}, "
+        f"holds: ({{{', '.join(rule.arguments)}}}) => {condition(rule.holds)}}}"
+        for rule in judged
+    ]
+    return f"[{', '.join(each)}]"
+
+
+def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Collection[str]) -> str:
+    """Return a function that computes ``results`` in every future: ``futures(k, d, n)`` gives an array for each.
+
+    ``k`` holds what is known of a plan; of ``drawn`` quantities and results that are given, ``d`` holds an array each.
+    """
+    moved = set(drawn)
+    for step in chain:
+        if step.quantity in moved or not moved.isdisjoint(step.arguments):
+            moved.add(step.quantity)
+    known = [name for name in leaves(chain) if name not in drawn]
+    before = [f"const {name} = k.{name};" for name in known]
+    before += [line for step in chain if step.quantity not in moved for line in statements(step, "k.")]
+    before += [f"const at_{name} = d.{name};" for name in drawn]
+    before += [f"const {OWN}{name} = k.{name};" for name in dict.fromkeys([*drawn, *(s.quantity for s in chain)])]
+    before += [f"const of_{name} = new Float64Array(n);" for name in results]
+    within = [f"const {name} = at_{name} ? at_{name}[i] : {OWN}{name};" for name in drawn]
+    within += [
+        line
+        for step in chain
+        if step.quantity in moved and step.quantity not in drawn
+        for line in statements(step, OWN)
+    ]
+    within += [f"of_{name}[i] = {name};" for name in results]
+    told = ", ".join(f'"{name}": of_{name}' for name in results)
+    start, loop = "\n".join(before), "\n".join(within)
+    return f"function futures(k, d, n) {{\n{start}\nfor (let i = 0; i < n; i++) {{\n{loop}\n}}\nreturn {{{told}}};\n}}"
+
+
+def brief(functions: Sequence[str]) -> list[str]:
+    r"""Return printed functions with short names of their constants, the same in all, the most used the shortest.
+
+    >>> brief(["function f(g) {\nconst tokens = g.tokens;\nreturn {\"tokens\": tokens};\n}"])
+    ['function f(g) {\nconst a = g.tokens;\nreturn {"tokens": a};\n}']
+    """
+    whole = "\n".join(functions)
+    used = Counter(found[1] for found in NAME.finditer(whole) if found[1])
+    own = set(re.findall(r"\b(?:const|let) (\w+)", whole))
+    free = (
+        name
+        for size in count()
+        for name in map("".join, product(ascii_letters, *[ascii_letters + digits] * size))
+        if name not in used and name not in KEYWORDS
+    )
+    short = {name: next(free) for name, _ in used.most_common() if name in own}
+    return [NAME.sub(lambda found: short.get(found[1], found[0]), text) for text in functions]
+
+
+def object_of(names: Iterable[str]) -> str:
+    """Return an object with a property for each name."""
+    return "{" + ", ".join(f'"{name}": {name}' for name in names) + "}"
+
+
+def statements(step: Step, given: str = "g.", unless: str = "??") -> list[str]:
+    """Return a step as constants: what it uses more than once before it, and the quantity, given or computed.
+
+    ``given`` and the name of the quantity are where a given value stands; ``??=`` puts a computed one there, too.
+    """
+    *before, (name, last) = steps(step.term, step.quantity)
+    lines = [f"const {part} = {as_javascript(value)};" for part, value in before]
+    return [SPACED.sub(r"\1", line) for line in (*lines, f"const {name} = {given}{name} {unless} {_held(last)};")]
+
+
+def _held(value: Term) -> str:
+    text = as_javascript(value)
+    return text if isinstance(value, (Number, Symbol, Word, Lookup)) else f"({text})"
+
+
+def condition(holds: Callable[..., Any]) -> str:
+    """Return a condition over quantities as an expression."""
+    found = holds(*map(Symbol, arguments(holds)))
+    return as_javascript(term(float(found)) if isinstance(found, bool) else found)

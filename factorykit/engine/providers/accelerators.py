@@ -1,0 +1,235 @@
+"""What the name of an accelerator brings: peaks, measured ceilings, memory and links, from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final
+
+from factorykit.core.errors import UnknownName
+from factorykit.core.vocabulary import neutral_values
+from factorykit.data import tables
+from factorykit.data.identifiers import accelerator_in
+from factorykit.formulas.expressions import Lookup, term
+from factorykit.formulas.step.rates import exponentials_per_s
+
+CEILING_16BIT: Final = 0.79
+"""Ceiling of matrix products over the peak where nobody measured the chip: the middle of 13 measured ones, which span
+0.51 to 0.97."""
+CEILING_TPU: Final = 0.95
+"""The same of a TPU: a systolic array that holds its clock. MaxText trains at 0.67 of the peak of v5p, which with
+attention, norms and exchange leaves products no less."""
+CEILING_8BIT: Final = 0.75
+"""The ceiling in 8 bits where nobody measured it: the middle of 8 measured ones."""
+UNLIMITED_J_PER_FLOP: Final = 1e-12
+"""Design power over peak of a TPU whose power nobody estimates: enough to hold its clock. Others have that of H100."""
+SYSTOLIC: Final = 1.57
+"""Energy that a GPU takes for the products of a systolic array, whose operands pass from cell to cell: TPU v4 draws 1.3
+to 1.9 times less power than A100 in systems of like size (Jouppi and others, "TPU v4," 2023), the middle of both."""
+FEW_BITS: Final = MappingProxyType(
+    {"fp8": "peak_fp8_flop_per_s", "mxfp8": "peak_fp8_flop_per_s", "nvfp4": "peak_fp4_flop_per_s"}
+)
+"""Column with the peak of each precision below 16 bits."""
+SIXTEEN_BITS: Final = ("bf16", "fp16")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cell:
+    """One quantity of every chip: called with words, the value; called with terms, the look-up as a term."""
+
+    quantity: str
+    words: tuple[str, ...]
+    values: Mapping[str, float] = field(repr=False)
+
+    def __call__(self, *words: Any) -> Any:
+        """Return the cell that the words name, or the look-up over terms."""
+        if all(isinstance(word, str) for word in words):
+            return self.values[" ".join(words)]
+        return Lookup(f"accelerators.{self.quantity}", tuple(map(term, words)), self.values)
+
+    def says(self, values: Mapping[str, Any]) -> bool:
+        """Return whether the tables hold a value for the words among ``values``; for words not yet known, some do."""
+        known = [values.get(word) for word in self.words]
+        if all(isinstance(word, str) for word in known):
+            return " ".join(map(str, known)) in self.values
+        return known[0] is None or any(key.partition(" ")[0] == known[0] for key in self.values)
+
+
+@cache
+def chips() -> Mapping[str, Mapping[str, Any]]:
+    """Return every accelerator with the columns of its table, its measured ceilings, its generation and its usual link.
+
+    A chip measured in 8 bits whose peak nobody states has twice its 16-bit peak, as every other one has.
+    """
+    rows = {row["accelerator"]: dict(row) for row in tables.table("accelerators").collect().iter_rows(named=True)}
+    for ceiling in tables.table("ceilings").collect().iter_rows(named=True):
+        chip = rows[ceiling["accelerator"]]
+        chip[f"ceiling_{ceiling['precision']}"] = ceiling["gemm_flop_per_s"]
+        if ceiling["precision"] == "fp8" and chip["peak_fp8_flop_per_s"] is None:
+            chip["peak_fp8_flop_per_s"] = 2.0 * chip["peak_16bit_flop_per_s"]
+    told = ("generation", "exponentials_per_s", "matrix_tile")
+    for chip in rows.values():
+        chip.update(dict.fromkeys(told))
+    for stated in tables.table("generations").collect().iter_rows(named=True):
+        rows[stated["accelerator"]].update({name: stated[name] for name in told})
+    for link in tables.table("links").collect().iter_rows(named=True):
+        rows[link["accelerator"]].update(
+            scale_out_bytes_per_s=link["scale_out_bytes_per_s"], fallback=link["scale_up_fallback_bytes_per_s"]
+        )
+    return MappingProxyType(rows)
+
+
+def chip_in(hardware: str | None) -> Mapping[str, Any]:
+    """Return the chip that a text names, as `chips` has it; nothing where it names none that the tables know.
+
+    >>> chip_in("H100 SXM5 80GB")["accelerator"], dict(chip_in("abacus"))
+    ('h100_sxm', {})
+    """
+    try:
+        return chips()[accelerator_in(hardware or "")]
+    except UnknownName:
+        return {}
+
+
+@cache
+def evidence() -> Mapping[str, frozenset[str]]:
+    """Return the families of measured training runs seen on each accelerator."""
+    rows = tables.table("training_runs").select("hardware", "group", "kind", "layers").collect()
+    seen: dict[str, set[str]] = {}
+    for hardware, group, kind, layers in rows.iter_rows():
+        if hardware and layers and kind in ("throughput", "mlperf"):
+            with suppress(UnknownName):
+                seen.setdefault(accelerator_in(hardware), set()).add(group.partition("-")[0])
+    return MappingProxyType({chip: frozenset(families) for chip, families in seen.items()})
+
+
+def _first_launch(chip: Mapping[str, Any]) -> float:
+    """Return year and part of a year in which the first chip of a chip's generation was launched."""
+    kin = [row for row in chips().values() if row["generation"] and row["generation"] == chip["generation"]] or [chip]
+    launch = min(row["launch"] or "2026-01" for row in kin)
+    return float(launch[:4]) + (float(launch[5:7] or "07") - 1.0) / 12.0
+
+
+def _peak(chip: Mapping[str, Any], precision: str) -> float | None:
+    sixteen = chip["peak_16bit_flop_per_s"]
+    return chip[FEW_BITS[precision]] if sixteen and precision in FEW_BITS else sixteen
+
+
+def _ceiling(chip: Mapping[str, Any], precision: str) -> float | None:
+    sixteen, peak = chip["peak_16bit_flop_per_s"], _peak(chip, precision)
+    if not sixteen or not peak:
+        return None
+    measured = chip["ceiling_bf16"] / sixteen if chip.get("ceiling_bf16") else None
+    if precision not in FEW_BITS:
+        return measured or (CEILING_TPU if chip["kind"] == "TPU" else CEILING_16BIT)
+    if chip.get("ceiling_fp8"):
+        return chip["ceiling_fp8"] / chip["peak_fp8_flop_per_s"]
+    return min(CEILING_8BIT, measured) if measured else CEILING_8BIT
+
+
+def _design_j_per_flop(chip: Mapping[str, Any], _: str) -> float | None:
+    if chip["tdp_w"] and chip["peak_16bit_flop_per_s"]:
+        return chip["tdp_w"] / chip["peak_16bit_flop_per_s"]
+    if chip["kind"] == "TPU" and chip["tdp_estimated_w"] and chip["peak_16bit_flop_per_s"]:
+        return SYSTOLIC * chip["tdp_estimated_w"] / chip["peak_16bit_flop_per_s"]
+    return UNLIMITED_J_PER_FLOP if chip["kind"] == "TPU" else float(neutral_values()["design_j_per_flop"])
+
+
+def _exponentials_per_s(chip: Mapping[str, Any], _: str) -> float | None:
+    sixteen = chip["peak_16bit_flop_per_s"]
+    return chip["exponentials_per_s"] or (exponentials_per_s(sixteen) if sixteen else None)
+
+
+BY_PRECISION: Final = ("peak_flop_per_s", "gemm_ceiling")
+"""Quantities of a chip that depend on the number format."""
+BROUGHT: Final[Mapping[str, Callable[[Mapping[str, Any], str], float | None]]] = MappingProxyType(
+    {
+        "peak_flop_per_s": _peak,
+        "peak_16bit_flop_per_s": lambda chip, _: chip["peak_16bit_flop_per_s"],
+        "gemm_ceiling": _ceiling,
+        "gemm_ceiling_16bit": lambda chip, _: _ceiling(chip, "bf16"),
+        "accelerator_memory_bytes": lambda chip, _: chip["accelerator_memory_bytes"],
+        "memory_bytes_per_s": lambda chip, _: chip["memory_bytes_per_s"],
+        "scale_up_bytes_per_s": lambda chip, _: chip["scale_up_bytes_per_s"] or chip.get("fallback"),
+        "scale_up_domain": lambda chip, _: chip["scale_up_domain"] or 8.0,
+        "torus_axes": lambda chip, _: chip["torus_axes"] or 0.0,
+        "torus_side": lambda chip, _: chip["torus_side"] or float(neutral_values()["torus_side"]),
+        "scale_out_bytes_per_s": lambda chip, _: chip.get("scale_out_bytes_per_s"),
+        "chip_year": lambda chip, _: _first_launch(chip),
+        "design_j_per_flop": _design_j_per_flop,
+        "exponentials_per_s": _exponentials_per_s,
+        "matrix_tile": lambda chip, _: chip["matrix_tile"] or float(neutral_values()["matrix_tile"]),
+        "evidence_families": lambda chip, _: float(len(evidence().get(chip["accelerator"], ()))),
+    }
+)
+"""What the name of a chip brings, and how it is read from the chip's row; None where the tables do not say."""
+TOLD_IN: Final = MappingProxyType(
+    {
+        "gemm_ceiling": "ceilings",
+        "gemm_ceiling_16bit": "ceilings",
+        "scale_out_bytes_per_s": "links",
+        "exponentials_per_s": "generations",
+        "matrix_tile": "generations",
+    }
+)
+"""Table that a quantity of a chip is read from, where it is not ``accelerators``."""
+
+
+def unsaid(names: Collection[str], words: Mapping[str, str]) -> str:
+    """Return what the tables do not say of a chip, and what to give.
+
+    >>> unsaid(["peak_flop_per_s"], {"accelerator": "t4", "precision": "fp8"})
+    'NVIDIA T4: the tables do not say peak_flop_per_s at fp8; give peak_flop_per_s'
+    """
+    key = words.get("accelerator", "")
+    chip = chips()[key]["name"] if key in chips() else "this accelerator"
+    wanted = [f"{name} at {words.get('precision') or 'bf16'}" if name == "peak_flop_per_s" else name for name in names]
+    return f"{chip}: the tables do not say {', '.join(wanted)}; give {' and '.join(names)}"
+
+
+@cache
+def cell(name: str) -> Cell:
+    """Return what the tables say of one quantity for every chip, and precision where it matters.
+
+    >>> cell("accelerator_memory_bytes")("h100_sxm")
+    80000000000.0
+    >>> round(cell("gemm_ceiling")("h100_sxm", "fp8"), 3)
+    0.709
+    """
+    words = ("accelerator", "precision") if name in BY_PRECISION else ("accelerator",)
+    formats = (*SIXTEEN_BITS, *FEW_BITS) if name in BY_PRECISION else ("",)
+    found = {
+        f"{key} {precision}".strip(): value
+        for key, chip in chips().items()
+        for precision in formats
+        if (value := BROUGHT[name](chip, precision)) is not None
+    }
+    return Cell(name, words, MappingProxyType(found))
+
+
+def told(name: str, accelerator: str) -> str:
+    """Return who says a quantity of a chip: source and locator of the row it is read from.
+
+    >>> told("accelerator_memory_bytes", "h100_sxm")[:7]
+    'h100_ds'
+    """
+    table = TOLD_IN.get(name, "accelerators")
+    rows = tables.table(table).filter(accelerator=accelerator).select("source", "locator").collect()
+    if rows.is_empty():
+        return "rule of the model for chips that nobody measured" if table != "links" else ""
+    source, locator = rows.row(0)
+    return f"{source}, {locator}" if locator else source
+
+
+def brought(accelerator: str, precision: str = "bf16") -> dict[str, float]:
+    """Return what the tables say of a chip at a precision; what they do not say is left out.
+
+    >>> "scale_out_bytes_per_s" in brought("h100_sxm")
+    True
+    """
+    words = {"accelerator": accelerator, "precision": precision}
+    said = {name: cell(name) for name in BROUGHT}
+    return {name: it(*(words[word] for word in it.words)) for name, it in said.items() if it.says(words)}

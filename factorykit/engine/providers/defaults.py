@@ -1,0 +1,160 @@
+"""Values that nobody gave, from the table of defaults: each with who says so and how it follows the scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from factorykit.core.errors import DatasetError
+from factorykit.data.tables import table
+from factorykit.engine.providers.accelerators import Cell, chips
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A row of the table of defaults."""
+
+    quantity: str
+    value: float
+    basis: str
+    source: str
+    locator: str
+    note: str
+    grows_with: str
+    part_of: str
+
+    @property
+    def why(self) -> str:
+        """Where the value comes from, in a line."""
+        source = self.source.replace("seed_", "document ")
+        said = f"{self.basis}: {source}, {self.locator}" if self.locator else f"{self.basis}: {source}"
+        return f"{said}; {self.note}" if self.note else said
+
+
+@cache
+def defaults() -> Mapping[str, Default]:
+    """Return the table of defaults by quantity; empty where the tables are not built yet."""
+    try:
+        rows = table("defaults").collect().iter_rows(named=True)
+    except DatasetError:
+        return MappingProxyType({})
+    names = ("source", "locator", "note", "grows_with", "part_of")
+    return MappingProxyType(
+        {
+            row["quantity"]: Default(
+                row["quantity"], row["value"], row["basis"], **{name: row[name] or "" for name in names}
+            )
+            for row in rows
+        }
+    )
+
+
+@cache
+def of_chip(name: str) -> Cell | None:
+    """Return what the tables let assume of a quantity for every chip, or None where chips do not matter.
+
+    >>> of_chip("accelerator_power_w")("h100_sxm")
+    650.0
+    """
+    return Cell(name, ("accelerator",), BY_CHIP[name][0]()) if name in BY_CHIP else None
+
+
+def why_of_chip(name: str) -> str:
+    """Return how a value that follows the chip is found."""
+    return BY_CHIP[name][1]
+
+
+def _design_power() -> dict[str, float]:
+    design = {key: chip["tdp_w"] or chip["tdp_estimated_w"] for key, chip in chips().items()}
+    return {key: watts for key, watts in design.items() if watts}
+
+
+def _load_power() -> dict[str, float]:
+    typical = defaults()["accelerator_power_w"].value / _design_power()[NODE_OF]
+    measured = {key: chip["accelerator_power_w"] for key, chip in chips().items() if chip["accelerator_power_w"]}
+    return {key: typical * watts for key, watts in _design_power().items()} | measured
+
+
+def _rental() -> dict[str, float]:
+    import polars as pl
+
+    price = "rental_usd_per_accelerator_h"
+    offers = table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
+    each = offers.group_by("accelerator", "provider").agg(pl.col(price).min())
+    return dict(each.group_by("accelerator").agg(pl.col(price).median()).sort("accelerator").collect().iter_rows())
+
+
+def _purchase() -> dict[str, float]:
+    import polars as pl
+
+    sold = table("chip_prices").filter(pl.col("accelerator").is_not_null() & pl.col("accelerator_usd").is_not_null())
+    return dict(
+        sold.group_by("accelerator").agg(pl.col("accelerator_usd").last()).sort("accelerator").collect().iter_rows()
+    )
+
+
+def _server() -> dict[str, float]:
+    prices, node = _purchase(), defaults()["server_usd"].value
+    return _rack_share() | {key: node * price / prices[NODE_OF] for key, price in prices.items()}
+
+
+def _rack_share() -> dict[str, float]:
+    """Return what a node's part of a rack costs, by chip: the lower price of the preferred statement."""
+    import polars as pl
+
+    each = pl.col("price_usd_low") / pl.col("accelerators")
+    priced = table("nodes").filter(pl.col("preferred") != "", level="rack").drop_nulls("price_usd_low")
+    rows = priced.select("accelerator", each * defaults()["accelerators_per_node"].value).collect()
+    return dict(rows.iter_rows())
+
+
+NODE_OF = "h100_sxm"
+"""The chip whose power and whose server's price are defaults."""
+BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingProxyType(
+    {
+        "accelerator_power_w": (
+            _load_power,
+            "650 of 700 W of the chip's design power, as MLPerf measured servers with H100; as its maker measured it "
+            "of TPU v3 and v4, and of a power that Epoch AI estimates where the maker states none",
+        ),
+        "rental_usd_per_accelerator_h": (
+            _rental,
+            "median over providers of the cheapest offer on demand, table rental_offers",
+        ),
+        "server_usd": (
+            _server,
+            "300,000 USD with H100, in proportion to the chip's price at release, table chip_prices; where only a rack "
+            "has a price, eight parts of it, table nodes",
+        ),
+        "accelerator_usd": (_purchase, "price at release, table chip_prices"),
+    }
+)
+"""Quantities that follow the chip where nobody gives them: how they are read, and that in words."""
+
+
+def is_whole_or_part(name: str) -> bool:
+    """Return whether a default is one of a set that belongs together, or what the set makes up.
+
+    >>> is_whole_or_part("layers"), is_whole_or_part("parameters"), is_whole_or_part("goodput")
+    (True, True, False)
+    """
+    rows = defaults()
+    return name in rows and bool(rows[name].part_of or any(name in row.part_of.split() for row in rows.values()))
+
+
+def suits(name: str, given: Collection[str]) -> bool:
+    """Return whether a default may stand beside what is given.
+
+    The widths of one model are no part of another, of which somebody gives the parameters or a width.
+
+    >>> suits("layers", {"tokens"}), suits("layers", {"parameters"})
+    (True, False)
+    """
+    row = defaults().get(name)
+    if row is None:
+        return False
+    whole = row.part_of.split()
+    kin = {other.quantity for other in defaults().values() if other.part_of == row.part_of} if whole else set()
+    return kin.union(whole).isdisjoint(given)

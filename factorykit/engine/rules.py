@@ -1,0 +1,201 @@
+"""What a layout has to obey before a number may follow from it: one list, that every verb reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from factorykit.core.errors import ScenarioError
+from factorykit.formulas.functions import maximum, where
+
+DIVIDED: Final = ("data_parallel", "micro_batches", "stage_layers")
+"""Quantities whose formulas divide a layout: where one of them is computed, the rules hold."""
+EDGE_LAYERS: Final = 3.0
+"""Embedding, loss and a layer that predicts a further token may count when a pipeline is cut: Llama 3.1 405B has 126
+layers on 16 stages of eight, DeepSeek-V3 61 on 64 chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition on floats, polars expressions and terms alike, and what to try where it fails."""
+
+    name: str
+    holds: Callable[..., Any]
+    remedy: str
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The quantities that the condition looks at."""
+        return self.holds.__code__.co_varnames[: self.holds.__code__.co_argcount]
+
+
+RULES: Final = (
+    Rule(
+        "tensor, pipeline and context parallel divide the accelerators",
+        lambda data_parallel: data_parallel % 1.0 == 0.0,
+        "choose degrees whose product divides the accelerators",
+    ),
+    Rule(
+        "heads divide by tensor parallel",
+        lambda attention_heads, tensor_parallel: attention_heads % tensor_parallel == 0.0,
+        "choose a tensor_parallel that divides attention_heads",
+    ),
+    Rule(
+        "query heads divide over key-value heads",
+        lambda attention_heads, kv_heads: attention_heads % kv_heads == 0.0,
+        "choose kv_heads that divide attention_heads",
+    ),
+    Rule(
+        "key-value heads divide by tensor parallel, or it by them",
+        lambda kv_heads, tensor_parallel: (
+            where(kv_heads >= tensor_parallel, kv_heads % tensor_parallel, tensor_parallel % kv_heads) == 0.0
+        ),
+        "choose a tensor_parallel that divides kv_heads, or a multiple of them",
+    ),
+    Rule(
+        "every stage has layers",
+        lambda layers, pipeline_parallel: pipeline_parallel <= layers,
+        "choose a pipeline_parallel of at most layers",
+    ),
+    Rule(
+        "virtual stages cut a pipeline into chunks that have layers",
+        lambda layers, pipeline_parallel, virtual_stages: (
+            where(
+                virtual_stages > 1.0,
+                where(pipeline_parallel > 1.0, layers + EDGE_LAYERS - pipeline_parallel * virtual_stages, -1.0),
+                0.0,
+            )
+            >= 0.0
+        ),
+        "choose virtual_stages = 1 without a pipeline, and at most layers / pipeline_parallel with one",
+    ),
+    Rule(
+        "the batch divides into micro-batches",
+        lambda micro_batches: micro_batches % 1.0 == 0.0,
+        "choose a global_batch_size that micro_batch_size times data_parallel divides",
+    ),
+    Rule(
+        "interleaving needs micro-batches in multiples of the stages",
+        lambda micro_batches, pipeline_parallel, virtual_stages: (
+            where(virtual_stages > 1.0, micro_batches % pipeline_parallel, 0.0) == 0.0
+        ),
+        "choose virtual_stages = 1, or a batch of more micro-batches",
+    ),
+    Rule(
+        "the sequence divides by twice context parallel",
+        lambda sequence_length, context_parallel: (
+            where(context_parallel > 1.0, sequence_length % (2.0 * context_parallel), 0.0) == 0.0
+        ),
+        "choose a context_parallel that divides half the sequence_length",
+    ),
+    Rule(
+        "experts divide over expert parallel",
+        lambda experts, expert_parallel: where(expert_parallel > 1.0, experts % expert_parallel, 0.0) == 0.0,
+        "choose an expert_parallel that divides experts",
+    ),
+    Rule(
+        "only experts spread over expert parallel",
+        lambda experts, expert_parallel: where(expert_parallel > 1.0, experts, 2.0) > 1.0,
+        "choose expert_parallel = 1 for a dense model",
+    ),
+    Rule(
+        "expert parallel divides the accelerators of a stage",
+        lambda accelerators, pipeline_parallel, expert_parallel: (
+            accelerators % (pipeline_parallel * expert_parallel) == 0.0
+        ),
+        "choose an expert_parallel that divides accelerators / pipeline_parallel",
+    ),
+    Rule(
+        "a token visits some of the experts",
+        lambda experts, experts_per_token: (
+            where(experts > 1.0, (experts_per_token - 1.0) * (experts - experts_per_token), 0.0) >= 0.0
+        ),
+        "choose experts_per_token from 1 to experts",
+    ),
+    Rule(
+        "zero bubble needs a pipeline without interleaving",
+        lambda schedule, pipeline_parallel, virtual_stages: (
+            where(schedule == "zb1p", where(pipeline_parallel > 1.0, virtual_stages - 1.0, 1.0), 0.0) == 0.0
+        ),
+        "choose schedule = '1f1b', or a pipeline with virtual_stages = 1",
+    ),
+    Rule(
+        "DualPipe needs an even pipeline, twice as many micro-batches and no interleaving",
+        lambda schedule, pipeline_parallel, virtual_stages, micro_batches: (
+            where(
+                schedule == "dualpipe",
+                maximum(
+                    maximum(pipeline_parallel % 2.0, virtual_stages - 1.0),
+                    where(micro_batches >= 2.0 * pipeline_parallel, 0.0, 1.0),
+                ),
+                0.0,
+            )
+            == 0.0
+        ),
+        "choose schedule = '1f1b', or an even pipeline_parallel and a larger batch",
+    ),
+    Rule(
+        "a layer has a block of a kind once at most, and every layer has one",
+        lambda layers, attention_layers, linear_attention_layers, ffn_layers: (
+            maximum(
+                maximum(maximum(attention_layers, linear_attention_layers), ffn_layers) - layers,
+                layers - attention_layers - linear_attention_layers - ffn_layers,
+            )
+            <= 0.0
+        ),
+        "choose attention_layers, linear_attention_layers and ffn_layers of at most layers, and together of no fewer",
+    ),
+)
+
+
+LOOKED_AT: Final = frozenset(name for rule in RULES for name in rule.arguments)
+"""Every quantity that a rule looks at: given, it counts whether or not a formula needs it."""
+
+
+def concern(computed: Collection[str]) -> bool:
+    """Return whether a chain that computes these quantities divides a layout."""
+    return any(name in computed for name in DIVIDED)
+
+
+def judged(known: Collection[str], given: Collection[str] = ()) -> Iterator[Rule]:
+    """Yield the rules that can be judged from the known quantities.
+
+    What a layout divides into is left alone where somebody gave it, such as a mean number of micro-batches.
+    """
+    open_names = {name for name in known if not (name in DIVIDED and name in given)}
+    return (rule for rule in RULES if open_names.issuperset(rule.arguments))
+
+
+def check(values: Mapping[str, Any], given: Collection[str] = ()) -> None:
+    """Refuse values of a layout that does not work.
+
+    Raises
+    ------
+    ScenarioError
+        With the rule, the values and what to try.
+    """
+    for rule in judged(values, given):
+        if not rule.holds(*[values[name] for name in rule.arguments]):
+            shown = ", ".join(
+                f"{name} = {value if isinstance(value := values[name], str) else format(value, 'g')}"
+                for name in rule.arguments
+            )
+            raise ScenarioError(f"{shown}: {rule.name}, and here not; {rule.remedy}")
+
+
+def broken(known: Collection[str], given: Collection[str] = (), fixed: Mapping[str, Any] | None = None) -> Any:
+    """Return a polars expression with the first rule that a row breaks, or null.
+
+    ``fixed`` values are the same for all rows and stand in no column.
+    """
+    import polars as pl
+
+    fixed = fixed or {}
+    verdict = pl.lit(None, dtype=pl.String)
+    for rule in reversed(list(judged(known, given))):
+        holds = rule.holds(*[fixed[name] if name in fixed else pl.col(name) for name in rule.arguments])
+        verdict = (
+            pl.when(~holds if isinstance(holds, pl.Expr) else not holds).then(pl.lit(rule.name)).otherwise(verdict)
+        )
+    return verdict

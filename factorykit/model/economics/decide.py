@@ -1,0 +1,151 @@
+"""Build or rent: what the published rules say of a scenario, and what its money says."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.errors import MissingQuantity
+from factorykit.core.validation import one_of, strings
+from factorykit.core.vocabulary import quantity
+from factorykit.data import tables
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.html import html_table, html_text
+from factorykit.engine.read import checked, chosen
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BRANCHES: Final = {"build": "build", "private cluster": "build", "on-prem": "build", "cloud": "rent"}
+COMPARE: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+DECISIONS: Final = ("build vs buy", "build vs rent", "build vs rent by scale")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer and why: ``answer`` (build, rent, undetermined), ``because`` as a sentence, ``rules`` one row a rule.
+
+    ``saving_usd`` is the present value of renting less that of building, ``budget_share`` the rent of the run over its
+    budget; each NaN where the scenario does not give enough to compute it. The rules look at neither.
+    """
+
+    answer: str
+    because: str
+    rules: pl.DataFrame
+    saving_usd: float
+    budget_share: float
+
+    def _repr_html_(self) -> str:
+        rules = [
+            (rule, branch, condition, {True: "yes", False: "no"}.get(holds, "not said"))
+            for rule, branch, condition, holds in self.rules.select("rule", "branch", "condition", "holds").iter_rows()
+        ]
+        money = (("build_saving_usd", self.saving_usd), ("budget_share", self.budget_share))
+        known = [f"{quantity(name).label}: {quantity(name).text(value)}" for name, value in money if value == value]
+        said = "".join(f"<p>{html_text(line)}</p>" for line in (self.because, *known))
+        table = html_table(("rule", "for", "condition", "holds"), rules)
+        return f"<p><strong>{html_text(self.answer)}</strong></p>{said}{table}"
+
+
+def decide(
+    inputs: Mapping[str, Any],
+    conditions: Collection[str] = (),
+    *,
+    using: Mapping[str, str] | None = None,
+    assume: bool = False,
+) -> Decision:
+    """Ask the published rules whether to build or to rent.
+
+    Parameters
+    ----------
+    inputs
+        Quantities of the run and the cluster. Rules compare ``parameters``, ``accelerators`` and ``budget_usd``, the
+        money set aside, whatever the run costs. Where the rent of the run is known too, the answer says whether the
+        budget pays it.
+    conditions
+        Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of several years),
+        ``b4`` (data sovereignty), ``c2`` (research phase), ``c3`` (variable need), ``p1`` to ``p4``.
+    using
+        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+    assume
+        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`: the money is known then.
+        Rules are asked of what the inputs say alone, never of a default.
+
+    Returns
+    -------
+    Decision
+        Undetermined where no rule speaks, with the gap between them named, and where rules contradict each other.
+
+    Raises
+    ------
+    UnknownName, FactorykitError
+        For an unknown condition, or a scenario that is refused.
+
+    Examples
+    --------
+    >>> decide({"parameters": 7e9, "budget_usd": 3e5}).answer
+    'rent'
+    >>> decide({"parameters": 200e9}).because
+    'no rule speaks: parameters 200 billion lies between 70 billion and 400 billion'
+    """
+    import polars as pl
+
+    values, rivals = checked(inputs)
+    rivals |= chosen(using)
+    table = tables.table("rules").filter(pl.col("decision").is_in(DECISIONS)).collect()
+    worded = table.filter(pl.col("quantity").is_null())["rule"].to_list()
+    conditions = [one_of("condition", name, worded) for name in strings("conditions", conditions)]
+    rows: list[tuple[str, str, str, float | None, bool | None]] = []
+    gaps: dict[str, list[float]] = {}
+    for row in table.iter_rows(named=True):
+        branch, name = BRANCHES[row["branch"]], row["quantity"]
+        if name is None:
+            rows.append((row["rule"], branch, row["condition"], None, row["rule"] in conditions))
+            continue
+        value = _value(name, values, rivals)
+        holds = None if value is None else COMPARE[row["comparator"]](value, row["threshold"])
+        rows.append((row["rule"], branch, row["condition"], value, holds))
+        if value is not None:
+            gaps.setdefault(name, []).append(row["threshold"])
+    schema = {"rule": pl.String, "branch": pl.String, "condition": pl.String, "value": pl.Float64, "holds": pl.Boolean}
+    rules = pl.DataFrame(rows, schema, orient="row")
+    saving, share = (_value(name, values, rivals, assume=assume) for name in ("build_saving_usd", "budget_share"))
+    answer, because = _judged(rules, gaps, values, rivals)
+    if share is not None and share > 1.0:
+        because += f"; the budget does not pay the rent, which is {share:.3g} times as high"
+    return Decision(answer, because, rules, *(math.nan if number is None else number for number in (saving, share)))
+
+
+def _value(name: str, values: Mapping[str, Any], rivals: Mapping[str, str], *, assume: bool = False) -> float | None:
+    if name in values:
+        return float(values[name])
+    try:
+        return evaluate(values, name, using=rivals, assume=assume)[name]
+    except MissingQuantity:
+        return None
+
+
+def _judged(
+    rules: pl.DataFrame, gaps: Mapping[str, list[float]], values: Mapping[str, Any], rivals: Mapping[str, str]
+) -> tuple[str, str]:
+    import polars as pl
+
+    held = rules.filter(pl.col("holds"))
+    branches = held["branch"].unique(maintain_order=True).to_list()
+    said = {branch: ", ".join(held.filter(branch=branch)["condition"]) for branch in branches}
+    if len(branches) == 1:
+        return branches[0], f"rules for {branches[0]} hold and none against: {said[branches[0]]}"
+    if branches:
+        return "undetermined", f"rules contradict each other: build ({said['build']}) against rent ({said['rent']})"
+    if not gaps:
+        return "undetermined", "no rule can be asked; give parameters, accelerators or budget_usd"
+    named = []
+    for name, thresholds in gaps.items():
+        row, value = quantity(name), _value(name, values, rivals)
+        shown = [row.text(threshold) for threshold in sorted(thresholds)]
+        place = f"lies between {shown[0]} and {shown[-1]}" if len(shown) > 1 else f"does not exceed {shown[0]}"
+        named.append(f"{name} {row.text(value or 0.0)} {place}")
+    return "undetermined", f"no rule speaks: {'; '.join(named)}"

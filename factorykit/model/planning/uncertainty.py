@@ -1,0 +1,143 @@
+"""What is not known exactly, drawn once for all plans: the same future meets every one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.extras import need
+from factorykit.core.vocabulary import quantity
+from factorykit.data import tables
+from factorykit.engine.chain import ask
+from factorykit.engine.run import fold, widened
+from factorykit.model.economics.rent import PRICE
+from factorykit.model.planning.whole import RESULTS
+from factorykit.model.uncertainty.distributions import Distribution, LogNormal
+from factorykit.model.uncertainty.quasi_random import points
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STEP: Final = "step_s"
+COMMON: Final = math.sqrt(0.5)
+"""How much of what is unknown of a step time or a price all chips share: half of its variance, chosen."""
+NORMAL_75: Final = 0.6744897501960817
+"""Quantile of the normal distribution: half lies between minus and plus this many standard deviations."""
+FEW_PROVIDERS: Final = 5
+PROBABLE: Final = (0.05, 0.95)
+
+
+def distributions(doubted: Mapping[str, Distribution]) -> dict[str, Distribution]:
+    """Return what is drawn: what somebody gave as a distribution, and the ranges of the table.
+
+    A quantity that is given is drawn all the same and not used, so that the futures stay those of the question before.
+    """
+    ranges = {name: LogNormal(low, high) for name, (low, high) in _ranges().items()}
+    return ranges | dict(doubted)
+
+
+@cache
+def _ranges() -> Mapping[str, tuple[float, float]]:
+    rows = tables.table("ranges").select("quantity", "low", "high").collect().iter_rows()
+    return {name: (low, high) for name, low, high in rows}
+
+
+def draw(drawn: Mapping[str, Distribution], chips: Sequence[str], n: int, seed: int) -> pl.DataFrame:
+    """Return one row per draw: ``draw``, the quantities, and standard normal numbers for the step time and the price.
+
+    Those of ``step <chip>`` and ``price <chip>`` share half their variance between chips.
+    """
+    import polars as pl
+
+    ndtri = need("scipy.special").ndtri
+    names = [*drawn, STEP, PRICE, *(f"{what} {chip}" for chip in chips for what in ("step", "price"))]
+    cube = points(len(names), n, seed)
+    by_name = {name: cube[:, i] for i, name in enumerate(names)}
+    table: dict[str, Any] = {"draw": range(n)}
+    for name, distribution in drawn.items():
+        row = quantity(name)
+        values = distribution.ppf(by_name[name])
+        table[name] = values.clip(row.lower, row.upper)
+    for chip in chips:
+        for what, shared in (("step", STEP), ("price", PRICE)):
+            own = ndtri(by_name[f"{what} {chip}"])
+            table[f"{what} {chip}"] = COMMON * ndtri(by_name[shared]) + COMMON * own
+    return pl.DataFrame(table)
+
+
+@cache
+def price_sigma(accelerator: str) -> float:
+    """Return the spread of a chip's rental price between providers: standard deviation of its logarithm.
+
+    From the quartiles of their offers; of all chips with five providers or more together, where this one has fewer.
+
+    >>> 0.1 < price_sigma("h100_sxm") < 0.6
+    True
+    """
+    import polars as pl
+
+    offers = tables.table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
+    each = offers.group_by("accelerator", "provider").agg(pl.col(PRICE).min())
+    over = each.with_columns(
+        (pl.col(PRICE) / pl.col(PRICE).median().over("accelerator")).log().alias("log"),
+        pl.len().over("accelerator").alias("providers"),
+    ).filter(pl.col("providers") >= FEW_PROVIDERS)
+    rows = over.collect()
+    own = rows.filter(accelerator=accelerator)
+    seen = (own if own.height else rows)["log"]
+    low, high = (float(seen.quantile(share, "linear") or 0.0) for share in (0.25, 0.75))
+    return (high - low) / (2.0 * NORMAL_75)
+
+
+def futures(
+    plans: pl.DataFrame,
+    fixed: Mapping[str, Any],
+    draws: pl.DataFrame,
+    rivals: Mapping[str, str],
+    *,
+    doubts_price: bool,
+) -> pl.DataFrame:
+    """Return what becomes of the plans of one chip in every draw: one row per plan and draw, with `RESULTS`.
+
+    ``plans`` has one row per plan with its choices, ``step_s``, ``step_spread`` and the quantities of `RESULTS` that
+    follow from them; ``fixed`` what is the same for all of them.
+    """
+    import polars as pl
+
+    chip = str(fixed["accelerator"])
+    unknown = [name for name in draws.columns if name != "draw" and " " not in name]
+    kept = [name for name in plans.columns if name not in (*RESULTS, *unknown)]
+    rows = plans.select(*kept, STEP).join(
+        draws.select("draw", *unknown, pl.col(f"step {chip}").alias("step"), pl.col(f"price {chip}").alias("price")),
+        how="cross",
+        maintain_order="left_right",
+    )
+    rows = rows.with_columns(pl.col(STEP) * (pl.col("step") * pl.col("step_spread")).exp())
+    if doubts_price:
+        rows = rows.with_columns((pl.col(PRICE) * (pl.col("price") * price_sigma(chip)).exp()).alias(PRICE))
+    known = {name: value for name, value in fixed.items() if name not in rows.columns}
+    given = {*known, *(name for name in rows.columns if name not in ("draw", "plan", "step", "price"))}
+    chain = ask(given, [name for name in RESULTS if name != STEP], rivals, known, assume=True)
+    found, left = fold(chain.steps, known)
+    told = [name if name == STEP or name not in found else pl.lit(found[name]).alias(name) for name in RESULTS]
+    return widened(rows.lazy(), left).select("plan", "draw", *told).collect()
+
+
+def intervals(drawn: pl.DataFrame, results: Iterable[str] = RESULTS) -> pl.DataFrame:
+    """Return the ends of the 90 % interval of each result, one row per plan."""
+    import polars as pl
+
+    ends = [
+        pl.col(name).quantile(share, "linear").alias(f"{name}_{end}")
+        for name in results
+        for share, end in zip(PROBABLE, ("low", "high"), strict=True)
+    ]
+    return drawn.group_by("plan", maintain_order=True).agg(ends)
+
+
+def likely(drawn: pl.DataFrame, result: str, plan: int, other: int) -> float:
+    """Return the share of draws in which a plan has less of a result than another."""
+    one, two = (drawn.filter(plan=which).sort("draw")[result].to_numpy() for which in (plan, other))
+    return float((one < two).mean())

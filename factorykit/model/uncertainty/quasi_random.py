@@ -1,0 +1,52 @@
+"""Points of the unit cube, any stretch of them: what a draw is depends on its number and on nothing else."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from threading import get_ident
+from typing import Any, Final
+
+from factorykit.core.extras import need
+from factorykit.model.uncertainty.distributions import FURTHEST
+
+SOBOL_BITS: Final = 30
+"""Bits of a Sobol point as SciPy draws it; half of the last one, ``FURTHEST``, moves the points off zero."""
+
+
+def points(d: int, n: int, seed: int, method: str = "sobol") -> Any:
+    """Return ``n`` points of the unit cube, one row each: scrambled Sobol points, a Latin hypercube, or random ones."""
+    return stretch(d, n, seed, method, 0, n)
+
+
+def stretch(d: int, n: int, seed: int, method: str, first: int, last: int) -> Any:
+    """Return the points from ``first`` to before ``last`` of ``n``; a Latin hypercube is made whole each time."""
+    if method == "latin":
+        return _hypercube(d, n, seed)[first:last]
+    if method == "sobol":
+        return _sobol(d, seed, first, last) + FURTHEST
+    np = need("numpy")
+    return np.random.Generator(np.random.PCG64(seed).advance(first * d)).random((last - first, d))
+
+
+def _sobol(d: int, seed: int, first: int, last: int) -> Any:
+    """Return a stretch of the sequence, which SciPy can only go along: what asks for one after another goes once."""
+    sequence = _sequence(d, seed, get_ident())
+    if first < sequence.num_generated:
+        sequence.reset()
+    if first > sequence.num_generated:
+        sequence.fast_forward(first - sequence.num_generated)
+    if first:
+        return sequence.random(last - first)
+    # Apart from the others, since SciPy warns of a first stretch whose length is no power of two.
+    return need("numpy").concatenate([sequence.random(1), sequence.random(last - 1)])
+
+
+@lru_cache(maxsize=4)
+def _sequence(d: int, seed: int, _thread: int) -> Any:
+    """Return the sequence of a thread: it remembers how far it is."""
+    return need("scipy.stats.qmc").Sobol(d, bits=SOBOL_BITS, rng=seed)
+
+
+@lru_cache(maxsize=1)
+def _hypercube(d: int, n: int, seed: int) -> Any:
+    return need("scipy.stats.qmc").LatinHypercube(d, rng=seed).random(n)

@@ -1,0 +1,131 @@
+"""One verb asked many times, as a study: each case makes its rows alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
+from factorykit.core.validation import as_list, file_path, mapping, one_of
+from factorykit.model.uncertainty.study.parts import Design
+from factorykit.model.uncertainty.study.study import answered
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CASES_A_PART: Final = 16
+"""So that a case is not a file; what a killed worker loses."""
+VERBS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "plan": ("model.planning.plan", lambda found: found.plans),
+    "schedule": ("model.operations.schedule", lambda found: found.summary),
+    "search": ("model.performance.search", lambda found: found.collect()),
+    "sensitivity": ("model.uncertainty.sample", lambda found: found),
+    "simulate": ("model.operations.simulate", lambda found: found),
+    "timeline": ("model.operations.simulate", lambda found: found),
+}
+"""Where a verb stands, and which rows of its answer are kept."""
+
+
+def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine: str = "local") -> pl.LazyFrame:
+    """Ask one verb of many cases and keep all rows as a study.
+
+    Parameters
+    ----------
+    verb
+        ``"plan"`` (rows of ``plans``), ``"schedule"`` (its ``summary``), ``"search"``, ``"sensitivity"``,
+        ``"simulate"`` or ``"timeline"``.
+    cases
+        The arguments of each call, by name.
+    out, engine
+        The folder of the study and who makes its parts, as in :func:`factorykit.sweep`.
+
+    Returns
+    -------
+    LazyFrame
+        The rows of every case, with its number in ``case`` (from 0), and in ``error`` why one has none.
+
+    Raises
+    ------
+    ScenarioError
+        If the verb is another or there are no cases. A case that is refused ends nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> run = {"training_s": 4e6, "checkpoint_interval_s": 1100.0, "checkpoint_write_s": 60.0, "restart_s": 600.0}
+    >>> cases = [{"inputs": run | {"cluster_mtbf_s": hours * 3600.0, "downtime_s": 0.0}, "runs": 3} for hours in (3, 0)]
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     rows = batch("simulate", cases, out).collect()
+    >>> rows["case"].to_list(), rows["error"].null_count()
+    ([0, 0, 0, 1], 3)
+    """
+    one_of("verb of a batch", verb, VERBS)
+    told = tuple(dict(mapping(f"case {number}", case)) for number, case in enumerate(as_list("cases", cases)))
+    if not told:
+        raise ScenarioError("there are no cases; give the arguments of at least one call")
+    if file_path("out", out).suffix == ".parquet":
+        raise ScenarioError(f"out = {str(out)!r}: cases may differ in their columns; name a folder")
+    return answered(Cases(verb, told), out, "batch", engine)
+
+
+@dataclass(frozen=True)
+class Cases(Design):
+    """Calls of one verb, by their arguments."""
+
+    verb: str
+    cases: tuple[dict[str, Any], ...]
+
+    @property
+    def rows(self) -> int:
+        """Cases, each of which makes as many rows as it does."""
+        return len(self.cases)
+
+    @property
+    def parts(self) -> int:
+        """Some cases to a part."""
+        return -(-len(self.cases) // CASES_A_PART)
+
+    def part(self, number: int) -> pl.DataFrame:
+        """Return the rows of some cases."""
+        import polars as pl
+
+        first = number * CASES_A_PART
+        found = [self._case(case) for case in range(first, min(first + CASES_A_PART, len(self.cases)))]
+        return pl.concat(found, how="diagonal_relaxed")
+
+    def _case(self, number: int) -> pl.DataFrame:
+        import polars as pl
+
+        room, rows = VERBS[self.verb]
+        error = pl.lit(None, pl.String)
+        try:
+            found = pl.DataFrame(rows(getattr(import_module(f"factorykit.{room}"), self.verb)(**self.cases[number])))
+        except (FactorykitError, TypeError) as refusal:
+            found, error = pl.DataFrame({"case": [number]}), pl.lit(str(refusal))
+        return found.select(pl.lit(number, pl.Int64).alias("case"), pl.exclude("case"), error.alias("error"))
+
+    def said(self) -> dict[str, Any]:
+        """Return the verb and the cases; a frame among their arguments by its digest."""
+        return {"verb": self.verb, "cases": [json.loads(json.dumps(case, default=_told)) for case in self.cases]}
+
+
+def _told(value: Any) -> Any:
+    """Return an argument as words: laws and causes as they are written, anything large by its digest."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    written = repr(value)
+    if len(written) < 1_000 and "\n" not in written:
+        return written
+    try:
+        told = pickle.dumps(value)
+    except Exception as error:  # whatever a stranger's object raises
+        raise ScenarioError(
+            f"{short_repr(value)} cannot be kept in a study ({type(error).__name__}); leave it out"
+        ) from error
+    return f"{type(value).__name__} {hashlib.blake2b(told, digest_size=16).hexdigest()}"

@@ -1,0 +1,112 @@
+"""The rows of a study: their numbers say what they are, so that any part of them can be made alone, anywhere."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.vocabulary import quantity, vocabulary
+from factorykit.engine.chain import Chain, ask
+from factorykit.engine.evaluate import evaluate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CELLS_A_PART: Final = 2**24
+"""Numbers in a part, at most: 128 MiB of doubles."""
+
+
+class Design(abc.ABC):
+    """Rows in parts, made by a frozen dataclass; pickled, it is its fields, and elsewhere the same parts again."""
+
+    @property
+    @abc.abstractmethod
+    def rows(self) -> int:
+        """How many there are."""
+
+    @property
+    @abc.abstractmethod
+    def parts(self) -> int:
+        """How many these make."""
+
+    @abc.abstractmethod
+    def part(self, number: int) -> pl.DataFrame:
+        """Return the rows of a part."""
+
+    def said(self) -> dict[str, Any]:
+        """Return in words and numbers what makes these rows and no others: its fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+
+class Numbered(Design):
+    """Rows that can be made from any one to any other."""
+
+    @property
+    @abc.abstractmethod
+    def rows_a_part(self) -> int:
+        """How many rows fill a part."""
+
+    @abc.abstractmethod
+    def stretch(self, first: int, last: int) -> pl.DataFrame:
+        """Return the rows from ``first`` to before ``last``."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts the rows make."""
+        return math.ceil(self.rows / self.rows_a_part)
+
+    def part(self, number: int) -> pl.DataFrame:
+        """Return the rows of a part."""
+        first = number * self.rows_a_part
+        return self.stretch(first, min(first + self.rows_a_part, self.rows))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every row: values that all rows share, outputs, rivals, whether defaults fill gaps."""
+
+    values: Mapping[str, Any]
+    outputs: tuple[str, ...] | None
+    using: Mapping[str, str]
+    assume: bool
+
+    def of(self, rows: Any) -> Any:
+        """Return the rows of a frame, lazy or not, with the outputs."""
+        import polars as pl
+
+        whole = rows.with_columns(pl.lit(value).alias(name) for name, value in self.values.items())
+        wider = evaluate(whole, self.outputs, using=self.using, assume=self.assume)
+        return wider.select(self.columns(rows.collect_schema().names()))
+
+    def chain(self, names: Iterable[str]) -> Chain:
+        """Return the chain from the columns of rows to the outputs."""
+        given = {name for name in names if name in vocabulary()}
+        return ask({*self.values, *given}, self.outputs, self.using, assume=self.assume)
+
+    def columns(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of rows with the outputs."""
+        chain = self.chain(names)
+        new = [name for name in chain.outputs if name in chain.computed]
+        return list(dict.fromkeys((*names, *new, *(self.outputs or ()))))
+
+    def rows_a_part(self, names: Sequence[str]) -> int:
+        """Return how many rows fill a part."""
+        return max(CELLS_A_PART // len(self.columns(names)), 1)
+
+    def said(self) -> dict[str, Any]:
+        """Return the question in words and numbers."""
+        outputs = None if self.outputs is None else list(self.outputs)
+        return {"inputs": dict(self.values), "outputs": outputs, "using": dict(self.using), "assume": self.assume}
+
+
+def column_of(name: str, values: Sequence[Any]) -> pl.Series:
+    """Return the values of a quantity as a column: words as text, all else as doubles."""
+    import polars as pl
+
+    return pl.Series(values, dtype=pl.String if quantity(name).is_text else pl.Float64)

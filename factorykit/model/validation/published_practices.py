@@ -1,0 +1,69 @@
+"""Published figures of practices beside what the formulas say: goodput, spares, saves, starts, neighbours, bring-up."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.validation import one_of
+from factorykit.data.tables import table
+from factorykit.model.validation.recipes import Span, Tables, cook
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COMPUTED: Final[tuple[str, ...]] = ("computed_low", "computed_high", "error")
+SHOWN: Final = (
+    *("practice_figure", "name", "machines", "group", "practice", "setting", "quantity", "kind"),
+    *("stated", "stated_low", "stated_high", *COMPUTED, "source", "locator", "note"),
+)
+
+
+def practices(group: str | None = None) -> pl.DataFrame:
+    """Return every published figure of a practice with what its recipe gives.
+
+    Parameters
+    ----------
+    group
+        Only figures of ``goodput``, ``failures``, ``spares``, ``save``, ``start``, ``tenancy`` or ``bring-up``.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per figure, in the order of the table ``practice_figures``: ``name``, ``machines``, ``group``,
+        ``practice``, ``setting`` (with it or without), ``quantity``, ``kind``; ``stated`` or ``stated_low`` and
+        ``stated_high``, and ``computed_low`` and ``computed_high``, in the unit of the quantity; ``error``, the
+        distance of the nearest computed number from the nearest stated one, over that: 0 where the ranges touch, null
+        where nothing that is published leads to the figure; ``source``, ``locator``, ``note``.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such group.
+
+    Examples
+    --------
+    >>> practices("goodput").filter(practice_figure="ft_hsdp_replicas").select("stated", "error").row(0)
+    (0.8, 0.0)
+    """
+    import polars as pl
+
+    rows = table("practice_figures").collect()
+    if group is not None:
+        one_of("group", group, rows["group"].unique(maintain_order=True).to_list())
+        rows = rows.filter(pl.col("group") == group)
+    tables = Tables()
+    found = [_beside(row, tables) for row in rows.iter_rows(named=True)]
+    return rows.hstack(pl.DataFrame(found, schema=dict.fromkeys(COMPUTED, pl.Float64))).select(SHOWN)
+
+
+def _beside(row: dict[str, Any], tables: Tables) -> dict[str, float | None]:
+    if row["recipe"] is None:
+        return dict.fromkeys(COMPUTED)
+    value = cook(row["recipe"], tables).value
+    low, high = (value.low, value.high) if isinstance(value, Span) else (value, value)
+    stated = row["stated"]
+    ends = (row["stated_low"], row["stated_high"]) if stated is None else (stated, stated)
+    least, most = -inf if ends[0] is None else ends[0], inf if ends[1] is None else ends[1]
+    error = low / most - 1.0 if low > most else high / least - 1.0 if high < least else 0.0
+    return {"computed_low": low, "computed_high": high, "error": error}

@@ -1,0 +1,205 @@
+"""The performance model against measured runs: one row a run, misses included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core import validation
+from factorykit.core.errors import DatasetError
+from factorykit.core.vocabulary import neutral_values, quantity
+from factorykit.data.tables import table
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.providers.constants import constants
+from factorykit.model.performance.activation_checkpointing import ROUNDING
+from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.layout_features import LAYOUT_FEATURES
+from factorykit.model.performance.memory_calibration import FACTORS, PRIOR_SD, TERMS, reported_bytes
+from factorykit.model.validation.training_runs import GIB, measured_step_s, positive, prepared, tidied
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OUTPUTS: Final = (
+    "step_s",
+    "step_low_s",
+    "step_high_s",
+    "memory_weights_bytes",
+    "memory_activations_bytes",
+    "memory_workspace_bytes",
+    "memory_reserve_bytes",
+    "first_stage_activation_bytes",
+    "memory_needed_bytes",
+    "memory_peak_bytes",
+    "fragmentation_share",
+    "fits",
+    "predicted_mfu",
+)
+ASIDE: Final = ("first_stage_activation_bytes", "memory_needed_bytes")
+
+
+def validate(
+    rows: Any = None, *, leave_family_out: bool | None = None, calibration: Mapping[str, float] | None = None
+) -> pl.DataFrame:
+    """Predict measured training runs and compare.
+
+    Parameters
+    ----------
+    rows
+        A polars frame with the columns of the ``training_runs`` table, as many of them as there are; the shipped
+        table by default. Names of hardware, precisions and empty cells are read as in that table.
+    leave_family_out
+        Whether a row is predicted with constants that were found without its family (the word of ``group`` before the
+        first hyphen). By default so for the shipped table, and not for other rows, which no constant has seen.
+    calibration
+        What :func:`factorykit.calibrate` found: its constants, and the pace of layouts near measured ones; or constants
+        alone.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a run, in the order given: ``id``, ``group``, ``family``, ``accelerator_count``, ``step_s``,
+        ``step_low_s`` and ``step_high_s`` [s], ``memory_peak_bytes`` [byte], ``memory_binding`` (the largest term),
+        ``fits``, ``predicted_mfu``, ``measured_s`` [s] (null where a row states no possible one), ``error`` (predicted
+        over measured, less one), ``memory_error``, ``assumed`` (what the row leaves open and a rule filled),
+        ``reason`` (why nothing is predicted; null otherwise).
+
+    Raises
+    ------
+    ScenarioError
+        If ``rows`` is no frame, is empty, has none of the columns that a prediction needs, or has lists in one.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> run = {"hardware": "H100-80GB SXM", "accelerator_count": 64, "layers": 80, "hidden": 8192, "heads": 64}
+    >>> run |= {"kv_heads": 8, "ffn": 28672, "mlp_gated": 1, "vocab": 128256, "seq_len": 8192, "tp": 4, "pp": 4}
+    >>> run |= {"cp": 2, "vp": 5, "micro_batch": 1, "global_batch": 128, "precision": "bf16", "year": 2025}
+    >>> validate(pl.DataFrame([run])).select(pl.col("step_s").round(), "reason")
+    shape: (1, 2)
+    ┌────────┬────────┐
+    │ step_s ┆ reason │
+    │ ---    ┆ ---    │
+    │ f64    ┆ str    │
+    ╞════════╪════════╡
+    │ 16.0   ┆ null   │
+    └────────┴────────┘
+    """
+    import polars as pl
+
+    shipped = rows is None
+    frame = tidied(table("training_runs") if shipped else rows)
+    left_out = shipped if leave_family_out is None else validation.boolean("leave_family_out", leave_family_out)
+    moved = {} if calibration is None else validation.mapping("calibration", calibration)
+    for name, value in moved.items():
+        known = (*constants(), *FACTORS, "spread_alone")
+        quantity(validation.one_of("constant of a calibration", name, known)).check(value)
+    ready, reasons = prepared(frame, {name: value for name, value in moved.items() if name in PRIOR_SD})
+    told = frame.select(
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
+        *[
+            (pl.col(name) if name in frame.columns else pl.lit(None)).alias(name)
+            for name in ("id", "group", "accelerator_count")
+        ],
+        positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
+    ).with_columns(measured_s=measured_step_s(frame, ready))
+    predicted = _predicted(ready, left_out, moved) if ready.height else _nothing()
+    wide = told.join(predicted, on="row", how="left", maintain_order="left").join(
+        reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
+    )
+    return wide.select(
+        "id",
+        "group",
+        pl.coalesce("family", "unpredicted_family").alias("family"),
+        "accelerator_count",
+        "step_s",
+        "step_low_s",
+        "step_high_s",
+        "memory_peak_bytes",
+        "memory_binding",
+        "fits",
+        "predicted_mfu",
+        "measured_s",
+        (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error"),
+        (pl.col("reported_bytes") / (pl.col("measured_gib") * GIB) - 1.0).alias("memory_error"),
+        "assumed",
+        "reason",
+    )
+
+
+def _nothing() -> pl.DataFrame:
+    import polars as pl
+
+    numbers = dict.fromkeys((*OUTPUTS[:3], "memory_peak_bytes", "reported_bytes", "fits", "predicted_mfu"), pl.Float64)
+    texts = {"family": pl.String, "assumed": pl.String, "memory_binding": pl.String}
+    return pl.DataFrame(schema={"row": pl.Int64, **texts, **numbers})
+
+
+def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, float]) -> pl.DataFrame:
+    """Return one row a run: of its scenarios the fastest that fits, otherwise the one that lacks least memory."""
+    import polars as pl
+
+    if left_out:
+        other = constants(_any_family())
+        names = [name for name, value in constants().items() if value != other[name] and name not in ready.columns]
+        found = [{"family": family, **{n: constants(family)[n] for n in names}} for family in ready["family"].unique()]
+        ready = ready.join(pl.DataFrame(found), on="family", how="left", maintain_order="left")
+        ready = ready.with_columns(pl.col("evidence_families", "evidence_software").sub(1.0).clip(0.0))
+    usual = {**neutral_values(), **constants()}
+    ready = ready.with_columns(
+        (pl.col(name) * (value / usual[name]) if name in ready.columns else pl.lit(value)).alias(name)
+        for name, value in calibration.items()
+    )
+    if isinstance(calibration, Calibration):
+        ready = ready.hstack(calibration.local_correction(evaluate(ready, LAYOUT_FEATURES)))
+    wide = evaluate(ready, OUTPUTS)
+    binding = pl.concat_list(TERMS).list.arg_max()
+    wide = wide.with_columns(
+        binding.replace_strict(dict(enumerate(TERMS)), return_dtype=pl.String).alias("memory_binding"),
+        (pl.col("memory_needed_bytes") / pl.col("accelerator_memory_bytes")).clip(1.0 + ROUNDING).alias("over"),
+    )
+    wide = wide.with_columns(reported_bytes())
+    best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
+    told = ("row", "family", "assumed", "memory_binding", "reported_bytes")
+    return best.select(*told, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])
+
+
+def _any_family() -> str:
+    rows = table("performance_constants").filter(left_out="all_in").collect()
+    if rows.is_empty():
+        raise DatasetError("performance_constants: no row with left_out = all_in; run benchmarks/fit_performance.py")
+    every = table("performance_constants").select("left_out").unique(maintain_order=True).collect()
+    return str(every["left_out"][-1])
+
+
+def errors(validated: pl.DataFrame, by: str = "family") -> pl.DataFrame:
+    """Return how far predictions miss, one row per value of ``by``, most rows first.
+
+    Parameters
+    ----------
+    validated
+        What :func:`validate` returned.
+    by
+        ``family``, ``group``, or any column joined to it.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``by``, ``rows``, ``median_error`` (signed), ``median_absolute_error``, ``p90_absolute_error``, and
+        ``coverage``: the share of measured times within the 90 % interval.
+    """
+    import polars as pl
+
+    inside = pl.col("measured_s").is_between("step_low_s", "step_high_s")
+    seen = validated.filter(pl.col("error").is_not_null())
+    return (
+        seen.group_by(by)
+        .agg(
+            pl.len().cast(pl.Float64).alias("rows"),
+            pl.col("error").median().alias("median_error"),
+            pl.col("error").abs().median().alias("median_absolute_error"),
+            pl.col("error").abs().quantile(0.9, "linear").alias("p90_absolute_error"),
+            inside.mean().alias("coverage"),
+        )
+        .sort("rows", by, descending=[True, False])
+    )

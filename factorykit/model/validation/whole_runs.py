@@ -1,0 +1,234 @@
+"""Whole training runs predicted from what their papers state before the outcome: hours, days and energy."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.data.tables import table
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.providers.accelerators import chip_in
+from factorykit.engine.providers.constants import constants
+from factorykit.formulas.compute import training_flop
+from factorykit.model.validation.source_terms import zero_stage
+from factorykit.model.validation.training_runs import (
+    NUMBERS,
+    positive,
+    shape_by_name,
+    software_year,
+    tidied,
+)
+from factorykit.model.validation.validate import validate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OUTCOMES: Final = (
+    *("step_time_s", "tokens_per_s_per_gpu", "gpu_hours", "wall_days", "mfu", "hfu", "tflops_per_gpu"),
+    *("mem_gib_per_gpu", "energy_mwh", "power_w_per_accelerator", "co2_t", "cost_usd"),
+    *("interruptions", "effective_training_time", "checkpoint_save_s"),
+)
+"""Columns that nobody knows before a run ends; none of them is read."""
+NULL_UTILIZATION: Final = 0.4
+"""Model FLOP utilization of the null that predictions stand beside: 6 N D at 40 % of the 16-bit peak."""
+START_LAG: Final = 0.5
+"""Years between the software with which a run starts and its publication: the run, its evaluation and its paper."""
+USUAL_DAYS: Final = 45.0
+"""Days for which operators take accelerators where a source tells no number of them."""
+FEWEST, MOST = 8, 16_384
+"""Accelerators between which that number is chosen, a power of two."""
+SHORT_SEQUENCE, LONG_SEQUENCE, LONG_YEAR = 2048.0, 4096.0, 2023.6
+"""Tokens of a sequence where a source tells none: of GPT-3 and its time, and since Llama 2."""
+USUAL_BATCH_TOKENS: Final = 4_194_304.0
+"""Tokens of a batch where a source tells none: those of LLaMA, BLOOM, PaLM and Falcon."""
+DENSE: Final[Mapping[str, str]] = {
+    "layers": "layers",
+    "hidden": "hidden_size",
+    "heads": "attention_heads",
+    "kv_heads": "kv_heads",
+    "ffn": "ffn_size",
+    "mlp_gated": "gated_ffn",
+    "vocab": "vocabulary_size",
+}
+"""Columns of the shape of a dense model, and what the vocabulary calls them."""
+WHOLLY_SHARDED: Final = 3.0
+"""ZeRO stage that lays out a model by itself; below it the layout is searched."""
+OVERHEAD_SHARE: Final = 0.15
+"""Time of a run beyond its steps and its failures, over both: evaluation, stalls, rollbacks and restarts by hand. The
+shipped runs say 0.18 in the median, 0.16 to 0.20 without any one publisher; Llama 3 prints a tenth with failures."""
+
+
+STEPS_ALONE: Final = re.compile(r"computed from (the )?(iteration|step) time|computed from the flop rate|steps alone")
+"""Words of a note that say that hours hold no stops: they were multiplied from the time of a step."""
+
+
+def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFrame:
+    """Predict whole training runs from their plans, and compare with what they took.
+
+    Parameters
+    ----------
+    rows
+        Any frame with columns of the ``training_runs`` table, as many of them as there are; by default the rows of
+        that table of kind ``training_run``. What is known only at the end of a run is read to compare, not to predict.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a run, in the order given: ``id``, ``model``, ``accelerators``, ``step_s`` [s], ``goodput``,
+        ``gpu_hours`` with ``gpu_hours_low`` and ``gpu_hours_high``, ``wall_days``, ``energy_mwh`` (at the chip's design
+        power and the stated PUE), ``measured_gpu_hours``, ``measured_days``, ``measured_mwh``, ``error`` (predicted
+        over measured hours, less one), ``null_error`` (that of 6 N D at 40 % of the 16-bit peak), ``days_error``,
+        ``energy_error``, ``assumed`` (what the row leaves open), ``reason`` (why nothing is predicted; null otherwise).
+        Hours that a note calls multiplied from the time of a step hold neither failures nor overhead.
+
+    Raises
+    ------
+    ScenarioError
+        If ``rows`` is no frame, is empty, or has none of the columns that a prediction needs.
+
+    Examples
+    --------
+    >>> found = validate_runs()
+    >>> bool(found["error"].abs().median() < found["null_error"].abs().median())
+    True
+    """
+    import polars as pl
+
+    shipped = table("training_runs").filter(kind="training_run")
+    frame = tidied(shipped if rows is None else rows)
+    planned = [_planned(row) for row in frame.drop(OUTCOMES, strict=False).iter_rows(named=True)]
+    plans = pl.DataFrame(planned, infer_schema_length=None)
+    steps = validate(plans.drop("filled"), leave_family_out=False)
+    goodput, watts, peak = zip(*[_site(row) for row in plans.iter_rows(named=True)], strict=True)
+    tokens, active = (
+        positive(frame, "tokens"),
+        pl.coalesce(positive(frame, "active_params"), positive(frame, "total_params")),
+    )
+    found = frame.select(
+        *[_told(frame, name) for name in ("id", "model")],
+        plans["accelerator_count"].alias("accelerators"),
+        *[steps[name] for name in ("step_s", "step_low_s", "step_high_s", "reason")],
+        _together(plans["filled"], steps["assumed"]).alias("assumed"),
+        pl.Series("goodput", goodput, dtype=pl.Float64),
+        pl.Series("stops", _stops(frame, goodput), dtype=pl.Float64),
+        pl.Series("watts", watts, dtype=pl.Float64),
+        pl.Series("peak", peak, dtype=pl.Float64),
+        (tokens / plans["global_batch_tokens"]).alias("steps"),
+        training_flop(active, tokens).alias("flop"),
+        pl.coalesce(positive(frame, "pue"), 1.0).alias("pue"),
+        positive(frame, "gpu_hours").alias("measured_gpu_hours"),
+        positive(frame, "wall_days").alias("measured_days"),
+        positive(frame, "energy_mwh").alias("measured_mwh"),
+    )
+    whole = pl.col("steps") * pl.col("accelerators") * pl.col("stops") / SECONDS_PER_HOUR
+    found = found.with_columns(
+        (pl.col(step) * whole).alias(hours)
+        for step, hours in (
+            ("step_s", "gpu_hours"),
+            ("step_low_s", "gpu_hours_low"),
+            ("step_high_s", "gpu_hours_high"),
+        )
+    ).with_columns(
+        wall_days=pl.col("gpu_hours") * SECONDS_PER_HOUR / SECONDS_PER_DAY / pl.col("accelerators"),
+        energy_mwh=pl.col("gpu_hours") * pl.col("watts") * pl.col("pue") / 1e6,
+        null_hours=pl.col("flop") / (NULL_UTILIZATION * pl.col("peak")) / SECONDS_PER_HOUR,
+        reason=pl.coalesce("reason", pl.when(pl.col("steps").is_null()).then(pl.lit("tokens not stated"))),
+    )
+    return found.select(
+        *("id", "model", "accelerators", "step_s", "goodput", "gpu_hours", "gpu_hours_low", "gpu_hours_high"),
+        *("wall_days", "energy_mwh", "measured_gpu_hours", "measured_days", "measured_mwh"),
+        (pl.col("gpu_hours") / pl.col("measured_gpu_hours") - 1.0).alias("error"),
+        (pl.col("null_hours") / pl.col("measured_gpu_hours") - 1.0).alias("null_error"),
+        (pl.col("wall_days") / pl.col("measured_days") - 1.0).alias("days_error"),
+        (pl.col("energy_mwh") / pl.col("measured_mwh") - 1.0).alias("energy_error"),
+        *("assumed", "reason"),
+    )
+
+
+def _stops(frame: pl.DataFrame, goodput: Sequence[float | None]) -> list[float | None]:
+    """Return the time of each run over that of its steps: failures and overhead, or nothing where hours hold none."""
+    notes = [f"{row.get('note')} {row.get('notes')}".lower() for row in frame.iter_rows(named=True)]
+    alone = [STEPS_ALONE.search(note) is not None for note in notes]
+    usual = [None if not share else (1.0 + OVERHEAD_SHARE) / share for share in goodput]
+    return [1.0 if steps and more else more for steps, more in zip(alone, usual, strict=True)]
+
+
+def _told(frame: pl.DataFrame, name: str) -> pl.Expr:
+    import polars as pl
+
+    return (pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.String)).alias(name)
+
+
+def _number(row: Mapping[str, Any], name: str) -> float | None:
+    try:
+        number = float(row.get(name) or "nan")
+    except ValueError:
+        return None
+    return number if number > 0.0 else None
+
+
+def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of a whole run as one of a step; what a plan needs and a source leaves out is named in ``filled``.
+
+    A shape is that of the model's name, or of a dense model of its size; a batch grows with the model, accelerators are
+    as many as finish in `USUAL_DAYS`, and a layout that nobody states is searched.
+    """
+    year = software_year(row) or constants()["software_year"]
+    known = shape_by_name({**row, **{name: _number(row, name) for name in NUMBERS - {"mlp_gated"} if name in row}})
+    known["kind"], filled = "throughput", []
+    known |= {"year": year - START_LAG - 0.5, "release_month": None}
+    total = _number(row, "total_params")
+    if not known.get("layers") and total and not _number(row, "experts"):
+        filled.append("shape")
+        known |= _of_size(total)
+    if not known.get("seq_len"):
+        filled.append("sequence_length")
+        known["seq_len"] = LONG_SEQUENCE if year >= LONG_YEAR else SHORT_SEQUENCE
+    batch = _number(row, "global_batch_tokens") or (_number(row, "global_batch") or 0.0) * known["seq_len"]
+    if not batch:
+        filled.append("global_batch_size")
+        batch = USUAL_BATCH_TOKENS
+    count, active = _number(row, "accelerator_count"), _number(row, "active_params") or total
+    peak = chip_in(row.get("hardware")).get("peak_16bit_flop_per_s")
+    if not count and active and peak and _number(row, "tokens"):
+        filled.append("accelerators")
+        seconds = training_flop(active, float(row["tokens"])) / (NULL_UTILIZATION * peak)
+        count = 2.0 ** round(math.log2(seconds / (USUAL_DAYS * SECONDS_PER_DAY)))
+        most = 2.0 ** math.floor(math.log2(batch / known["seq_len"]))
+        count = known["accelerator_count"] = min(max(count, FEWEST), MOST, most)
+    if not known.get("tp") and not known.get("pp") and (zero_stage(str(row.get("sharding"))) or 0.0) < WHOLLY_SHARDED:
+        known["sharding"] = None
+    split = math.prod(_number(row, name) or 1.0 for name in ("tp", "pp", "cp"))
+    replicas = (count or split) / split if known.get("tp") or known.get("pp") or known["sharding"] else 1.0
+    sequences = _number(row, "global_batch") or replicas * max(round(batch / known["seq_len"] / replicas), 1)
+    known["global_batch"], known["global_batch_tokens"] = sequences, sequences * known["seq_len"]
+    return {**known, "filled": ", ".join(filled)}
+
+
+def _of_size(total: float) -> dict[str, Any]:
+    """Return the columns of the shape of a dense model that nobody describes."""
+    from factorykit.model.planning.sizes import dense
+
+    shape = dense(total)
+    return {column: shape[name] for column, name in DENSE.items()}
+
+
+def _site(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """Return goodput of a plan from sourced defaults, design power of its chip and peak in 16 bits."""
+    chip = chip_in(row.get("hardware"))
+    peak = chip.get("peak_16bit_flop_per_s")
+    total, count = row.get("total_params"), row.get("accelerator_count")
+    if not (chip and total and count):
+        return None, None, peak
+    run = {"accelerators": float(count), "accelerator": chip["accelerator"], "parameters": float(total)}
+    return evaluate(run, "goodput", assume=True)["goodput"], chip["tdp_w"], peak
+
+
+def _together(filled: pl.Series, assumed: pl.Series) -> pl.Series:
+    import polars as pl
+
+    both = pl.concat_str(filled, assumed, separator=", ", ignore_nulls=True)
+    return pl.select(both.str.strip_chars(", ")).to_series()

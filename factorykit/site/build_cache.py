@@ -1,0 +1,76 @@
+"""Hashes of what a published site was made from, so that an unchanged site is not built again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from factorykit.core.atomic_io import write_whole
+
+PACKAGE = Path(__file__).parent.parent
+EXCLUDED = {"__pycache__", "static", "sources", "downloads"}
+"""Folders of generated files, and of the sources of the tables."""
+PACKAGES = ("polars", "altair", "vl-convert-python", "great-tables", "jinja2", "pypandoc_binary", "selectolax")
+
+
+def inputs(root: Path, names: Iterable[str], *options: str) -> str:
+    """Return a hash of everything that goes into a site: files and folders of the project, code, packages, options."""
+    digest = hashlib.sha256(json.dumps([*options, *map(_version, PACKAGES)]).encode())
+    for place in (*(root / name for name in names), PACKAGE):
+        for file in _files(place):
+            digest.update(f"{file}\0{file.stat().st_size}\0".encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def published(folder: Path) -> str:
+    """Return a hash of the files in a folder: names, sizes and times."""
+    lines = (f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in sorted(folder.rglob("*")))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def kept(stamp: Path, inputs: str, target: Path) -> int | None:
+    """Return the number of pages if ``target`` still holds a site of the same inputs, else None."""
+    try:
+        known = _known(stamp)[str(target)]
+        same = known["inputs"] == inputs and known["published"] == published(target)
+        return int(known["pages"]) if same else None
+    except (KeyError, TypeError):
+        return None
+
+
+def keep(stamp: Path, inputs: str, target: Path, pages: int) -> None:
+    """Store the inputs of a published folder."""
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    entries = {folder: entry for folder, entry in _known(stamp).items() if Path(folder).is_dir()}
+    entries[str(target)] = {"inputs": inputs, "published": published(target), "pages": pages}
+    write_whole(stamp, json.dumps(entries, indent=1) + "\n")
+
+
+def _known(stamp: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(stamp.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _files(place: Path) -> Iterator[Path]:
+    """Yield a file, or the files below a folder, in order."""
+    if place.is_file():
+        yield place
+    for file in sorted(place.rglob("*")):
+        parts = file.relative_to(place).parts
+        if file.is_file() and not any(part in EXCLUDED or part.startswith(".") for part in parts):
+            yield file

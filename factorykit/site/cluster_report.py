@@ -1,0 +1,170 @@
+"""Cluster report: a self-contained page, and a notebook with the same content.
+
+Both are made from ``cluster.md``; its cells are run for the page.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from factorykit.charts.bundle import page_script
+from factorykit.charts.embed import BOOT
+from factorykit.core import __version__, atomic_io
+from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.html import html_text
+from factorykit.site.csp import policy
+from factorykit.site.page_layout import THEME, template
+from factorykit.telemetry.failures import fleet_nodes, window
+from factorykit.telemetry.formats import TABLES
+from factorykit.telemetry.tidy import Log
+
+TEXT: Final = THEME / "cluster.md"
+HEADING: Final = re.compile(r"## (.*?) \{#([\w-]+)\}$")
+SOURCE: Final = "The logs of this report"
+TITLE: Final = "Cluster report"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A heading, a paragraph, or the output of a cell."""
+
+    text: str = ""
+    level: int = 0
+    name: str = ""
+    html: str = ""
+    is_soft: bool = False
+
+
+def report(
+    log: Log,
+    out: Path,
+    *,
+    logs: Sequence[str] = (),
+    kind: str | None = None,
+    zone: str = "UTC",
+    price: float | str | None = None,
+) -> Path:
+    """Write the report of a log: ``index.html``, which is self-contained, and ``report.ipynb``.
+
+    Parameters
+    ----------
+    log
+        A log from :func:`factorykit.read_log`.
+    out
+        Output folder.
+    logs, kind, zone
+        Arguments of :func:`factorykit.read_log` for the notebook.
+    price
+        Price of an accelerator-hour [USD/h]; optional, without it no costs are shown.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ScenarioError
+        If ``log`` is not a log, or the price is out of bounds.
+    """
+    if not isinstance(log, Log):
+        raise ScenarioError(f"log must be a Log, got {short_repr(log)}; read one with fk.read_log")
+    name = "rental_usd_per_accelerator_h"
+    prices = {} if price is None else {name: quantity(name).check(price)}
+    names = {"fk": import_module("factorykit"), "pl": pl, "log": log, "source": SOURCE, "price": prices}
+    script = page_script().replace("</script", "<\\/script")
+    text = template("cluster.html").render(
+        title=TITLE,
+        summary=_summary(log),
+        blocks=list(_blocks(names)),
+        style=(THEME / "things.css").read_text("utf-8"),
+        script=script,
+        policy=policy([script, BOOT]),
+        version=__version__,
+    )
+    read = f"log = fk.read_log({[str(Path(each).resolve()) for each in logs]!r}, {kind!r}, zone={zone!r})"
+    first_cell = (
+        f"import polars as pl\n\nimport factorykit as fk\n\n{read}\nsource, price = {SOURCE!r}, {prices!r}\nlog"
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    page = out / "index.html"
+    atomic_io.write_whole(page, text)
+    atomic_io.write_whole(out / "report.ipynb", _notebook(first_cell))
+    return page
+
+
+def _summary(log: Log) -> str:
+    """Return period and size of the log in a sentence."""
+    counts = ", ".join(f"{frame.height:,} {name}" for name in TABLES if (frame := getattr(log, name)).height)
+    try:
+        start, end = window(log)
+    except ScenarioError as error:
+        return f"{counts}. {error}"
+    span = f"{start:%Y-%m-%d} to {end:%Y-%m-%d}"
+    return f"{span} (UTC): {counts}, {len(fleet_nodes(log)):,} nodes; {log.skipped:,} lines and rows skipped."
+
+
+def _notebook(first_cell: str) -> str:
+    """Return the notebook of the report, whose first cell reads the logs."""
+    import nbformat
+
+    v4 = nbformat.v4
+    cells = [v4.new_markdown_cell(f"# {TITLE}", id="title"), v4.new_code_cell(first_cell, id="read")]
+    for number, (kind, source) in enumerate(parts()):
+        text = HEADING.sub(r"## \1", source) if kind == "heading" else source
+        make = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
+        cells.append(make(text, id=f"part-{number}"))
+    return nbformat.writes(v4.new_notebook(cells=cells))
+
+
+def parts() -> Iterator[tuple[str, str]]:
+    """Yield the blocks of ``cluster.md``: ``heading``, ``text`` or ``code``, and their source."""
+    for block in re.split(r"\n{2,}(?=## |```|[A-Z])", TEXT.read_text("utf-8").strip()):
+        if block.startswith("```python"):
+            yield "code", block.removeprefix("```python\n").removesuffix("\n```")
+        else:
+            yield "heading" if block.startswith("## ") else "text", block
+
+
+def _blocks(names: dict[str, Any]) -> Iterator[Block]:
+    """Yield the blocks of the page; a cell without data ends the cells of its section."""
+    has_data = True
+    for kind, source in parts():
+        has_data |= kind == "heading"
+        if kind == "heading":
+            heading = HEADING.match(source)
+            assert heading, source
+            yield Block(text=heading[1], level=2, name=heading[2])
+        elif kind == "text":
+            yield Block(text=" ".join(source.split()))
+        elif has_data:
+            try:
+                yield Block(html=_html(_run(source, names)))
+            except FactorykitError as error:
+                has_data = False
+                yield Block(text=f"No data: {error}", is_soft=True)
+
+
+def _run(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell and return the value of its last line."""
+    *before, last = ast.parse(source).body
+    assert isinstance(last, ast.Expr)
+    exec(compile(ast.Module(before, []), TEXT.name, "exec"), names)
+    return eval(compile(ast.Expression(last.value), TEXT.name, "eval"), names)
+
+
+def _html(value: Any) -> str:
+    if isinstance(value, str):
+        return f"<p>{html_text(value)}</p>"
+    if hasattr(value, "_repr_html_"):
+        return str(value._repr_html_())
+    return str(value._repr_mimebundle_()["text/html"])

@@ -1,0 +1,263 @@
+"""Words that lead to evidence: citations, keys and names to their pages, audited documents to their audit."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Final
+from urllib.parse import quote
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from factorykit.core.vocabulary import vocabulary
+from factorykit.site.markup import above, fill, following, made, preceding
+from factorykit.site.sources import Project
+from factorykit.site.table_data import Shelf, load
+
+DOCUMENT: Final = re.compile(r"\b([Dd])ocument (00\d)\b")
+KEY: Final = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
+WORK: Final = re.compile(r"\b([A-Z][\w-]+)(?: et al\.| and [A-Z][\w-]+)? (\d{4})\b")
+PREPRINT: Final = re.compile(r"\barXiv[: ](\d{4}\.\d{5})")
+TABLES: Final = re.compile(r"\b[Tt]ables? \w+(?:, \w+)*(?: and \w+)?|\b\w+ table\b|\b[Pp]resets\b")
+KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "title"}
+"""Elements whose words stay as they are."""
+WORDS: Final = "report/vocabulary.html"
+"""The page that says what each quantity is, how it is computed and of what."""
+DIGIT: Final = re.compile(r"\d")
+WITHIN: Final = {"figure", "details", "table", "li"}
+"""Elements whose paragraphs are part of something that leads by itself."""
+KINDS: Final = ("clusters", "sites", "accelerators", "runs", "models")
+"""Tables of things that are known by their names; the first of them that knows a name has it."""
+ROWS: Final = {"architectures": "architecture", "held_out": "rows_without", "prices": "price", "training_runs": "id"}
+"""Tables whose rows have no page of their own, and the column that names a row."""
+
+
+def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
+    """Let citations, keys and audited documents on every page of the project lead to what they name."""
+    shelf = load(project.root / "data")
+    if shelf is None:
+        return
+    known, documents = Known(shelf, pages), _documents(shelf)
+    for page in project.pages:
+        if page.href not in pages:
+            continue
+        root = "../" * (len(PurePosixPath(page.href).parts) - 1)
+        if page.href != WORDS:
+            _cells(pages[page.href], known.cells, root)
+        if page.is_notebook:
+            _computed(pages[page.href])
+            _replace(pages[page.href], KEY, lambda found, root=root: known.title(found[0], root))
+        if page.is_notebook and "audit" not in page.href:
+            _replace(pages[page.href], DOCUMENT, lambda found, root=root: _sort(found, documents, root))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What pages may name, and where it is told: addresses from the top of the site."""
+
+    shelf: Shelf
+    pages: Mapping[str, LexborHTMLParser]
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """Titles of sources by key."""
+        return {key: _line(row["title"]) for key, row in self.shelf.cited.items()}
+
+    @cached_property
+    def cells(self) -> dict[str, tuple[str, str]]:
+        """What may fill a cell, a quantity, a title, a name or a key: the words to show and their address."""
+        found: dict[str, tuple[str, str]] = {}
+        for this in reversed([*vocabulary().values()]):
+            address = f"{WORDS}#{this.name.replace('_', '-')}"
+            found |= {words: (words, address) for words in (this.label, this.title, f"{this.label} [{this.unit}]")}
+        for name, column in ROWS.items():
+            for row in self.shelf.tables[name].frame.to_dicts() if name in self.shelf.tables else ():
+                found[row[column]] = (str(row.get("name") or row[column]), f"tables/{name}.html?q={quote(row[column])}")
+        for kind in reversed(KINDS):
+            for key, name in self.shelf.names.get(kind, {}).items():
+                names = (name, key) if "_" in key else (name,)
+                found |= dict.fromkeys(names, (name, f"things/{kind}/{key}.html"))
+        for key, row in self.shelf.cited.items():
+            title = self.titles[key]
+            whole = ". ".join(_line(row[name]) for name in ("title", "author", "published") if row.get(name))
+            page = f"things/sources/{key}.html"
+            found |= {title: (title, page), whole: (whole, page)} | ({key: (title, page)} if "_" in key else {})
+        return found
+
+    @cached_property
+    def works(self) -> dict[str, str]:
+        """Where works of the bibliographies are named, by first author and year."""
+        found: dict[str, str] = {}
+        for href, page in self.pages.items():
+            for entry in page.css("[id^=ref-]") if href.startswith("report/methods") else ():
+                told = re.match(r"([\w-]+).*?\b(\d{4})\b", _line(entry.text()))
+                if told:
+                    found.setdefault(f"{told[1]} {told[2]}", f"{href}#{entry.attributes['id']}")
+        return found
+
+    @cached_property
+    def preprints(self) -> dict[str, str]:
+        """Keys of the sources that are preprints, by number."""
+        found = {
+            key: re.search(r"arxiv\.org/\w+/(\d{4}\.\d{5})", str(row["url"])) for key, row in self.shelf.cited.items()
+        }
+        return {number[1]: key for key, number in found.items() if number}
+
+    def title(self, key: str, root: str) -> str:
+        """Return the key of a source as a link under its title, any other word as it is."""
+        link = f'<a href="{root}things/sources/{key}.html">'
+        return f"{link}{html.escape(self.titles[key])}</a>" if key in self.titles else key
+
+    def by_chart(self, payload: Mapping[str, Any], root: str) -> dict[str, dict[str, Any]]:
+        """Return where the words of a chart lead: of each what to show and its address; of fields of keys, a table."""
+        tables = dict(self._by_table(payload))
+        texts = {text for place, text in _texts(payload) if place not in tables}
+        texts |= {each["title"] for each in payload.get("columns", ())} | {*_titles(payload).values()}
+        known = ((text, self.cells.get(text.rpartition("@")[2])) for text in sorted(texts))
+        rows = {text: led for text, led in known if led}
+        quantities = {
+            each["name"]: (each["label"], f"{WORDS}#{each['name'].replace('_', '-')}")
+            for each in (*payload.get("readouts", ()), *payload.get("assumptions", ()))
+        }
+        led = rows | self._line(str(payload.get("source", ""))) | self._presets(payload) | quantities
+        return {
+            "leads": {text: [words, f"{root}{address}"] for text, (words, address) in led.items()},
+            "keys": {field: f"{root}tables/{name}.html?q=" for field, name in tables.items()},
+        }
+
+    def _line(self, line: str) -> dict[str, tuple[str, str]]:
+        """Return what a source line names: tables, works, preprints, documents, sources by the beginnings of titles."""
+        found = {
+            word: f"tables/{word.lower()}.html"
+            for listed in TABLES.finditer(line)
+            for word in re.findall(r"\w+", listed[0])
+            if word.lower() in self.shelf.tables
+        }
+        found |= {work[0]: self.works.get(f"{work[1]} {work[2]}", "") for work in WORK.finditer(line)}
+        for number in PREPRINT.finditer(line):
+            found[number[0]] = f"things/sources/{self.preprints[number[1]]}.html" if number[1] in self.preprints else ""
+        found |= {document[0]: f"report/audit/seed-{document[2]}.html" for document in DOCUMENT.finditer(line)}
+        for key, title in self.titles.items():
+            short = re.sub(r"[,(].*", "", title).strip()
+            if " " in short and short in line and short not in str(self.shelf.cited[key]["author"]):
+                found.setdefault(short, f"things/sources/{key}.html")
+        return {words: (words, address) for words, address in found.items() if address}
+
+    def _presets(self, payload: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+        """Return the rows of the presets of a chart, by label."""
+        table = self.shelf.tables.get("presets")
+        keys = dict(table.frame.select("label", "preset").iter_rows()) if table else {}
+        labels = [each["label"] for each in payload.get("presets", ()) if each["label"] in keys]
+        return {label: (label, f"tables/presets.html?q={keys[label]}") for label in labels}
+
+    def _by_table(self, payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Return the fields of a chart that hold keys of a table whose rows have no page, each with the table."""
+        held: dict[str, set[str]] = defaultdict(set)
+        for field, text in sorted(_texts(payload)):
+            held[field].add(text)
+        keys = {
+            name: set(self.shelf.tables[name].frame[column])
+            for name, column in ROWS.items()
+            if name in self.shelf.tables
+        }
+        return [(field, name) for field, texts in held.items() for name, known in keys.items() if texts <= known]
+
+
+def _texts(payload: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return the texts in the rows of a chart, each with what its field is called."""
+    sets = [rows for spec in payload["specs"] for rows in spec.get("datasets", {}).values()]
+    called = _titles(payload)
+    cells = (cell for rows in sets for row in rows for cell in row.items())
+    return {(called.get(field) or field, text) for field, text in cells if isinstance(text, str)}
+
+
+def _titles(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the fields of the tooltips of a chart are called."""
+    return {each["field"]: each["title"] for spec in payload["specs"] for each in _tips(spec) if "title" in each}
+
+
+def _tips(spec: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield what the tooltips of a specification show."""
+    if isinstance(spec, list):
+        for each in spec:
+            yield from _tips(each)
+    elif isinstance(spec, dict):
+        shown = spec.get("tooltip")
+        yield from (shown if isinstance(shown, list) else ())
+        for name, each in spec.items():
+            yield from _tips(each) if name not in ("datasets", "tooltip") else ()
+
+
+def _line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: str) -> None:
+    """Let each cell of a table that names a quantity, a source, a thing or a row lead to it."""
+    for row in page.css("tr"):
+        plain = {cell: _line(cell.text()) for cell in row.css("th, td") if not cell.css_first("a")}
+        led = {cell: known[text] for cell, text in plain.items() if text in known}
+        named = {address for cell, (words, address) in led.items() if words == plain[cell]}
+        for cell, (words, address) in led.items():
+            said = plain[cell] if address in named else words
+            fill(cell, made(f'<a href="{root}{address}">{html.escape(said)}</a>'))
+
+
+def _computed(page: LexborHTMLParser) -> None:
+    """Let numbers of a notebook that lead nowhere else lead to the code that computes or checks them."""
+    for cell in page.css("div.cell"):
+        body = cell.css_first("details.code-fold [id]")
+        if body is not None and cell.css_first("table") and cell.css_first("table a[href]") is None:
+            (cell.css_first("figcaption") or cell).insert_child(_to_code(body, "How it is computed"))
+    for said in page.css("main > p, main > section p"):
+        leads = said.css_first("a[href]") is not None or bool(WITHIN & {each.tag for each in above(said)})
+        body = _code_of(said) if DIGIT.search(said.text()) and not leads else None
+        if body is not None:
+            said.insert_child(_to_code(body, "How it is computed", "✓"))
+
+
+def _code_of(said: LexborNode) -> LexborNode | None:
+    """Return the code of the checks after a sentence, else the nearest code, of the same section."""
+    after = [found for each in following(said) if (found := each.css_first("details.code-fold"))]
+    before = [found for each in preceding(said) if (found := each.css_first("details.code-fold"))]
+    checks = [each for each in after if "Checks" in each.css_first("summary").text()]  # type: ignore[union-attr]
+    fold = next(iter([*checks, *before, *after]), None)
+    return fold and fold.css_first("[id]")
+
+
+def _to_code(body: LexborNode, title: str, sign: str = "") -> LexborNode:
+    place, words = body.attributes["id"], html.escape(sign or title)
+    named = f' aria-label="{title}"' if sign else ""
+    return made(f'<span class="fk-how"> <a href="#{place}" title="{title}"{named}>{words}</a></span>')
+
+
+def _documents(shelf: Shelf) -> dict[str, str]:
+    """Return what sort of text each audited document is, by its number: the words in brackets that end its title."""
+    titles = {key: str(row["title"]) for key, row in shelf.cited.items() if key.startswith("seed_")}
+    sorts = {key.removeprefix("seed_"): re.search(r"\((\w[^()]*)\)$", title) for key, title in titles.items()}
+    return {number: found[1].partition(" with ")[0] for number, found in sorts.items() if found}
+
+
+def _sort(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
+    """Return an audited document as what it is and a link to its audit."""
+    sort = documents.get(found[2])
+    if not sort:
+        return found[0]
+    article = "an" if sort[0] in "aeiou" else "a"
+    said = f"{article.capitalize() if found[1] == 'D' else article} {sort}"
+    return f'<a href="{root}report/audit/seed-{found[2]}.html">{said}</a>'
+
+
+def _replace(page: LexborHTMLParser, sought: re.Pattern[str], told: Callable[[re.Match[str]], str]) -> None:
+    """Put markup in the place of what is sought in the texts of a page."""
+    texts = [node for node in page.root.traverse(include_text=True) if node.is_text_node] if page.root else []
+    found = [node for node in texts if sought.search(node.text()) and not KEPT & {each.tag for each in above(node)}]
+    for node in found:
+        before = html.escape(node.text(), quote=False)
+        if (after := sought.sub(told, before)) != before:
+            node.replace_with(made(f"<span>{after}</span>"))

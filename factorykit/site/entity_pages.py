@@ -1,0 +1,322 @@
+"""A page for each thing: one template, neither pandoc nor Quarto.
+
+Everything shown is read from the tables beside ``datapackage.json``; their foreign keys say what leads where. Text from
+tables reaches a page through the template alone, which escapes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from factorykit.core.atomic_io import remove, write_whole
+from factorykit.core.errors import FactorykitError
+from factorykit.core.vocabulary import vocabulary
+from factorykit.data.entities import BESIDE, KINDS
+from factorykit.site.browse import browsers
+from factorykit.site.page_layout import Around, assets, template
+from factorykit.site.sources import Project
+from factorykit.site.table_data import PAGES, Shelf, Table, label, load, number
+
+PACKAGE: Final = Path(__file__).parent.parent
+ALSO: Final = {
+    "accelerators": "chip TDP design power memory bandwidth peak price GPU TPU",
+    "clusters": "cluster chips GPUs power",
+    "sites": "site data centre power MW",
+    "models": "model parameters tokens training how many GPUs cost",
+    "runs": "run training GPUs days cost",
+}
+"""Words by which things of a kind are asked for."""
+LISTED: Final = 40
+"""Rows of another table that a page lists before it leads to the table."""
+
+
+def add(project: Project, out: Path, around: Around, cache: Path | None = None) -> list[list[str]]:
+    """Add the pages of things and tables to a rendered folder; return their places for the search.
+
+    They are kept in the folder ``cache``, if given, and taken again while tables, code and templates stay the same.
+    """
+    data = project.root / "data"
+    return _taken_again(data, out, around, cache) if cache else write(data, out, around)
+
+
+def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[list[str]]:
+    """Write the pages, or copy those of the last build if nothing that goes into them has changed."""
+    described = data / "datapackage.json"
+    code = sorted(file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".csv", ".html", ".css", ".js"))
+    digest = hashlib.sha256(json.dumps([around.words(""), around.changed("data")]).encode())
+    for file in [described, *code] if described.is_file() else code:
+        digest.update(file.read_bytes())
+    kept, index = cache / digest.hexdigest()[:16], cache / f"{digest.hexdigest()[:16]}.json"
+    entries = _read_index(index, kept)
+    if entries is None:
+        cache.mkdir(parents=True, exist_ok=True)
+        for outdated in sorted(cache.iterdir()):
+            remove(outdated)
+        entries = write(data, kept, around)
+        write_whole(index, json.dumps({"sizes": _sizes(kept), "entries": entries}, ensure_ascii=False))
+    if kept.is_dir():
+        shutil.copytree(kept, out, dirs_exist_ok=True)
+    return entries
+
+
+def _read_index(index: Path, kept: Path) -> list[list[str]] | None:
+    """Return the search entries of kept pages, or None if there are none or a page is damaged."""
+    try:
+        known = json.loads(index.read_text("utf-8"))
+        return known["entries"] if known["sizes"] == _sizes(kept) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
+    return {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
+
+
+def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]]:
+    """Write the pages of things and tables below ``out``; return their places for the search.
+
+    Parameters
+    ----------
+    data
+        Folder of the tables.
+    out
+        Folder of the rendered site: pages go to ``things/<table>/<key>.html`` and ``tables/<table>.html``.
+    around
+        What stands around the pages.
+    """
+    shelf = load(data)
+    if shelf is None:
+        return []
+    shelf.measured = _measured(shelf)
+    made = template("thing.html")
+    assets(out)
+    search: list[list[str]] = []
+    around = around or Around()
+    dated = {"date": around.changed("data")}
+    words = around.words("../../") | dated
+    for kind in PAGES:
+        if kind not in shelf.tables:
+            continue
+        folder = out / "things" / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        for page in _things(shelf, kind):
+            (folder / f"{page['key']}.html").write_text(made.render(page | words), "utf-8")
+            search.append(_found(kind, page))
+    return search + browsers(shelf, out / "tables", around.words("../") | dated)
+
+
+# ---------------------------------------------------------------------------------------------------- pages of things
+
+
+def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
+    table = shelf.tables[kind]
+    computed = _computed(shelf, kind)
+    for row in table.frame.iter_rows(named=True):
+        key = row[table.key]
+        said = shelf.statements.get((kind, key), [])
+        yield {
+            "kind": kind,
+            "what": PAGES[kind],
+            "key": key,
+            "name": shelf.names[kind][key],
+            "facts": _facts(shelf, table, row, said),
+            "others": _others(shelf, table, said),
+            "history": _history(table, said),
+            "computed": computed.get(key, []),
+            "measured": shelf.measured.get(key, []) if kind in ("models", "runs") else [],
+            "links": _links(shelf, kind, key),
+            "also": sorted({*shelf.aliases.get((kind, key), [])}),
+            "sql": f"fk.sql(\"from {kind} where {table.key} = '{key}'\")",
+            "sql_said": f"fk.sql(\"from statements where kind = '{kind}' and thing = '{key}'\")" if said else "",
+        }
+
+
+def _facts(shelf: Shelf, table: Table, row: Mapping[str, Any], said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the filled cells of a thing, each with who says it."""
+    chosen = {each["field"]: each for each in said if each["preferred"]}
+    skipped = {*BESIDE, table.key, "said", *(("confirmed_by",) if not said else ())} - {"note"}
+    facts: list[dict[str, Any]] = []
+    before: list[str] = []
+    for column, told in table.fields.items():
+        if column in skipped or row[column] is None:
+            continue
+        who = chosen.get(column)
+        fact = {"label": label(told), "about": told["description"], **shelf.shown(table, column, row[column])}
+        if who:
+            fact |= {"source": shelf.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
+            fact |= {"locator": who["locator"], "why": who["preferred"]}
+        elif "computed" in told["description"]:
+            place = f"../../report/vocabulary.html#{column.replace('_computed', '').replace('_', '-')}"
+            fact |= {"why": told["description"], "source": {"text": "Computed by this formula", "href": place}}
+        elif column == "note" and said:
+            every = f"../../tables/statements.html?q={row[table.key]}"
+            fact |= {"source": {"text": "All that is said of it", "href": every}}
+        elif "source" in row and table.name not in KINDS and table.name != "sources":
+            fact |= {"source": shelf.source(row["source"]), "locator": row.get("locator") or ""}
+            fact |= {"as_of": row.get("as_of") or "", "why": ""}
+        said_by = [str(fact.get(name) or "") for name in ("source", "locator", "why", "as_of")]
+        facts.append(fact | {"again": bool(said_by[0]) and said_by == before})
+        before = said_by
+    return facts
+
+
+def _others(shelf: Shelf, table: Table, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what else is said, field by field."""
+    rows = []
+    for column, told in table.fields.items():
+        for each in said:
+            if each["field"] != column or each["preferred"]:
+                continue
+            value = each["words"] if each["value"] is None else each["value"]
+            rows.append(
+                {"label": label(told), **shelf.shown(table, column, value), "as_of": each["as_of"] or ""}
+                | {"source": shelf.source(each["source"], each["address"]), "locator": each["locator"]}
+            )
+    return rows
+
+
+def _history(table: Table, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return how counts and powers grew: for each field said of several days a line, as points of a small picture."""
+    lines = []
+    for column in ("accelerators", "facility_power_w", "h100_equivalents"):
+        days: dict[str, float] = {}
+        for each in said:
+            day = str(each["as_of"] or "").partition("/")[0]
+            if (
+                each["field"] == column
+                and each["value"] is not None
+                and len(day) >= 7
+                and "seed_" not in each["source"]
+            ):
+                days[day] = max(each["value"], days.get(day, 0.0))
+        if len(days) < 2 or not any(days.values()):
+            continue
+        ordered = sorted(days.items())
+        when = [int(day[:4]) + (int(day[5:7]) - 1) / 12 for day, _ in ordered]
+        top, span = max(*days.values(), 1e-9), max(when[-1] - when[0], 1e-9)
+        points = [
+            (round(560 * (x - when[0]) / span), round(110 - 100 * y / top))
+            for x, (_, y) in zip(when, ordered, strict=True)
+        ]
+        path = f"M{points[0][0]},{points[0][1]}" + "".join(f"H{x}V{y}" for x, y in points[1:])
+        lines.append(
+            {"label": label(table.fields[column]), "path": path, "first": ordered[0][0], "last": ordered[-1][0]}
+            | {"top": number(table.fields[column], top)}
+            | {"rows": [(day, number(table.fields[column], value)) for day, value in ordered]}
+        )
+    return lines
+
+
+def _links(shelf: Shelf, kind: str, key: str) -> list[dict[str, Any]]:
+    """Return the rows of other tables that name a thing, by table."""
+    groups = []
+    for name, rows in shelf.referring.get((kind, key), {}).items():
+        table = shelf.tables[name]
+        listed = []
+        if name in PAGES:
+            keys = dict.fromkeys(row[table.key] for row in rows)
+            listed = [{"text": shelf.names[name][each], "href": f"../{name}/{each}.html"} for each in keys][:LISTED]
+        groups.append(
+            {"title": table.resource["title"], "rows": len(rows), "listed": listed}
+            | {"href": f"../../tables/{name}.html?q={key}"}
+        )
+    return sorted(groups, key=lambda group: (not group["listed"], group["title"]))
+
+
+def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
+    """Return what the model makes of the things of one kind, by key."""
+    import polars as pl
+
+    from factorykit.engine.evaluate import evaluate
+
+    asked: dict[str, tuple[tuple[str, ...], str]] = {
+        "models": (("active_parameters", "tokens"), "training_flop"),
+        "clusters": (("accelerators", "peak_flop_per_s"), "cluster_peak_flop_per_s"),
+    }
+    if kind not in asked:
+        return {}
+    table, (inputs, output) = shelf.tables[kind], asked[kind]
+    frame = table.frame
+    if kind == "clusters" and "accelerators" in shelf.tables:
+        peaks = shelf.tables["accelerators"].frame.select("accelerator", rate="peak_16bit_flop_per_s")
+        frame = frame.join(peaks, on="accelerator", how="left").with_columns(
+            peak_flop_per_s=pl.coalesce("peak_flop_per_s", "rate")
+        )
+    if any(name not in frame.columns for name in inputs):
+        return {}
+    known = frame.select(table.key, *inputs).drop_nulls()
+    try:
+        found = evaluate(known.select(inputs), output)[output]
+    except FactorykitError:
+        return {}
+    this = vocabulary()[output]
+    how = re.sub(
+        r"\w+", lambda word: vocabulary()[word[0]].label.lower() if word[0] in vocabulary() else word[0], this.meaning
+    )
+    formula = f"../../report/vocabulary.html#{output.replace('_', '-')}"
+    return {
+        key: [{"label": this.label, "text": this.text(value), "how": how, "href": formula}]
+        for key, value in zip(known[table.key], found, strict=True)
+        if value is not None
+    }
+
+
+def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
+    """Return what was measured of runs beside what the model predicts, by the run's key."""
+    from factorykit.model.validation.validate import validate
+
+    if "training_runs" not in shelf.tables or "runs" not in shelf.tables:
+        return {}
+    rows = {row["id"]: row for row in shelf.tables["training_runs"].frame.to_dicts()}
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    try:
+        predicted = validate().drop_nulls(["measured_s", "step_s"])
+    except FactorykitError:
+        return {}
+    keys = {name: _model(name) for name in {row["model"] for row in rows.values()}}
+    for each in predicted.iter_rows(named=True):
+        row = rows.get(each["id"])
+        key = keys[row["model"]] if row else None
+        if row is None or key is None:
+            continue
+        found[key].append(
+            {
+                "what": f"{row['accelerator_count']:,.0f} {row['hardware']}",
+                "predicted": f"{each['step_s']:.3g} s",
+                "measured": f"{each['measured_s']:.3g} s",
+                "error": f"{each['error']:+.0%}",
+                "href": f"../sources/{row['source']}.html",
+                "locator": row["locator"],
+            }
+        )
+    return found
+
+
+def _model(name: str) -> str | None:
+    from factorykit.data.identifiers import identify
+
+    try:
+        return identify("model", name)
+    except FactorykitError:
+        return None
+
+
+def _found(kind: str, page: Mapping[str, Any]) -> list[str]:
+    """Return a thing's place for the search: address, name, heading, text and other names."""
+    shown = [f"{fact['label']} {fact['text']}" for fact in page["facts"] if fact["label"] not in ("Note", "Address")]
+    words = [*page["also"], page["key"].replace("_", " "), ALSO.get(kind, "")]
+    return [
+        f"things/{kind}/{page['key']}.html",
+        page["name"],
+        "",
+        "; ".join(shown)[:300],
+        " | ".join(filter(None, words)),
+    ]

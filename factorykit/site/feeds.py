@@ -1,0 +1,216 @@
+"""What other programs read of the site: descriptions, a feed of changed data, robots; and the end of every page."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, Final, cast
+from xml.etree import ElementTree as Xml
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from factorykit.charts.embed import script_json
+from factorykit.site.markup import made
+from factorykit.site.page_layout import Around
+from factorykit.site.sources import Page, Project
+from factorykit.site.table_data import Shelf, load
+
+MADE_FROM: Final = {
+    "report/methods": ("factorykit/formulas", "factorykit/core/quantities.csv"),
+    "report/vocabulary": ("factorykit/core/quantities.csv", "factorykit/formulas"),
+    "report/python/api": ("factorykit/",),
+    "report/python": ("factorykit/site/pages/recipes.py", "data/"),
+    "report/data": ("data/",),
+    "report/audit": ("data/", "factorykit/model/validation"),
+}
+"""Pages that are printed, and what they are printed from."""
+AUTHOR: Final = "The factorykit founders"
+FEED: Final = "feed.xml"
+NEWS: Final = 30
+"""Entries of the feed: a day's changes to a table are one."""
+TOLD: Final = 20
+"""Values that an entry spells out."""
+DESCRIBED: Final = 160
+"""Letters of a description."""
+
+
+def add(project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, around: Around) -> None:
+    """Write feed and robots into a rendered folder, and finish every page of the project."""
+    shelf = load(project.root / "data")
+    if shelf:
+        _feed(shelf, out / FEED, around)
+    sitemap = f"Sitemap: {around.address('sitemap.xml')}\n" if around.site else ""
+    (out / "robots.txt").write_text(f"User-agent: *\nAllow: /\n{sitemap}", "utf-8")
+    if around.site:
+        _sitemap(out, around)
+    for page in project.pages:
+        if page.href in pages:
+            day = around.changed(*_made_from(page))
+            _described(pages[page.href], page, out, around, shelf, day)
+            if page.href != "404.html":
+                _signed(pages[page.href], page, around, day)
+
+
+# ---------------------------------------------------------------------------------------------------------- every page
+
+
+def _made_from(page: Page) -> tuple[str, ...]:
+    source = str(page.source)
+    return next((files for name, files in MADE_FROM.items() if source.startswith(name)), (source,))
+
+
+def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, shelf: Shelf | None, day: str) -> None:
+    """Say in the head what a page is about, to those who share, cite and index it, and where the feed is."""
+    head, root = cast("LexborNode", read.head), "../" * (len(page.source.parts) - 1)
+    said = read.css_first('meta[name="description"]')
+    about = str(said.attributes["content"]) if said else _first_words(read)
+    title = read.css_first("title")
+    tags = [] if said else [f'<meta name="description" content="{html.escape(about)}">']
+    picture = f"charts/{_card(read)}.card.png" if _card(read) else ""
+    named = title.text() if title else page.title
+    tags += [f'<meta property="og:{name}" content="{html.escape(text)}">' for name, text in (
+        ("title", named), ("description", about), ("type", "article"), ("site_name", "factorykit"),
+        *([("image", around.address(picture) if around.site else root + picture)] if picture else []),
+    )]  # fmt: skip
+    tags += [f'<meta name="citation_{name}" content="{html.escape(text)}">' for name, text in (
+        ("title", page.title), ("author", AUTHOR), ("publication_date", day.replace("-", "/")), ("language", "en"),
+        *([("fulltext_html_url", around.address(page.href))] if around.site else []),
+    )]  # fmt: skip
+    if (out / FEED).is_file():
+        tags.append(f'<link rel="alternate" type="application/atom+xml" title="Changed data" href="{root}{FEED}">')
+    if around.site:
+        tags.append(f'<link rel="canonical" href="{around.address(page.href)}">')
+    if page.href == "report/data.html" and shelf:
+        tags.append(f'<script type="application/ld+json">{script_json(_catalogue(shelf, around))}</script>')
+    for node in cast("LexborNode", LexborHTMLParser(f"<head>{''.join(tags)}</head>").head).iter():
+        head.insert_child(node)
+
+
+def _first_words(read: LexborHTMLParser) -> str:
+    texts = (" ".join(each.text().split()) for each in read.css("main p"))
+    return shorten(next((text for text in texts if len(text) > 40), ""), DESCRIBED, placeholder=" …")
+
+
+def _card(read: LexborHTMLParser) -> str:
+    """Return the name of the first chart of a page, whose card goes with a shared link."""
+    link = read.css_first(".fk-own a")
+    return Path(str(link.attributes["href"])).stem if link else ""
+
+
+def _signed(read: LexborHTMLParser, page: Page, around: Around, day: str) -> None:
+    """Say below a page how old it is, how to cite it, and where to mend it."""
+    main = read.css_first("main")
+    if main is None:
+        return
+    source, repository = str(page.source), around.repository
+    links = []
+    if repository and source in around.dates:
+        links.append(f'<a href="{repository}/edit/main/{source}">Edit this page</a>')
+    if repository:
+        links.append(f'<a href="{repository}/issues/new?title={html.escape(page.href)}">Report a mistake</a>')
+    key = re.sub(r"\W+", "_", page.href.removesuffix(".html"))
+    cited = (
+        f"@misc{{factorykit_{key},\n  title        = {{{{{' '.join(page.title.split())}}}}},\n"
+        f"  author       = {{{{{AUTHOR}}}}},\n  year         = {{{day[:4]}}},\n"
+        f"  howpublished = {{factorykit {around.version}, {around.address(page.href)}}}\n}}"
+    )
+    node = made(
+        f'<div class="fk-signed"><p>factorykit {around.version}. This page changed last on <time>{day}</time>. '
+        f"{' '.join(links)}</p><details><summary>Cite this page</summary><pre><code>{html.escape(cited)}</code></pre>"
+        "</details></div>"
+    )
+    arrows = main.css_first("nav.arrows")
+    if arrows:
+        arrows.insert_before(node)
+    else:
+        main.insert_child(node)
+
+
+def _catalogue(shelf: Shelf, around: Around) -> dict[str, Any]:
+    """Return all tables in the vocabulary of schema.org."""
+    return {
+        "@context": "https://schema.org",
+        "@type": "DataCatalog",
+        "name": "factorykit",
+        "version": shelf.version,
+        "dateModified": around.changed("data"),
+        "license": "https://creativecommons.org/licenses/by/4.0/",
+        "dataset": [
+            {"@type": "Dataset", "name": table.resource["title"], "url": around.address(f"tables/{name}.html")}
+            | {"description": shorten(table.resource["description"], 400, placeholder=" …")}
+            for name, table in shelf.tables.items()
+        ],
+    }
+
+
+def _sitemap(out: Path, around: Around) -> None:
+    files = {file.relative_to(out).as_posix() for file in out.rglob("*.html") if ".embed." not in file.name}
+    pages = sorted(files - {"404.html"})
+    root = Xml.Element("urlset", xmlns="http://www.sitemaps.org/schemas/sitemap/0.9")
+    for page in pages:
+        Xml.SubElement(Xml.SubElement(root, "url"), "loc").text = around.address(page)
+    Xml.ElementTree(root).write(out / "sitemap.xml", encoding="utf-8", xml_declaration=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ the feed
+
+
+def news(shelf: Shelf) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Yield what changed in the tables, newest first: the day, the table, and its changes."""
+    table = shelf.tables.get("data_changes")
+    if table is None:
+        return
+    frame = table.frame.sort("day", "table", descending=[True, False], maintain_order=True)
+    for (day, name), rows in frame.group_by("day", "table", maintain_order=True):
+        yield str(day), str(name), rows.to_dicts()
+
+
+def told(rows: list[dict[str, Any]]) -> str:
+    """Return how much changed.
+
+    >>> told([{"row": "a", "what": "changed"}, {"row": "a", "what": "changed"}, {"row": "b", "what": "added"}])
+    '2 values changed, 1 row added'
+    """
+    counts = {what: [row for row in rows if row["what"] == what] for what in ("changed", "added", "removed")}
+    sized = [
+        (what, len(those) if what == "changed" else len({row["row"] for row in those}))
+        for what, those in counts.items()
+    ]
+    words = {"changed": "value", "added": "row", "removed": "row"}
+    return ", ".join(f"{n:,} {words[what]}{'' if n == 1 else 's'} {what}" for what, n in sized if n)
+
+
+def _feed(shelf: Shelf, file: Path, around: Around) -> None:
+    """Write the changes of the data as an Atom feed."""
+    entries = list(news(shelf))[:NEWS]
+    if not entries:
+        return
+    feed = Xml.Element("feed", xmlns="http://www.w3.org/2005/Atom")
+    _said(feed, id="urn:factorykit:data", title="factorykit: changed data", updated=f"{entries[0][0]}T00:00:00Z")
+    Xml.SubElement(Xml.SubElement(feed, "author"), "name").text = AUTHOR
+    Xml.SubElement(feed, "link", href=around.address("report/data.html"))
+    for day, name, rows in entries:
+        title = shelf.tables[name].resource["title"] if name in shelf.tables else name
+        entry = Xml.SubElement(feed, "entry")
+        lines = [
+            f"{row['row']}, {row['column']}: {row['was']} → {row['now']}" for row in rows if row["what"] == "changed"
+        ]
+        more = [f"{row['row']} {row['what']}" for row in rows if row["what"] != "changed"]
+        _said(
+            entry,
+            id=f"urn:factorykit:data:{day}:{name}",
+            title=f"{title}: {told(rows)}",
+            updated=f"{day}T00:00:00Z",
+            content="\n".join([*lines, *dict.fromkeys(more)][:TOLD]),
+        )
+        Xml.SubElement(entry, "link", href=around.address(f"tables/data_changes.html?q={name}"))
+    Xml.indent(feed)
+    Xml.ElementTree(feed).write(file, encoding="utf-8", xml_declaration=True)
+
+
+def _said(node: Xml.Element, **texts: str) -> None:
+    for name, text in texts.items():
+        Xml.SubElement(node, name).text = text

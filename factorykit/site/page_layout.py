@@ -1,0 +1,97 @@
+"""What stands around pages that neither pandoc nor Quarto makes: template, top bar, assets, place in the search."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from factorykit.core import __version__
+from factorykit.site.csp import policy
+from factorykit.site.sources import Project
+
+THEME: Final = Path(__file__).parent / "theme"
+ASSETS: Final = ("things.css", "browse.js", "bridge.js")
+
+
+@dataclass(frozen=True)
+class Around:
+    """What pages say beside what they are about: the top bar, the version, dates, where site and sources are."""
+
+    entries: tuple[tuple[str, str], ...] = ()
+    version: str = ""
+    dates: Mapping[str, str] = field(default_factory=dict)
+    site: str = ""
+    repository: str = ""
+
+    @classmethod
+    def of(cls, project: Project, root: Path) -> Around:
+        """Return it for a project whose history is that of the folder ``root``."""
+        bar = (project.website.get("navbar") or {}).get("left") or []
+        entries = tuple(
+            (str(entry["text"]), re.sub(r"\.(qmd|ipynb)$", ".html", str(entry["href"]).lstrip("/")))
+            for entry in bar
+            if isinstance(entry, dict) and "text" in entry and "href" in entry
+        )
+        site, repository = (str(project.website.get(name) or "").rstrip("/") for name in ("site-url", "repo-url"))
+        return cls(entries, __version__, last_changed(root), site, repository)
+
+    @property
+    def date(self) -> str:
+        """The last day on which any page changed."""
+        return max(self.dates.values(), default="") or date.today().isoformat()
+
+    def changed(self, *sources: str) -> str:
+        """Return the last day on which one of these files and folders changed."""
+        known = [day for file, day in self.dates.items() if file.startswith(sources)]
+        return max(known, default=self.date)
+
+    def address(self, path: str) -> str:
+        """Return the address of a page on the web, from the top of the site where nobody says where the site is."""
+        return f"{self.site}/{path}" if self.site else path
+
+    def words(self, root: str) -> dict[str, Any]:
+        """Return what the frame of a page is filled with, for a page from which ``root`` leads to the top."""
+        menu = [{"text": text, "href": f"{root}{href}"} for text, href in self.entries]
+        words = {"menu": menu, "root": root, "version": self.version, "date": self.date}
+        return words | {"site": self.site, "repository": self.repository, "policy": policy()}
+
+
+def last_changed(root: Path) -> dict[str, str]:
+    """Return for each file of a project the day of its last commit; nothing where there is no history."""
+    command = ["git", "-C", str(root), "log", "--format=@%cs", "--name-only", "--relative", "--", "."]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    days: dict[str, str] = {}
+    day = ""
+    for line in ran.stdout.splitlines():
+        if line.startswith("@"):
+            day = line[1:]
+        elif line:
+            days.setdefault(line, day)
+    return days
+
+
+@cache
+def template(name: str) -> Any:
+    """Return a template of the theme; all text that it is given is escaped."""
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(THEME)
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True).get_template(name)
+
+
+def assets(out: Path) -> None:
+    """Put style and script of these pages below ``out``."""
+    folder = out / "things" / "assets"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ASSETS:
+        shutil.copyfile(THEME / name, folder / name)

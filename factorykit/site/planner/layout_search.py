@@ -1,0 +1,83 @@
+"""The layout search as JavaScript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from factorykit.engine.chain import Step, leaves
+from factorykit.engine.emit.javascript import OWN, condition, object_of, statements
+from factorykit.engine.rules import RULES
+from factorykit.engine.run import parted
+from factorykit.formulas import arguments
+from factorykit.formulas.expressions import Symbol, as_javascript
+from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
+from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, sure_room
+
+
+def habits_function() -> str:
+    """Return a function of the given values that returns what is tried for each part of a layout."""
+    lists = []
+    for part, habit in HABITS.items():
+        _, *beside = arguments(habit.holds)
+        read = f"const {{{', '.join(beside)}}} = g; " if beside else ""
+        tried = f"{json.dumps(habit.values)}.filter(({part}) => {condition(habit.holds)})"
+        lists.append(f"{part}: (() => {{ {read}return {tried}; }})()")
+    return f"function habits(g) {{\nreturn {{{', '.join(lists)}}};\n}}"
+
+
+def search_function(chain: Sequence[Step]) -> str:
+    """Return a function that finds the fastest layout that works and fits among lists of what is tried for its parts.
+
+    A step stands in the outermost loop in which all it needs is known, and so does every rule.
+    """
+    level = {part: depth for depth, part in enumerate(PARTS, 1)}
+    inmost = len(PARTS)
+    chain = [step for step in chain if step.quantity not in level]
+    level[SHARE] = inmost + 1
+    for step in chain:
+        level.setdefault(step.quantity, max((level.get(name, 0) for name in step.arguments), default=0))
+    at: list[list[str]] = [[] for _ in range(inmost + 1)]
+    at[0] += [f"const {leaf} = g.{leaf};" for leaf in leaves(chain) if leaf not in level]
+    at[0] += [f"const {OWN}{step.quantity} = g.{step.quantity};" for step in chain if level[step.quantity]]
+    computed = {*level, *leaves(chain)}
+    judged = [rule for rule in RULES if computed.issuperset(rule.arguments)]
+    first, then = parted(chain, {name for rule in judged for name in rule.arguments})
+    for step in first:
+        at[level[step.quantity]] += statements(step, OWN if level[step.quantity] else "g.")
+    for part, holds in TOGETHER.items():
+        depth = max(level[name] for name in arguments(holds))
+        at[depth].append(f"if (usual.{part} && !({condition(holds)})) continue;")
+    for rule in judged:
+        depth = max(level.get(name, 0) for name in rule.arguments)
+        at[depth].append(f"if (!({condition(rule.holds)})) {'continue' if depth else 'return null'};")
+    for step in then:
+        if level[step.quantity] <= inmost:
+            at[level[step.quantity]] += statements(step, OWN if level[step.quantity] else "g.")
+    late = [step for step in chain if level[step.quantity] > inmost]
+    memory, rest = parted(late, {"memory_peak_bytes", "fits"})
+    peak = parted(memory, {"memory_peak_bytes"})[0]
+    within = "\n".join(line for step in peak for line in statements(step, OWN))
+    room = sure_room(*map(Symbol, arguments(sure_room)))
+    share = least_share(Symbol("none"), Symbol("first"), Symbol("full"), room)
+    line = as_javascript(share, {"none": "peak(0)", "first": f"peak({FIRST_LAYER})", "full": "peak(1)"})
+    at[inmost] += [
+        "working += 1;",
+        f"const peak = ({SHARE}) => {{\n{within}\nreturn memory_peak_bytes;\n}};",
+        f"const settled = usual.recompute && recompute === 'none' ? {line} : Number(recompute === 'full');",
+        f"const {SHARE} = g.{SHARE} ?? settled;",
+        *(line for step in memory for line in statements(step, OWN)),
+        "if (!(fits >= 1)) continue;",
+        "fitting += 1;",
+        *(line for step in rest for line in statements(step, OWN)),
+        f"if (!best || step_s < best.step_s) best = {object_of((*PARTS, SHARE, 'step_s'))};",
+    ]
+    loops = "".join(
+        f"for (const {part} of tried.{part}) {{\n" + "".join(f"{line}\n" for line in at[depth])
+        for depth, part in enumerate(PARTS, 1)
+    )
+    start = "\n".join(["let best = null;", "let working = 0;", "let fitting = 0;", *at[0]])
+    return (
+        f"function search(g, tried, usual) {{\n{start}\n{loops}{'}' * inmost}\n"
+        f"return {object_of(('best', 'working', 'fitting'))};\n}}"
+    )

@@ -1,0 +1,226 @@
+"""The tables beside ``datapackage.json`` as pages read them: names, labels, numbers, and what leads where."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.vocabulary import Quantity, format_number, vocabulary
+from factorykit.data.entities import NAMED
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PAGES: Final = {
+    "accelerators": "chip",
+    "clusters": "cluster",
+    "sites": "site",
+    "models": "model",
+    "runs": "run",
+    "organisations": "organisation",
+    "sources": "source",
+}
+"""Tables whose rows have a page, and what one of them is called."""
+TITLES: Final = NAMED | {"sources": "title"}
+"""The column that names a thing, where it is not ``name``."""
+PRICED: Final = "electricity"
+PRICE: Final = ("name", "kind", "year", "electricity_usd_per_kwh")
+"""The table that others name for a price, and what of its rows is said there."""
+LONG: Final = re.compile(r"\b\d+\.\d{7,}\b")
+"""Numbers in words with more digits than anybody reads."""
+SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP", "USD", "1", "h", "kWh"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the package with its descriptor."""
+
+    resource: Mapping[str, Any]
+    frame: pl.DataFrame
+
+    @property
+    def name(self) -> str:
+        """Name of the table."""
+        return self.resource["name"]
+
+    @cached_property
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """Descriptors of the columns by name."""
+        return {each["name"]: each for each in self.resource["schema"]["fields"]}
+
+    @cached_property
+    def key(self) -> str:
+        """Column that names what a row is about."""
+        return next((name for name, each in self.fields.items() if each.get("entity")), next(iter(self.fields)))
+
+    @property
+    def title(self) -> str:
+        """Column with a name for reading."""
+        wanted = TITLES.get(self.name, "name")
+        return wanted if wanted in self.fields else self.key
+
+    @cached_property
+    def references(self) -> dict[str, str]:
+        """Columns that name rows of other tables, and the table of those."""
+        named = {column: str(each["references"]) for column, each in self.fields.items() if "references" in each}
+        return {column: of.partition(".")[0] for column, of in named.items()}
+
+
+@dataclass
+class Shelf:
+    """All tables, and what the pages need of them."""
+
+    tables: dict[str, Table]
+    version: str
+    measured: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> dict[str, dict[str, str]]:
+        """Names of the rows that other rows refer to, by table and key."""
+        referred = {of for table in self.tables.values() for of in table.references.values()} | PAGES.keys()
+        return {
+            of: {
+                row[table.key]: " ".join(
+                    str(_priced(row) if of == PRICED else row[table.title] or row[table.key]).split()
+                )
+                for row in table.frame.select({table.key, table.title, *(PRICE if of == PRICED else ())}).to_dicts()
+            }
+            for of, table in self.tables.items()
+            if of in referred
+        }
+
+    @cached_property
+    def cited(self) -> dict[str, dict[str, Any]]:
+        """Sources by key."""
+        table = self.tables.get("sources")
+        return {row["source"]: row for row in table.frame.to_dicts()} if table else {}
+
+    @cached_property
+    def statements(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        """What is said about each thing, by table and key."""
+        found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        if "statements" in self.tables:
+            for row in self.tables["statements"].frame.to_dicts():
+                found[row["kind"], row["thing"]].append(row)
+        return found
+
+    @cached_property
+    def aliases(self) -> dict[tuple[str, str], list[str]]:
+        """Other names by table and key."""
+        found: dict[tuple[str, str], list[str]] = defaultdict(list)
+        if "aliases" in self.tables:
+            for kind, alias, key in self.tables["aliases"].frame.select("kind", "alias", "key").iter_rows():
+                for of in ("runs", "models") if kind == "model" else (f"{kind}s",):
+                    found[of, key].append(alias)
+        return found
+
+    @cached_property
+    def referring(self) -> dict[tuple[str, str], dict[str, list[dict[str, Any]]]]:
+        """Rows that name a thing, by its table and key, then by their own table."""
+        found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+        for name, table in self.tables.items():
+            if name == "statements":
+                continue
+            for column, of in table.references.items():
+                if of not in PAGES:
+                    continue
+                separator = "; " if "separator" in table.fields[column] or column == "confirmed_by" else None
+                for row in table.frame.filter(table.frame[column].is_not_null()).iter_rows(named=True):
+                    for key in row[column].split(separator) if separator else (row[column],):
+                        found[of, key][name].append(row)
+        return found
+
+    def shown(self, table: Table, column: str, value: str | float) -> dict[str, Any]:
+        """Return a cell for reading: text, and where it leads."""
+        if not isinstance(value, str):
+            return {"text": number(table.fields[column], value), "href": ""}
+        of = table.references.get(column)
+        if of and value in self.names.get(of, {}):
+            href = f"../{of}/{value}.html" if of in PAGES else f"../../tables/{of}.html?q={value}"
+            return {"text": self.names[of][value], "href": href}
+        if re.match(r"https?://", value):
+            return {"text": value, "href": value}
+        return {"text": LONG.sub(lambda found: f"{float(found[0]):.4f}", value), "href": ""}
+
+    def source(self, key: str | None, address: str | None = None) -> dict[str, str]:
+        """Return a source as it is named beside a value: what it is, its page, and its address on the web."""
+        row = self.cited.get(key or "", {})
+        return {
+            "text": str(row.get("title") or key or ""),
+            "href": f"../sources/{key}.html" if key in self.cited else "",
+            "url": address or row.get("url") or "",
+        }
+
+
+@cache
+def _quantity(name: str | None) -> Quantity | None:
+    return vocabulary().get(name) if name else None
+
+
+def number(told: Mapping[str, Any], value: float) -> str:
+    """Return a number of a column for reading, with its unit.
+
+    >>> number({"name": "tdp_w", "unit": "W"}, 700.0), number({"name": "share", "unit": "1"}, 0.3531)
+    ('700 W', '0.353')
+    """
+    this = _quantity(told.get("quantity") or told["name"])
+    if this is not None and not this.is_text:
+        return this.text(value)
+    unit = str(told.get("unit") or "1")
+    if unit == "a":
+        return f"{value:.0f}"
+    if unit == "1" and value == int(value) and abs(value) < 1e6:
+        return f"{value:,.0f}"
+    scales = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+    words = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
+    spoken = "" if unit == "1" else unit.replace("byte", "B").replace("degree", "°")
+    for scale, prefix in words if unit in ("USD", "1", "h", "kWh") else scales if unit in SI else ():
+        if abs(value) >= scale * 0.9995:
+            text = format_number(value / scale)
+            return f"{text}{prefix} {spoken}".strip() if prefix.startswith(" ") else f"{text} {prefix}{spoken}"
+    digits = 6 if unit == "degree" else 3
+    return f"{format_number(value, digits)} {spoken}".strip()
+
+
+def label(told: Mapping[str, Any]) -> str:
+    """Return what a column is called: the label of its quantity, or its name in words.
+
+    >>> label({"name": "power_reported_w", "unit": "W"}), label({"name": "tokens", "unit": "1"})
+    ('Power reported', 'Training tokens')
+    """
+    name = str(told["name"])
+    this = _quantity(told.get("quantity") or name)
+    end = next((end for end in ("low", "high", "min", "max", "quarter", "median") if name.endswith(f"_{end}")), "")
+    if this is not None:
+        return f"{this.label}, {end}" if end else this.label
+    words = re.sub(r"_(w|usd|bytes|bytes_per_s|flop_per_s|kwh|m3_per_day|s|h|key)$", "", name).replace("_", " ")
+    words = re.sub(r"\b(tdp|pue|it|mfu|fp8|fp4|cpu|usd|h100)\b", lambda found: found[0].upper(), words)
+    return words[:1].upper() + words[1:]
+
+
+def _priced(row: Mapping[str, Any]) -> str:
+    price = row["electricity_usd_per_kwh"]
+    said = "" if price is None else f"{price:.3g} USD/kWh: "
+    return f"{said}{row['name']}, {row['kind']}, {row['year']:.0f}"
+
+
+def load(data: Path) -> Shelf | None:
+    """Return the tables beside a descriptor, or None if there is none."""
+    import polars as pl
+
+    path = data / "datapackage.json"
+    if not path.is_file():
+        return None
+    package = json.loads(path.read_text(encoding="utf-8"))
+    tables = {
+        each["name"]: Table(each, pl.read_parquet(data / each["path"]))
+        for each in package["resources"]
+        if (data / each["path"]).is_file()
+    }
+    return Shelf(tables, str(package.get("version", "")))

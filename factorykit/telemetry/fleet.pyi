@@ -1,0 +1,15 @@
+from factorykit.telemetry.advice import advise as advise
+from factorykit.telemetry.advice import scenario as scenario
+from factorykit.telemetry.advice import step_times as step_times
+from factorykit.telemetry.archive import archive as archive
+from factorykit.telemetry.failures import failures as failures
+from factorykit.telemetry.failures import mtbf as mtbf
+from factorykit.telemetry.goodput import goodput as goodput
+from factorykit.telemetry.job_energy import energy as energy
+from factorykit.telemetry.published_rates import compare_with_published as compare_with_published
+from factorykit.telemetry.published_rates import prior as prior
+from factorykit.telemetry.stragglers import stragglers as stragglers
+from factorykit.telemetry.synthetic_archive import simulate_failures as simulate_failures
+from factorykit.telemetry.synthetic_archive import simulate_jobs as simulate_jobs
+from factorykit.telemetry.synthetic_archive import simulate_power as simulate_power
+from factorykit.telemetry.synthetic_logs import simulate_logs as simulate_logs

@@ -1,0 +1,91 @@
+"""Accelerator energy by job from power samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from factorykit.core.errors import ScenarioError
+from factorykit.formulas.energy import accelerator_energy_kwh
+from factorykit.telemetry.failures import nodes_in, window
+from factorykit.telemetry.tidy import Log
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MAX_INTERVALS_COVERED: Final = 3.0
+"""Median sampling intervals for which one sample counts at most."""
+
+
+def energy(log: Log) -> pl.DataFrame:
+    r"""Return the accelerator energy by job.
+
+    .. math:: E = \sum_i P_i\, (t_{i+1} - t_i)
+
+    Parameters
+    ----------
+    log
+        A log with power samples from :func:`factorykit.read_log`.
+
+    Returns
+    -------
+    DataFrame
+        One row per job, largest first: ``job``, null for accelerators without a job; ``accelerator_hours`` [h] covered
+        by samples; ``accelerator_power_w`` [W], the mean; ``accelerator_energy_kwh`` [kWh]; ``coverage`` [1], the
+        covered share of the accelerator-hours of the job, null without its record.
+
+    Raises
+    ------
+    ScenarioError
+        If no accelerator has two samples.
+
+    Notes
+    -----
+    A sample covers the time to the next one, at most three median sampling intervals; longer gaps are not covered. A
+    sample belongs to the job it names, or else to the job that held its node.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, factorykit as fk
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "power.csv")
+    >>> _ = file.write_text("at,node,accelerator,accelerator_power_w\n2026-03-01,a,0,700\n2026-03-01 01:00,a,0,700\n")
+    >>> energy(fk.read_log(file))["accelerator_energy_kwh"].item()
+    0.7
+    """
+    import polars as pl
+
+    _, end = window(log)
+    key = ["node", "accelerator"]
+    ordered = log.power.sort(*key, "at", maintain_order=True)
+    span = (pl.col("at").shift(-1).over(key) - pl.col("at")).dt.total_microseconds() / 3.6e9
+    spans = ordered.with_columns(span=span).filter(pl.col("span") > 0.0)
+    if spans.is_empty():
+        raise ScenarioError("no accelerator has two power samples; give the output of nvidia-smi or DCGM")
+    usual = pl.col("span").median()
+    covered = spans.with_columns(span=pl.min_horizontal("span", MAX_INTERVALS_COVERED * usual))
+    held = log.jobs.filter(pl.col("started").is_not_null()).with_columns(pl.col("ended").fill_null(end))
+    by_node = held.select("started", "ended", nodes_in("node_list").alias("node"), holder="job").explode("node")
+    by_node = by_node.sort("started")
+    matched = covered.sort("at").join_asof(by_node, left_on="at", right_on="started", by="node", check_sortedness=False)
+    owner = pl.coalesce("job", pl.when(pl.col("at") < pl.col("ended")).then("holder"))
+    hours = (pl.col("ended") - pl.col("started")).dt.total_seconds() / 3600.0 * pl.col("accelerators")
+    by_job = held.group_by("job").agg(held=hours.sum())
+    sums = (
+        matched.with_columns(job=owner)
+        .group_by("job")
+        .agg(
+            accelerator_hours=pl.col("span").sum(),
+            accelerator_power_w=(pl.col("accelerator_power_w") * pl.col("span")).sum() / pl.col("span").sum(),
+        )
+    )
+    energy_kwh = accelerator_energy_kwh(pl.col("accelerator_hours"), pl.col("accelerator_power_w"))
+    return (
+        sums.join(by_job, on="job", how="left")
+        .select(
+            "job",
+            "accelerator_hours",
+            "accelerator_power_w",
+            accelerator_energy_kwh=energy_kwh,
+            coverage=pl.col("accelerator_hours") / pl.when(pl.col("held") > 0).then("held"),
+        )
+        .sort("accelerator_energy_kwh", "job", descending=[True, False], nulls_last=True)
+    )

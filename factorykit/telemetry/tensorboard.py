@@ -1,0 +1,163 @@
+"""Reader for the scalars of TensorBoard event files.
+
+A file is a sequence of records, each with a length and two checksums around a protocol buffer message, as in
+``tensorflow/core/lib/io/record_writer`` and in ``event.proto`` and ``summary.proto`` of `TensorBoard
+<https://github.com/tensorflow/tensorboard>`_.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+MAX_RECORD_BYTES: Final = 64_000_000
+"""Length of a record above which it is invalid."""
+VERSION: Final = b"brain.Event:"
+"""Start of the version string in the first record."""
+POLYNOMIAL: Final = 0x82F63B78
+"""Polynomial of CRC-32C, bits reversed."""
+MASK: Final = 0xA282EAD8
+WALL_TIME, STEP, SUMMARY = 1, 2, 5
+"""Field numbers of an event."""
+TAG, SIMPLE_VALUE, TENSOR = 1, 2, 8
+"""Field numbers of a summary value."""
+DTYPE, CONTENT, FLOATS, DOUBLES = 1, 4, 5, 6
+"""Field numbers of a tensor."""
+FLOAT: Final = 1
+"""Type number of single precision."""
+FORMATS: Final = {FLOAT: "<f", 2: "<d", 3: "<i", 9: "<q"}
+"""Struct formats by type number: float, double, 32-bit and 64-bit integers."""
+
+
+def is_event_file(start: bytes) -> bool:
+    """Return whether a file starts like an event file."""
+    return VERSION in start[12:64] and len(start) >= 24
+
+
+def scalars(stream: BinaryIO) -> tuple[bytes, int, bool]:
+    """Return the scalars by step as lines of JSON, the number of corrupt records, and whether the file is truncated.
+
+    The time of a step is that of its first scalar.
+    """
+    steps: dict[int, tuple[float, dict[str, float]]] = {}
+    corrupt, is_truncated = 0, False
+    while head := stream.read(12):
+        length = int.from_bytes(head[:8], "little")
+        if len(head) < 12 or not _is_intact(head[:8], head[8:]) or length > MAX_RECORD_BYTES:
+            is_truncated = True
+            break
+        body = stream.read(length + 4)
+        if len(body) < length + 4:
+            is_truncated = True
+            break
+        if not _is_intact(body[:length], body[length:]):
+            corrupt += 1
+            continue
+        try:
+            at, step, values = _event(body[:length])
+        except (ValueError, struct.error):
+            corrupt += 1
+            continue
+        if values:
+            steps.setdefault(step, (at, {}))[1].update(values)
+    lines = (json.dumps({"wall_time": at, "step": step, "values": values}) for step, (at, values) in steps.items())
+    return "\n".join(lines).encode(), corrupt, is_truncated
+
+
+def _event(message: bytes) -> tuple[float, int, dict[str, float]]:
+    at, step, values = 0.0, 0, {}
+    for field, value in _fields(message):
+        if field == WALL_TIME and isinstance(value, bytes):
+            at = float(struct.unpack("<d", value)[0])
+        elif field == STEP and isinstance(value, int):
+            step = value
+        elif field == SUMMARY and isinstance(value, bytes):
+            values |= dict(_tag_and_number(item) for _, item in _fields(value) if isinstance(item, bytes))
+    return at, step, {tag: value for tag, value in values.items() if tag and math.isfinite(value)}
+
+
+def _tag_and_number(message: bytes) -> tuple[str, float]:
+    tag, number = "", math.nan
+    for field, value in _fields(message):
+        if not isinstance(value, bytes):
+            continue
+        if field == TAG:
+            tag = value.decode("utf-8", "replace")
+        elif field == SIMPLE_VALUE:
+            number = struct.unpack(FORMATS[FLOAT], value)[0]
+        elif field == TENSOR:
+            number = _scalar(value)
+    return tag, float(number)
+
+
+def _scalar(tensor: bytes) -> float:
+    """Return the number in a tensor of one element, or NaN."""
+    fields = dict(_fields(tensor))
+    dtype = fields.get(DTYPE)
+    form = FORMATS.get(dtype) if isinstance(dtype, int) else None
+    packed = next((item for name in (CONTENT, FLOATS, DOUBLES) if isinstance(item := fields.get(name), bytes)), b"")
+    return float(struct.unpack(form, packed)[0]) if form and len(packed) == struct.calcsize(form) else math.nan
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the number and the value of each field of a message: an integer, or bytes."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        kind = key & 7
+        if kind == 0:
+            value, at = _varint(message, at)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            length, at = _varint(message, at)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"wire type {kind}")
+        if at + length > len(message):
+            raise ValueError("a field exceeds its message")
+        yield key >> 3, message[at : at + length]
+        at += length
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 64, 7):
+        if at >= len(message):
+            break
+        byte = message[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+    raise ValueError("unterminated varint")
+
+
+def masked_crc(data: bytes) -> int:
+    """Return the checksum of a record: a rotated and shifted CRC-32C.
+
+    >>> hex(masked_crc(b"123456789"))
+    '0xc78ab0e5'
+    """
+    checksum = 0xFFFFFFFF
+    for byte in data:
+        checksum = TABLE[(checksum ^ byte) & 0xFF] ^ (checksum >> 8)
+    checksum ^= 0xFFFFFFFF
+    return ((checksum >> 15 | checksum << 17) + MASK) & 0xFFFFFFFF
+
+
+def _is_intact(data: bytes, checksum: bytes) -> bool:
+    return masked_crc(data) == int.from_bytes(checksum, "little")
+
+
+def _remainder(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
+    return byte
+
+
+TABLE: Final = tuple(map(_remainder, range(256)))

@@ -1,0 +1,188 @@
+"""The log: tables of all files together, deduplicated, sorted by time, with their contradictions counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Any, Final
+
+import polars as pl
+
+from factorykit.core import validation
+from factorykit.core.errors import ScenarioError
+from factorykit.telemetry.formats import TABLES
+from factorykit.telemetry.parsing import node_names
+
+NOTES: Final = {
+    "file": pl.String,
+    "format": pl.String,
+    "issue": pl.String,
+    "count": pl.Int64,
+    "first_line": pl.Int64,
+    "masked_line": pl.String,
+}
+DUPLICATES: Final = "duplicate rows, skipped"
+OTHER_LINES: Final = "lines of other programs, ignored"
+PERSONAL: Final = {"user": "user", "node": "node", "node_list": "node", "job": "job"}
+"""Columns with names of people and machines, and the prefix of their pseudonyms."""
+ATTEMPT_KEY: Final = ("job", "submitted", "started")
+"""Columns that two records of one attempt share."""
+MAX_ACCELERATOR_W: Final = 1e5
+"""Power of one accelerator above which a sample is invalid. [W]"""
+
+
+@dataclass(frozen=True)
+class Log:
+    """Tables read from logs, and the notes of their readers.
+
+    Attributes
+    ----------
+    events, jobs, steps, power
+        Frames sorted by time, empty if no file has such rows; the page of the package lists their columns.
+    notes
+        One row per file and issue: ``file``, ``format``, ``issue``, ``count``, and for parse errors the number of the
+        ``first_line`` and the ``masked_line``: its letters as x and its digits as 9, so that it reveals no secret.
+    """
+
+    events: pl.DataFrame
+    jobs: pl.DataFrame
+    steps: pl.DataFrame
+    power: pl.DataFrame
+    notes: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        """Validate the columns of the tables.
+
+        Raises
+        ------
+        ScenarioError
+            If a table lacks a column, or has one of another type.
+        """
+        for name, kinds in {**TABLES, "notes": NOTES}.items():
+            frame = validation.frame(name, getattr(self, name), kinds)
+            if wrong := next((column for column, kind in kinds.items() if frame.schema[column] != kind), None):
+                raise ScenarioError(f"{name}: {wrong} must be {kinds[wrong]}, got {frame.schema[wrong]}; cast it")
+            object.__setattr__(self, name, frame)
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{getattr(self, name).height:,} {name}" for name in TABLES)
+        return f"Log({rows}; {self.skipped:,} skipped)"
+
+    @property
+    def skipped(self) -> int:
+        """Files, lines and rows that were skipped."""
+        return int(self.notes.filter(pl.col("issue").str.ends_with("skipped"))["count"].sum())
+
+    @property
+    def counts(self) -> pl.DataFrame:
+        """Counts over all files: one row per ``issue`` with its ``count``, in the order of first occurrence."""
+        return self.notes.group_by("issue", maintain_order=True).agg(pl.col("count").sum())
+
+    def anonymised(self) -> Log:
+        """Return the log with pseudonyms of users, nodes and jobs, the same one in all tables.
+
+        Names are hashed with a random key that is not kept, so that a list of names cannot be tried against them.
+        """
+        key = token_bytes(32)
+        tables = {}
+        for name in TABLES:
+            frame = getattr(self, name)
+            columns = [column for column in PERSONAL if column in frame.columns]
+            tables[name] = frame.with_columns(_pseudonyms(frame[column], column, key) for column in columns)
+        files = self.notes["file"].replace({name: f"file {n}" for n, name in enumerate(self.notes["file"].unique(), 1)})
+        return Log(**tables, notes=self.notes.with_columns(files))
+
+
+def _pseudonyms(values: pl.Series, column: str, key: bytes) -> pl.Series:
+    """Return names as keyed hashes; a node list stays a list of the same nodes."""
+    prefix = PERSONAL[column]
+
+    def pseudonym(name: str) -> str:
+        return f"{prefix}-{blake2b(name.encode(), key=key, digest_size=4).hexdigest()}"
+
+    hashed = {
+        name: ",".join(map(pseudonym, node_names(name))) if column == "node_list" else pseudonym(name)
+        for name in values.drop_nulls().unique()
+    }
+    return values.replace_strict(hashed, return_dtype=pl.String) if hashed else values
+
+
+def tidy_log(rows: Mapping[str, Sequence[pl.DataFrame]], notes: Sequence[Mapping[str, Any]]) -> Log:
+    """Return the log made of the rows of all files."""
+    all_notes = list(notes)
+    tables = {}
+    for name, kinds in TABLES.items():
+        frame = pl.concat([pl.DataFrame(schema=dict(kinds)), *rows[name]])
+        tables[name], counts = _tidy_jobs(frame) if name == "jobs" else _sort(frame, rows[name], TIDY[name])
+        all_notes += [{"format": name, "issue": issue, "count": count} for issue, count in counts.items() if count]
+    noted = pl.DataFrame(all_notes, NOTES).with_columns(pl.col("file", "format", "masked_line").fill_null(""))
+    return Log(**tables, notes=noted)
+
+
+Tidied = tuple[pl.DataFrame, dict[str, int]]
+"""Rows, and the counts of issues among them."""
+
+
+def _sort(frame: pl.DataFrame, files: Sequence[pl.DataFrame], tidy: Callable[[pl.DataFrame], Tidied]) -> Tidied:
+    """Return distinct rows sorted by time, after the checks of their table.
+
+    Rows with strictly increasing times, as one process writes them, are distinct and sorted.
+    """
+    if frame.height and frame.select((pl.col("at") > pl.col("at").shift(1)).sum()).item() == frame.height - 1:
+        return tidy(frame)
+    distinct = frame.unique(maintain_order=True)
+    unordered = sum(int((rows["at"].diff().dt.total_microseconds() < 0).sum()) for rows in files)
+    kept, counts = tidy(distinct.sort("at", maintain_order=True))
+    return kept, {DUPLICATES: frame.height - distinct.height, "rows out of order, sorted": unordered} | counts
+
+
+def _tidy_events(rows: pl.DataFrame) -> Tidied:
+    backward = (pl.col("until") < pl.col("at")).fill_null(False)
+    count = rows.filter(backward).height
+    kept = rows.with_columns(until=pl.when(~backward).then("until"))
+    return kept, {"events that end before they start, end removed": count}
+
+
+def _tidy_jobs(rows: pl.DataFrame) -> Tidied:
+    """Keep the record of each attempt that ends last; end an attempt at the latest when the next of its job starts."""
+    kept = rows.filter((pl.col("ended") >= pl.col("started")).fill_null(True))
+    backward = {"jobs that end before they start, skipped": rows.height - kept.height}
+    if kept["job"].n_unique() == kept.height:
+        return kept.sort("started", maintain_order=True), backward | _unknown_states(kept)
+    ordered = kept.sort(*ATTEMPT_KEY, "ended", maintain_order=True)
+    is_newest, is_distinct = (
+        pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(-1)) for name in names)
+        | (pl.int_range(pl.len()) == pl.len() - 1)
+        for names in (ATTEMPT_KEY, rows.columns)
+    )
+    duplicates = ordered.height - int(ordered.select(is_distinct.sum()).item())
+    newest = ordered.filter(is_newest)
+    next_start = pl.when(pl.col("job") == pl.col("job").shift(-1)).then(pl.col("started").shift(-1))
+    overlap = (next_start < pl.col("ended")).fill_null(False)
+    tidy = newest.with_columns(ended=pl.when(overlap).then(next_start).otherwise("ended"))
+    counts = {
+        "older records of an attempt, skipped": kept.height - newest.height - duplicates,
+        "attempts that overlap the next one of their job, shortened": int(newest.select(overlap.sum()).item()),
+    }
+    return tidy.sort("started", maintain_order=True), {DUPLICATES: duplicates} | backward | counts | _unknown_states(
+        tidy
+    )
+
+
+def _unknown_states(jobs: pl.DataFrame) -> dict[str, int]:
+    return {"unknown states, kept as unknown": int((jobs["state"] == "unknown").sum())}
+
+
+def _tidy_steps(rows: pl.DataFrame) -> Tidied:
+    kept = rows.filter((pl.col("step_s") > 0.0).fill_null(True))
+    return kept, {"step times that are not positive, skipped": rows.height - kept.height}
+
+
+def _tidy_power(rows: pl.DataFrame) -> Tidied:
+    kept = rows.filter(pl.col("accelerator_power_w").is_between(0.0, MAX_ACCELERATOR_W))
+    return kept, {f"power samples outside 0 to {MAX_ACCELERATOR_W:g} W, skipped": rows.height - kept.height}
+
+
+TIDY: Final = {"events": _tidy_events, "steps": _tidy_steps, "power": _tidy_power}

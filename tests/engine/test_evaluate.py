@@ -1,0 +1,211 @@
+"""Evaluation of mappings and frames, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import factorykit as fk
+from factorykit.core.errors import CycleError, MissingQuantity, ScenarioError, UnknownQuantity
+
+RUN = {
+    "active_parameters": 405e9,
+    "parameters": 405e9,
+    "tokens": 15.6e12,
+    "accelerators": 16384.0,
+    "peak_flop_per_s": 989e12,
+    "mfu": 0.41,
+    "accelerator_mtbf_s": 54 * 86400 * 16384 / 419,
+    "restart_s": 600.0,
+    "downtime_s": 0.0,
+    "checkpoint_bytes_per_parameter": 14.0,
+    "storage_write_bytes_per_s": 2e12,
+    "rental_usd_per_accelerator_h": 2.0,
+}
+
+
+def test_names_find_the_chain_from_parameters_to_cost() -> None:
+    cost = fk.evaluate(RUN, "rental_cost_usd")["rental_cost_usd"]
+    goodput = fk.evaluate(RUN, "goodput")["goodput"]
+    by_hand = 6 * 405e9 * 15.6e12 / (16384 * 989e12 * 0.41) / goodput * 16384 / 3600 * 2
+    assert cost == pytest.approx(by_hand, rel=1e-12)
+
+
+@given(st.floats(1e8, 1e13), st.floats(1e9, 1e15), st.floats(0.01, 0.8))
+def test_scalars_frames_and_lazy_frames_agree(parameters: float, tokens: float, mfu: float) -> None:
+    run = RUN | {"active_parameters": parameters, "tokens": tokens, "mfu": mfu}
+    outputs = ["wall_days", "rental_cost_usd"]
+    scalar = fk.evaluate(run, outputs)
+    eager = fk.evaluate(pl.DataFrame([run]), outputs)
+    lazy = fk.evaluate(pl.LazyFrame([run]), outputs)
+    assert isinstance(lazy, pl.LazyFrame)
+    assert_frame_equal(eager, lazy.collect())
+    assert eager.select(outputs).row(0, named=True) == pytest.approx(scalar, rel=1e-12)
+
+
+def test_everything_that_follows_is_the_default() -> None:
+    assert fk.evaluate({"wall_s": 86400.0}) == {"wall_days": 1.0}
+
+
+def test_a_lazy_plan_holds_no_python() -> None:
+    plan = fk.evaluate(pl.LazyFrame([RUN]), "rental_cost_usd").explain()
+    assert "python" not in plan.lower()
+
+
+def test_whole_numbers_do_not_overflow() -> None:
+    frame = pl.DataFrame({"active_parameters": [70_000_000_000], "tokens": [15_000_000_000_000]})
+    assert fk.evaluate(frame, "training_flop")["training_flop"][0] == pytest.approx(6.3e24)
+
+
+def test_other_columns_pass_through_and_rows_keep_their_order() -> None:
+    frame = pl.DataFrame({"name": ["b", "a"], "wall_s": [2 * 86400, 86400]})
+    assert fk.evaluate(frame, "wall_days").rows() == [("b", 172800.0, 2.0), ("a", 86400.0, 1.0)]
+
+
+def test_a_wider_frame_can_be_evaluated_again() -> None:
+    once = fk.evaluate(pl.DataFrame([RUN]), "training_flop")
+    assert fk.evaluate(once, "training_days").width == once.width + 1
+
+
+def test_a_given_quantity_is_not_computed() -> None:
+    assert fk.evaluate(RUN | {"goodput": 0.5}, "goodput") == {"goodput": 0.5}
+
+
+@pytest.mark.parametrize("model", ["young", "daly", "optimal"])
+def test_a_rival_model_can_be_chosen_by_name(model: str) -> None:
+    rival = f"checkpoint_interval_{model}_s"
+    chosen = fk.evaluate(RUN | {"checkpoint_interval_s": rival}, "checkpoint_interval_s")
+    assert chosen["checkpoint_interval_s"] == fk.evaluate(RUN, rival)[rival]
+    frame = fk.evaluate(pl.DataFrame([RUN]), "checkpoint_interval_s", using={"checkpoint_interval_s": rival})
+    assert frame["checkpoint_interval_s"][0] == pytest.approx(chosen["checkpoint_interval_s"], rel=1e-12)
+
+
+BAD_VALUES = [38.0, 0.0, -0.1, math.nan, math.inf, None, "0.4 s", True, 1 + 2j, [0.4]]
+
+
+@pytest.mark.parametrize("value", BAD_VALUES, ids=repr)
+def test_a_bad_value_is_refused_by_name(value: object) -> None:
+    with pytest.raises((ScenarioError, UnknownQuantity), match="mfu"):
+        fk.evaluate(RUN | {"mfu": value}, "training_s")
+
+
+def test_percent_is_answered_with_the_fraction() -> None:
+    with pytest.raises(ScenarioError, match=r"mfu = 38\.0 is outside \(0, 1\]; give a fraction, e\.g\. 0\.38"):
+        fk.evaluate(RUN | {"mfu": 38.0}, "training_s")
+
+
+@pytest.mark.parametrize("value", [38.0, 0.0, -0.1, math.nan, math.inf, None], ids=repr)
+def test_a_bad_cell_is_refused_by_column_and_row(value: float | None) -> None:
+    frame = pl.DataFrame({"training_flop": 1e20, "cluster_peak_flop_per_s": 1e15, "mfu": [0.4, value]})
+    with pytest.raises(ScenarioError, match=r"column mfu: 1 of 2 rows .* row 1"):
+        fk.evaluate(frame, "training_s")
+
+
+@pytest.mark.parametrize("value", [38.0, 0.0, -0.1, math.nan, math.inf, None], ids=repr)
+def test_a_bad_cell_of_a_lazy_frame_gives_null(value: float | None) -> None:
+    frame = pl.LazyFrame({"training_flop": 1e20, "cluster_peak_flop_per_s": 1e15, "mfu": [0.4, value]})
+    assert fk.evaluate(frame, "training_s").collect()["training_s"].is_null().to_list() == [False, True]
+
+
+def test_a_typo_is_answered_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownQuantity, match="no quantity 'token'; nearest is 'tokens'"):
+        fk.evaluate({"token": 1e12}, "training_flop")
+    with pytest.raises(UnknownQuantity, match="nearest is 'training_flop'"):
+        fk.evaluate(RUN, "training_flops")
+
+
+def test_a_mistyped_column_is_found_when_its_quantity_is_missing() -> None:
+    with pytest.raises(MissingQuantity, match="column 'token' is no quantity; is it tokens"):
+        fk.evaluate(pl.DataFrame({"token": [1e12], "active_parameters": [1e9]}), "training_flop")
+
+
+def test_missing_inputs_are_named_with_what_they_unlock() -> None:
+    with pytest.raises(MissingQuantity, match=r"mfu .* for training_s") as caught:
+        fk.evaluate({name: value for name, value in RUN.items() if name != "mfu"}, "wall_days")
+    assert caught.value.missing == ("mfu",)
+
+
+def test_contradicting_inputs_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"training_flop = 1e\+20 contradicts"):
+        fk.evaluate(RUN | {"training_flop": 1e20}, "training_s")
+    with pytest.raises(ScenarioError, match=r"column training_flop contradicts .* row 0"):
+        fk.evaluate(pl.DataFrame([RUN | {"training_flop": 1e20}]), "training_s")
+
+
+def test_agreeing_inputs_are_welcome() -> None:
+    assert fk.evaluate(RUN | {"training_flop": 6 * 405e9 * 15.6e12}, "training_flop")
+
+
+def test_a_choice_that_bites_its_tail_is_refused() -> None:
+    run = {name: value for name, value in RUN.items() if name != "accelerators"} | {"deadline_s": 5e6}
+    with pytest.raises(CycleError, match="accelerators"):
+        fk.evaluate(run | {"accelerators": "required_accelerators"}, "wall_s")
+
+
+def test_a_choice_in_another_unit_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="failures_per_day"):
+        fk.evaluate(RUN | {"goodput": "failures_per_day"}, "wall_s")
+
+
+@pytest.mark.parametrize("inputs", [[1.0], "tokens", 3, None], ids=repr)
+def test_what_is_no_mapping_and_no_frame_is_refused(inputs: object) -> None:
+    with pytest.raises(ScenarioError, match="give a mapping"):
+        fk.evaluate(inputs, "training_flop")  # type: ignore[call-overload]
+
+
+def test_empty_frames_and_empty_outputs_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="no rows"):
+        fk.evaluate(pl.DataFrame({"wall_s": []}), "wall_days")
+    with pytest.raises(ScenarioError, match="outputs are empty"):
+        fk.evaluate(RUN, [])
+
+
+def test_a_column_of_words_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="column wall_s, row 0: wall_s = 'long' is no value"):
+        fk.evaluate(pl.DataFrame({"wall_s": ["long"]}), "wall_days")
+    with pytest.raises(ScenarioError, match="column wall_s is Boolean"):
+        fk.evaluate(pl.DataFrame({"wall_s": [True]}), "wall_days")
+
+
+def test_a_run_that_never_ends_is_infinite_and_says_why() -> None:
+    with pytest.warns(fk.FactorykitWarning, match="wall_s is infinite: checkpoint_goodput = 0"):
+        assert fk.evaluate(RUN | {"accelerator_mtbf_s": 1e5, "restart_s": 1e4}, "wall_s")["wall_s"] == math.inf
+
+
+def test_a_scenario_is_immutable_hashable_and_picklable() -> None:
+    run = fk.Scenario(**RUN)
+    with pytest.raises(ScenarioError, match="replace"):
+        run.mfu = 0.5  # type: ignore[misc]
+    assert run.replace(mfu=0.5).mfu == 0.5
+    assert run.mfu == 0.41
+    assert pickle.loads(pickle.dumps(run)) == run
+    assert hash(run) == hash(fk.Scenario(**RUN))
+
+
+def test_an_explanation_ends_with_the_value_that_evaluate_gives() -> None:
+    explanation = fk.explain(RUN, "rental_cost_usd")
+    assert explanation[-1].value == fk.evaluate(RUN, "rental_cost_usd")["rental_cost_usd"]
+    names = [step.quantity for step in explanation]
+    for place, step in enumerate(explanation):
+        assert all(needed in names[:place] for needed in names if needed in step.formula.split("; ")[0].split())
+    assert explanation.to_frame()["unit"].to_list()[-1] == "USD"
+
+
+@pytest.mark.parametrize("restart_s", [0.0, 5.0])
+def test_an_overflow_is_not_blamed_on_a_harmless_zero(restart_s: float) -> None:
+    run = {"checkpoint_segments": 10.0, "checkpoint_interval_s": 3600.0, "checkpoint_write_s": 60.0}
+    run |= {"cluster_mtbf_s": 1.0, "restart_s": restart_s, "downtime_s": 0.0}
+    with pytest.warns(fk.FactorykitWarning, match="is infinite: .*checkpoint_interval_s = 3600.*cluster_mtbf_s = 1"):
+        assert fk.evaluate(run, "checkpoint_wall_s")["checkpoint_wall_s"] == math.inf
+
+
+def test_a_percentage_in_a_column_is_answered_with_the_fraction() -> None:
+    frame = pl.DataFrame({"mfu": [0.4, 38.0], "cluster_peak_flop_per_s": 1e18, "training_flop": 1e24})
+    with pytest.raises(ScenarioError, match=r"the first is row 1 with 38.0; give a fraction, e.g. 0.38"):
+        fk.evaluate(frame, "training_s")

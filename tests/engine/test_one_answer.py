@@ -1,0 +1,211 @@
+"""One question, one answer: every verb gives the same number for the same inputs, or the same error."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.charts.live import Live
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.evaluate import evaluate
+from factorykit.model.economics.decide import decide
+from factorykit.model.operations.run_plan import NEEDED, plan
+
+CHIPS = fk.table("accelerators").collect()["accelerator"].to_list()
+PRESETS = fk.presets()["preset"].to_list()
+RUN: dict[str, Any] = {"accelerators": 64.0, "mfu": 0.4, "tokens": 1e12, "active_parameters": 7e10, "parameters": 7e10}
+LAYOUT: dict[str, Any] = {
+    "layers": 32.0,
+    "hidden_size": 4096.0,
+    "attention_heads": 32.0,
+    "kv_heads": 8.0,
+    "ffn_size": 14336.0,
+    "gated_ffn": 1.0,
+    "vocabulary_size": 128256.0,
+    "sequence_length": 8192.0,
+    "accelerators": 64.0,
+    "tensor_parallel": 4.0,
+    "pipeline_parallel": 2.0,
+    "micro_batch_size": 1.0,
+    "global_batch_size": 256.0,
+    "software_year": 2026.0,
+}
+WANTED = (
+    *("training_s", "wall_days", "rental_cost_usd", "training_energy_kwh", "failures_per_day", "goodput"),
+    *("checkpoint_interval_s", "facility_power_w", "cluster_peak_flop_per_s"),
+)
+Verb = Callable[[Mapping[str, Any], str], Any]
+
+
+def _frame(inputs: Mapping[str, Any]) -> tuple[pl.DataFrame, dict[str, str]]:
+    rivals = {n: v for n, v in inputs.items() if isinstance(v, str) and not quantity(n).is_text}
+    return pl.DataFrame([{n: v for n, v in inputs.items() if n not in rivals}]), rivals
+
+
+def _of_frame(inputs: Mapping[str, Any], output: str) -> Any:
+    frame, rivals = _frame(inputs)
+    return fk.evaluate(frame, output, using=rivals)[output].item()
+
+
+def _of_lazy_frame(inputs: Mapping[str, Any], output: str) -> Any:
+    frame, rivals = _frame(inputs)
+    return fk.evaluate(frame.lazy(), output, using=rivals).collect()[output].item()
+
+
+def _swept(inputs: Mapping[str, Any], output: str) -> Any:
+    axis = "accelerator" if "accelerator" in inputs else "accelerators"
+    rest = {name: value for name, value in inputs.items() if name != axis}
+    return fk.sweep(rest, {axis: [inputs[axis]]}, output)[output].item()
+
+
+def _compared(inputs: Mapping[str, Any], output: str) -> Any:
+    return fk.compare({"a": inputs, "b": inputs}, output).filter(role="output")["a"].item()
+
+
+def _drawn(inputs: Mapping[str, Any], output: str) -> Any:
+    value = float(inputs["accelerators"])
+    rest = {name: value for name, value in inputs.items() if name != "accelerators"}
+    spread = fk.Uniform(value * (1 - 1e-12), value * (1 + 1e-12))
+    return fk.sample(rest, {"accelerators": spread}, output, 2)[output][0]
+
+
+def _live(inputs: Mapping[str, Any], output: str) -> Any:
+    live = Live(title="x", base=inputs, x="accelerators", outputs=(output,), sliders=("accelerators",))
+    return live.now()[output]
+
+
+def _read_back(inputs: Mapping[str, Any], output: str) -> Any:
+    live = Live(title="x", base=inputs, x="accelerators", outputs=(output,), sliders=("accelerators",))
+    return fk.evaluate(live.scenario(), output)[output]
+
+
+VERBS: dict[str, Verb] = {
+    "explain": lambda inputs, output: fk.explain(inputs, output)[-1].value,
+    "DataFrame": _of_frame,
+    "LazyFrame": _of_lazy_frame,
+    "sweep": _swept,
+    "compare": _compared,
+    "sample": _drawn,
+    "Scenario": lambda inputs, output: fk.evaluate(fk.Scenario(**inputs), output)[output],
+    "assume": lambda inputs, output: fk.evaluate(inputs, output, assume=True)[output],
+    "Live": _live,
+    "Live.scenario": _read_back,
+}
+
+
+@pytest.fixture(scope="module")
+def answers() -> Callable[[Mapping[str, Any], tuple[str, ...]], dict[str, float]]:
+    """What `evaluate` says of inputs, asked once for all verbs."""
+    known: dict[tuple[Any, ...], dict[str, float]] = {}
+
+    def answered(inputs: Mapping[str, Any], outputs: tuple[str, ...]) -> dict[str, float]:
+        key = (*inputs.items(), outputs)
+        if key not in known:
+            known[key] = _answers(inputs, outputs)
+        return known[key]
+
+    return answered
+
+
+def _answers(inputs: Mapping[str, Any], outputs: tuple[str, ...]) -> dict[str, float]:
+    found = {}
+    for output in outputs:
+        try:
+            found[output] = evaluate(inputs, output)[output]
+        except fk.FactorykitError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_gives_a_preset_the_same_number(verb: str, answers: Any) -> None:
+    for name in PRESETS:
+        run = fk.preset(name)
+        if "accelerators" not in run:
+            continue
+        for output, value in answers(run, WANTED).items():
+            if output not in run:
+                assert VERBS[verb](run, output) == pytest.approx(value, rel=1e-9), (name, output)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_gives_a_chip_the_same_number(verb: str, answers: Any) -> None:
+    for chip in CHIPS:
+        inputs = RUN | {"accelerator": chip}
+        for output, value in answers(inputs, ("training_s", "cluster_peak_flop_per_s")).items():
+            assert VERBS[verb](inputs, output) == pytest.approx(value, rel=1e-9), (chip, output)
+
+
+@pytest.mark.parametrize("verb", ["explain", "DataFrame", "LazyFrame", "sweep", "compare", "Live"])
+def test_every_verb_gives_a_layout_the_same_step(verb: str, answers: Any) -> None:
+    for chip in CHIPS:
+        for output, value in answers(LAYOUT | {"accelerator": chip}, ("step_s", "memory_peak_bytes")).items():
+            assert VERBS[verb](LAYOUT | {"accelerator": chip}, output) == pytest.approx(value, rel=1e-9), (chip, output)
+
+
+@pytest.mark.parametrize("verb", ["explain", "DataFrame", "sweep", "compare"])
+def test_every_verb_refuses_what_the_tables_do_not_say_of_a_chip(verb: str) -> None:
+    from factorykit.engine.providers.accelerators import cell
+
+    for chip in (chip for chip in CHIPS if not cell("scale_out_bytes_per_s").says({"accelerator": chip})):
+        with pytest.raises(fk.FactorykitError, match=r"the tables do not say .*scale_out_bytes_per_s"):
+            VERBS[verb](LAYOUT | {"accelerator": chip}, "step_s")
+
+
+def _followed(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs with what each error asks for, at its usual value."""
+    usual = dict(fk.quantities().select("name", "default").drop_nulls().iter_rows())
+    for _ in range(4):
+        try:
+            fk.evaluate(inputs, ("step_s", "memory_peak_bytes"))
+        except fk.errors.MissingQuantity as error:
+            inputs = inputs | {name: usual[name] for name in error.missing}
+    return inputs
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_chip_ends_with_a_number_when_the_remedies_are_followed(chip: str) -> None:
+    inputs = _followed(LAYOUT | {"accelerator": chip})
+    found = fk.evaluate(inputs, ("step_s", "memory_peak_bytes"))
+    parts = {"tensor_parallel": 4.0, "pipeline_parallel": 2.0, "micro_batch_size": 1.0, "virtual_stages": 1.0}
+    rest = {name: value for name, value in inputs.items() if name not in parts} | {"recompute_share": 0.0}
+    choices = {name: [value] for name, value in parts.items()} | {"recompute": ["none"], "schedule": ["1f1b"]}
+    rows = fk.search(rest, {}, global_batch_size=256, choices=choices | {"zero_stage": [1]}, keep_excluded=True)
+    row = rows.filter(pl.col("context_parallel") == 1.0).collect().row(0, named=True)
+    assert {name: row[name] for name in found} == pytest.approx(found, rel=1e-9)
+
+
+def test_a_wrong_layout_is_refused_by_every_verb_in_the_same_words() -> None:
+    bad = LAYOUT | {"accelerator": "h100_sxm", "virtual_stages": 20.0}
+    words = "virtual stages cut a pipeline into chunks that have layers"
+    for verb in ("explain", "DataFrame", "compare"):
+        with pytest.raises(fk.FactorykitError, match=words):
+            VERBS[verb](bad, "step_s")
+    assert VERBS["LazyFrame"](bad, "step_s") is None
+    live = Live(title="x", base=bad, x="accelerators", outputs=("step_s",), sliders=("global_batch_size",))
+    assert words in str(live.payload)
+
+
+def test_a_simulation_starts_from_the_numbers_of_the_scenario() -> None:
+    told = 0
+    for name in PRESETS:
+        run = fk.preset(name)
+        found = _answers(run, NEEDED)
+        if len(found) == len(NEEDED):
+            told += 1
+            start = plan(run)
+            asked = ("training_s", "checkpoint_interval_s", "cluster_mtbf_s")
+            assert (start.training_s, start.interval_s, start.mtbf_s) == pytest.approx(tuple(found[n] for n in asked))
+    assert told
+
+
+def test_a_decision_reads_what_evaluate_says() -> None:
+    run = fk.preset("llama_3_1_405b").replace(budget_usd=1e8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert decide(run).budget_share == pytest.approx(fk.evaluate(run, "budget_share")["budget_share"], rel=1e-9)

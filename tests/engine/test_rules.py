@@ -1,0 +1,154 @@
+"""Rules of a layout: one that keeps each and one that breaks it alone, as floats and as a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from factorykit.core.errors import ScenarioError
+from factorykit.engine import rules
+
+KEPT_AND_BROKEN: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "tensor, pipeline and context parallel divide the accelerators": (
+        [{"data_parallel": 1.0}, {"data_parallel": 16.0}],
+        [{"data_parallel": 0.5}, {"data_parallel": 12.8}],
+    ),
+    "heads divide by tensor parallel": (
+        [{"attention_heads": 64.0, "tensor_parallel": 8.0}, {"attention_heads": 8.0, "tensor_parallel": 8.0}],
+        [{"attention_heads": 60.0, "tensor_parallel": 8.0}, {"attention_heads": 4.0, "tensor_parallel": 8.0}],
+    ),
+    "query heads divide over key-value heads": (
+        [{"attention_heads": 64.0, "kv_heads": 8.0}],
+        [{"attention_heads": 64.0, "kv_heads": 12.0}, {"attention_heads": 4.0, "kv_heads": 8.0}],
+    ),
+    "key-value heads divide by tensor parallel, or it by them": (
+        [{"kv_heads": kv, "tensor_parallel": t} for kv, t in ((8.0, 4.0), (8.0, 8.0), (8.0, 16.0), (1.0, 8.0))],
+        [{"kv_heads": kv, "tensor_parallel": t} for kv, t in ((12.0, 8.0), (8.0, 12.0))],
+    ),
+    "every stage has layers": (
+        [{"layers": 8.0, "pipeline_parallel": 8.0}],
+        [{"layers": 8.0, "pipeline_parallel": 9.0}],
+    ),
+    "virtual stages cut a pipeline into chunks that have layers": (
+        [
+            {"layers": 126.0, "pipeline_parallel": 16.0, "virtual_stages": 8.0},
+            {"layers": 61.0, "pipeline_parallel": 16.0, "virtual_stages": 4.0},
+            {"layers": 8.0, "pipeline_parallel": 1.0, "virtual_stages": 1.0},
+            {"layers": 4.0, "pipeline_parallel": 16.0, "virtual_stages": 1.0},
+        ],
+        [
+            {"layers": 60.0, "pipeline_parallel": 16.0, "virtual_stages": 4.0},
+            {"layers": 80.0, "pipeline_parallel": 1.0, "virtual_stages": 2.0},
+        ],
+    ),
+    "the batch divides into micro-batches": ([{"micro_batches": 4.0}], [{"micro_batches": 4.5}]),
+    "interleaving needs micro-batches in multiples of the stages": (
+        [
+            {"micro_batches": 16.0, "pipeline_parallel": 8.0, "virtual_stages": 2.0},
+            {"micro_batches": 12.0, "pipeline_parallel": 8.0, "virtual_stages": 1.0},
+        ],
+        [{"micro_batches": 12.0, "pipeline_parallel": 8.0, "virtual_stages": 2.0}],
+    ),
+    "the sequence divides by twice context parallel": (
+        [{"sequence_length": 8192.0, "context_parallel": 4.0}, {"sequence_length": 4097.0, "context_parallel": 1.0}],
+        [{"sequence_length": 8196.0, "context_parallel": 4.0}],
+    ),
+    "experts divide over expert parallel": (
+        [{"experts": 64.0, "expert_parallel": 8.0}, {"experts": 0.0, "expert_parallel": 1.0}],
+        [{"experts": 60.0, "expert_parallel": 8.0}],
+    ),
+    "only experts spread over expert parallel": (
+        [{"experts": 8.0, "expert_parallel": 8.0}, {"experts": 0.0, "expert_parallel": 1.0}],
+        [{"experts": 0.0, "expert_parallel": 8.0}, {"experts": 1.0, "expert_parallel": 2.0}],
+    ),
+    "expert parallel divides the accelerators of a stage": (
+        [{"accelerators": 512.0, "pipeline_parallel": 4.0, "expert_parallel": 128.0}],
+        [{"accelerators": 512.0, "pipeline_parallel": 4.0, "expert_parallel": 256.0}],
+    ),
+    "a token visits some of the experts": (
+        [{"experts": 8.0, "experts_per_token": k} for k in (1.0, 8.0)] + [{"experts": 0.0, "experts_per_token": 0.0}],
+        [{"experts": 8.0, "experts_per_token": k} for k in (0.0, 9.0)],
+    ),
+    "zero bubble needs a pipeline without interleaving": (
+        [
+            {"schedule": "zb1p", "pipeline_parallel": 2.0, "virtual_stages": 1.0},
+            {"schedule": "1f1b", "pipeline_parallel": 1.0, "virtual_stages": 2.0},
+        ],
+        [
+            {"schedule": "zb1p", "pipeline_parallel": 1.0, "virtual_stages": 1.0},
+            {"schedule": "zb1p", "pipeline_parallel": 2.0, "virtual_stages": 2.0},
+        ],
+    ),
+    "DualPipe needs an even pipeline, twice as many micro-batches and no interleaving": (
+        [
+            {"schedule": "dualpipe", "pipeline_parallel": 4.0, "virtual_stages": 1.0, "micro_batches": 8.0},
+            {"schedule": "1f1b", "pipeline_parallel": 3.0, "virtual_stages": 2.0, "micro_batches": 1.0},
+        ],
+        [
+            {"schedule": "dualpipe", "pipeline_parallel": 3.0, "virtual_stages": 1.0, "micro_batches": 8.0},
+            {"schedule": "dualpipe", "pipeline_parallel": 4.0, "virtual_stages": 2.0, "micro_batches": 8.0},
+            {"schedule": "dualpipe", "pipeline_parallel": 4.0, "virtual_stages": 1.0, "micro_batches": 7.0},
+        ],
+    ),
+    "a layer has a block of a kind once at most, and every layer has one": (
+        [
+            {"layers": 48.0, "attention_layers": 12.0, "linear_attention_layers": 36.0, "ffn_layers": 48.0},
+            {"layers": 118.0, "attention_layers": 10.0, "linear_attention_layers": 54.0, "ffn_layers": 54.0},
+        ],
+        [
+            {"layers": 48.0, "attention_layers": 49.0, "linear_attention_layers": 0.0, "ffn_layers": 48.0},
+            {"layers": 48.0, "attention_layers": 0.0, "linear_attention_layers": 49.0, "ffn_layers": 48.0},
+            {"layers": 48.0, "attention_layers": 12.0, "linear_attention_layers": 36.0, "ffn_layers": 49.0},
+            {"layers": 118.0, "attention_layers": 10.0, "linear_attention_layers": 53.0, "ffn_layers": 54.0},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.name)
+def test_a_rule_holds_for_a_layout_that_works_and_for_no_other(rule: rules.Rule) -> None:
+    kept, broken = KEPT_AND_BROKEN[rule.name]
+    verdicts = [bool(rule.holds(**layout)) for layout in (*kept, *broken)]
+    assert verdicts == [True] * len(kept) + [False] * len(broken)
+    rows = pl.DataFrame([*kept, *broken]).select(rule.holds(*map(pl.col, rule.arguments)).alias("holds"))
+    assert rows["holds"].to_list() == verdicts
+
+
+def test_no_example_speaks_of_a_rule_that_is_gone() -> None:
+    assert KEPT_AND_BROKEN.keys() == {rule.name for rule in rules.RULES}
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.name)
+def test_a_broken_rule_is_told_with_what_to_try(rule: rules.Rule) -> None:
+    for layout in KEPT_AND_BROKEN[rule.name][1]:
+        with pytest.raises(ScenarioError, match=r"and here not; choose|and here not; ask") as told:
+            rules.check(layout)
+        assert any(f"{other.name}, and here not; {other.remedy}" in str(told.value) for other in rules.judged(layout))
+
+
+def test_a_row_is_told_the_first_rule_that_it_breaks() -> None:
+    layouts = pl.DataFrame({"data_parallel": [8.0, 0.5, 8.0, 0.5], "micro_batches": [2.0, 2.0, 2.5, 2.5]})
+    told = layouts.select(rules.broken(layouts.columns).alias("told"))["told"].to_list()
+    accelerators = "tensor, pipeline and context parallel divide the accelerators"
+    batch = "the batch divides into micro-batches"
+    assert told == [None, accelerators, batch, accelerators]
+
+
+def test_a_rule_of_what_is_the_same_in_all_rows_is_judged_too() -> None:
+    rows = pl.DataFrame({"pipeline_parallel": [8.0, 16.0]})
+    told = rows.select(rules.broken({"layers", "pipeline_parallel"}, fixed={"layers": 8.0}).alias("told"))["told"]
+    assert told.to_list() == [None, "every stage has layers"]
+
+
+def test_a_given_mean_number_of_micro_batches_need_not_be_whole() -> None:
+    rules.check({"micro_batches": 4.5}, given={"micro_batches"})
+    with pytest.raises(ScenarioError, match=r"4\.5: the batch divides into micro-batches, and here not"):
+        rules.check({"micro_batches": 4.5})
+
+
+@pytest.mark.parametrize("divided", rules.DIVIDED)
+def test_rules_hold_where_a_layout_is_divided_and_nowhere_else(divided: str) -> None:
+    assert rules.concern({divided, "mfu"})
+    assert not rules.concern({"mfu"})

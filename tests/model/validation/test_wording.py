@@ -1,0 +1,163 @@
+"""Rows as strangers write them: what a word means is read by rule, and said where it is not."""
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.engine.providers import frameworks
+from factorykit.model.validation import source_terms
+from factorykit.model.validation.training_runs import prepared
+from tests.model.validation.test_validate import RUN
+
+HOME = RUN | {"tp": 1, "pp": 1, "accelerator_count": 64, "recompute": "full", "sharding": "ZeRO-3"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        (0.0, "none; DDP; NO_SHARD; ZeRO-0; plain DP; none (plain data parallel)"),
+        (1.0, "ZeRO stage 1; zero_1; Z1; distopt; use_distributed_optimizer; distributed optimizer (ZeRO-1), HSDP 4"),
+        (2.0, "ZeRO stage 2; DeepSpeed stage 2; SHARD_GRAD_OP; FSDP SHARD_GRAD_OP; _HYBRID_SHARD_ZERO2; ZeRO-Offload"),
+        (2.0, "FSDP2 (reshard_after_forward=False); FSDP grad+optimizer (ZeRO-2); optim_grads"),
+        (
+            3.0,
+            "FULL_SHARD; zero3; ZeRO Stage-3; zero_stage=3; HSDP; HYBRID_SHARD; ZeRO++ (hpZ); ZeRO-Infinity; fsdp=64",
+        ),
+        (3.0, "optim_grads_params; Gemini; 12-way model x 256-way fully sharded data in each of 2 pods; MiCS"),
+        (None, "sequence parallel; -; four stages"),
+    ],
+)
+def test_sharding_is_read_however_a_library_spells_it(stage, words):
+    assert {word: source_terms.zero_stage(word) for word in words.split("; ")} == dict.fromkeys(
+        words.split("; "), stage
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (
+            "bf16",
+            "bfloat16; BF16-mixed; bf16 (fp8 off); NF4; mixed precision; AMP O2; bf16 (fp32 gradient accumulation)",
+        ),
+        ("fp16", "float16; 16-mixed; half; FP16 mixed"),
+        ("fp8", "FP8 (E4M3); fp8-delayed; float8; HiF8; FP8-mixed; BF16 attention, fp8"),
+        ("mxfp8", "mxfp8; MXFP8 (bf16 first and last layer)"),
+        ("nvfp4", "nvfp4; MXFP4; FP4; NVFP4 (fp8 dgrad)"),
+        (None, "fp32; TF32; int4; posit"),
+    ],
+)
+def test_number_formats_are_read_however_a_library_spells_them(name, words):
+    assert {word: source_terms.precision_of(word) for word in words.split("; ")} == dict.fromkeys(
+        words.split("; "), name
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (0.0, ["none", "no", "off", "False", "disabled"]),
+        (1.0, ["full", "yes", "uniform 1", "full activation checkpointing", "gradient checkpointing", "every layer"]),
+        (0.25, ["full, 1 layer of 4", "20 of 80 layers", "block 5", "full (block, 5 layers)", "every 4th layer"]),
+    ],
+)
+def test_partial_recomputation_is_the_share_of_layers_that_is_said(share, words):
+    rows = pl.DataFrame([RUN | {"recompute": word} for word in words])
+    assert prepared(rows)[0]["recompute_share"].to_list() == [share] * len(words)
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        {"hardware": "8xH100"},
+        {"hardware": "p5.48xlarge"},
+        {"hardware": "NVIDIA H100 80GB HBM3 x 8"},
+        {"precision": "BF16-mixed"},
+        {"sharding": "FSDP (FULL_SHARD)"},
+        {"recompute": "on"},
+        {"global_batch": None, "note": "gradient accumulation 2"},
+        {"model": "meta-llama/Meta-Llama-3.1-70B-Instruct", "kv_heads": None, "ffn": None, "vocab": None},
+        {"accelerator_count": None, "dp": 64},
+        {"seq_len": "8K", "hidden": "8,192", "tp": "-"},
+        {"framework": "PyTorch FSDP"},
+    ],
+)
+def test_a_row_spelt_otherwise_is_the_same_run(spelt):
+    """Every rule of reading, by the number that comes out."""
+    plain = HOME | {"framework": "pytorch"}
+    found = fk.validate(pl.DataFrame([plain, plain | spelt], infer_schema_length=None))
+    assert found["reason"].to_list() == [None, None]
+    assert found["step_s"][1] == pytest.approx(found["step_s"][0], rel=1e-12)
+    assert found["memory_peak_bytes"][1] == found["memory_peak_bytes"][0]
+
+
+def test_a_rate_without_a_batch_is_measured_with_the_batch_that_is_assumed():
+    alone = HOME | {"accelerator_count": 8, "global_batch": None, "tokens_per_s_per_gpu": 1000.0}
+    found = fk.validate(pl.DataFrame([alone])).row(0, named=True)
+    assert "global_batch_size" in found["assumed"]
+    assert found["measured_s"] == pytest.approx(8192.0 / 1000.0)
+    waits = fk.validate(pl.DataFrame([alone | {"pp": 2}])).row(0, named=True)
+    assert "give global_batch" in waits["reason"]
+
+
+def test_one_chip_leaves_no_layout_to_assume():
+    alone = HOME | {"accelerator_count": 1, "tp": None, "pp": None, "sharding": None, "global_batch": 8}
+    notes = ["QLoRA rank 64, all linear", "LoRA"]
+    rows = pl.DataFrame([alone | {"framework": "Axolotl", "note": note} for note in notes], infer_schema_length=None)
+    assert fk.validate(rows)["assumed"].to_list() == ["", "lora_rank, lora_matrices"]
+
+
+def test_fine_tuning_fits_where_its_publisher_says():
+    """Llama 3.1 8B, QLoRA of rank 32, one sequence: 5,789 tokens fill 24 GB and 28,454 fill 80 GB (Unsloth)."""
+    model = {"model": "Llama 3.1 8B", "framework": "Hugging Face TRL + FA2", "note": "QLoRA rank 32", "year": 2024}
+    model |= {"accelerator_count": 1, "micro_batch": 1, "global_batch": 1, "precision": "bf16", "recompute": "full"}
+    sizes = [("RTX 4090", 5789), ("H100 SXM5 80GB", 28454), ("RTX 4090", 8700), ("H100 SXM5 80GB", 42700)]
+    found = fk.validate(pl.DataFrame([model | {"hardware": chip, "seq_len": tokens} for chip, tokens in sizes]))
+    assert found["fits"][:2].to_list() == [1.0, 1.0]
+    assert (found["fits"][2:] < 1.0).all()
+
+
+def test_frameworks_are_known_by_their_usual_spellings():
+    spelt = {"Megatron Bridge": "megatron_bridge", "DeepSpeed-Megatron": "megatron_deepspeed", "axolotl": "hf_trainer"}
+    spelt |= {"LLaMA-Factory": "hf_trainer", "Colossal-AI": "pytorch_fused", "NeuronX Distributed": "neuron"}
+    spelt |= {"T5X": "maxtext", "unsloth": "unsloth", "torchtune": "torchtune", "Pai-Megatron-Patch": "megatron_lm"}
+    assert {name: frameworks.find(name) for name in spelt} == spelt
+    assert frameworks.named({"locator": "model card on Hugging Face; PyTorch blog", "model": "OLMo 7B"}) is None
+    assert frameworks.named({"framework": "PyTorch"}) == "pytorch"
+
+
+def test_what_contradicts_or_is_left_open_is_named():
+    odd = {"micro_batch": 8, "dp": 4, "mlp_gated": None, "kv_heads": None, "vocab": None}
+    found = fk.validate(pl.DataFrame([HOME, HOME | odd], infer_schema_length=None))
+    named = set(found["assumed"][1].split(", ")) - set(found["assumed"][0].split(", "))
+    assert named == {"micro_batch_size", "data_parallel", "gated_ffn", "kv_heads", "vocabulary_size"}
+    spread = found["step_high_s"] / found["step_s"]
+    assert spread[1] > spread[0]
+
+
+def test_blocks_that_are_not_four_hidden_sizes_wide_have_a_gate():
+    wide = HOME | {"mlp_gated": None, "ffn": 4 * 8192}
+    ready = prepared(pl.DataFrame([HOME | {"mlp_gated": None}, wide]))[0]
+    assert ready["gated_ffn"].to_list() == [1.0, 0.0]
+
+
+def test_memory_of_fine_tuning_is_that_of_a_library_nothing_was_found_on():
+    """Peaks of Llama 3.2 3B and 3.1 8B on one card and of 70B on eight A100, two sequences each (torchtune, README)."""
+    one = {"accelerator_count": 1, "micro_batch": 2, "global_batch": 2, "precision": "bf16", "year": 2025}
+    one |= {"framework": "torchtune + compile", "recompute": "full, activation offloading", "hardware": "A100 80GB"}
+    three = one | {"model": "Llama 3.2 3B", "seq_len": 4096}
+    eight = one | {"model": "Llama 3.1 8B", "seq_len": 2048, "hardware": "RTX 4090", "recompute": "full"}
+    large = eight | {"model": "Llama 3.1 70B", "hardware": "A100 80GB", "accelerator_count": 8, "global_batch": 16}
+    rows = [
+        three | {"recompute": "none", "mem_gib_per_gpu": 42.9},
+        three | {"note": "LoRA rank 64, all linear", "mem_gib_per_gpu": 8.5},
+        three | {"note": "QLoRA rank 64, all linear", "mem_gib_per_gpu": 4.6},
+        eight | {"note": "LoRA rank 8, all linear", "mem_gib_per_gpu": 16.2},
+        eight | {"note": "QLoRA rank 8, all linear", "mem_gib_per_gpu": 7.4},
+        large | {"note": "LoRA rank 16, all linear", "sharding": "FSDP2", "mem_gib_per_gpu": 27.6},
+    ]
+    missed = fk.validate(pl.DataFrame(rows, infer_schema_length=None))["memory_error"].abs()
+    assert missed.max() < 0.1
+    assert missed.median() < 0.05
+    adam = prepared(pl.DataFrame([three, three | {"note": "8-bit AdamW"}], infer_schema_length=None))[0]
+    assert adam["optimizer_bytes_per_parameter"].to_list() == [4.0, 2.0]

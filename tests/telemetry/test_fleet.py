@@ -1,0 +1,194 @@
+"""Fleet verbs: results for simulated logs agree with their true values."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.cli import main
+
+RUN = {
+    "training_s": 10 * 86400.0,
+    "accelerators": 64.0,
+    "accelerators_per_node": 8.0,
+    "accelerator_mtbf_s": 8 * 8 * 86400.0,
+    "checkpoint_interval_s": 1800.0,
+    "checkpoint_write_s": 30.0,
+    "restart_s": 600.0,
+    "downtime_s": 120.0,
+    "step_s": 60.0,
+    "accelerator_power_w": 600.0,
+}
+PRICE = {"rental_usd_per_accelerator_h": 2.5}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("logs")
+
+
+@pytest.fixture(scope="module")
+def simulated(folder: Path) -> tuple[fk.Log, dict[str, Any]]:
+    truth = fk.fleet.simulate_logs(folder, RUN, seed=4)
+    return fk.read_log(folder), truth
+
+
+@pytest.fixture(scope="module")
+def reported(simulated, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Report of the simulated logs and a hostile file."""
+    out = tmp_path_factory.mktemp("report")
+    hostile = out / "hostile.csv"
+    rows = ["n<b>,failure,<script>alert(1)</script>", "node003,failure,password: hunter2", "node003,notice,"]
+    hostile.write_text("at,node,kind,cause\n" + "".join(f"2026-03-0{n},{row}\n" for n, row in enumerate(rows, 2)))
+    command = ["report", str(folder), str(hostile), "-o", str(out), "--price", "2.5 USD/h", "--anonymise"]
+    assert main(command) == 0
+    return out
+
+
+def events(tmp_path: Path, text: str) -> fk.Log:
+    (tmp_path / "events.csv").write_text(text)
+    return fk.read_log(tmp_path / "events.csv")
+
+
+def test_each_failure_counts_once_and_the_limits_contain_the_true_rate(simulated) -> None:
+    log, truth = simulated
+    rates = fk.fleet.mtbf(log).row(0, named=True)
+    assert rates["failures"] == truth["failures"] > 5
+    assert rates["node_mtbf_s_low"] < truth["node_mtbf_s"] < rates["node_mtbf_s_high"]
+    assert fk.fleet.mtbf(log, "cause")["failures"].sum() == rates["failures"]
+    assert set(fk.fleet.mtbf(log, "cause")["cause"]) <= {"accelerator", "accelerator memory", "network", "host"}
+    by_age = fk.fleet.mtbf(log, "age")
+    assert by_age["failures"].sum() == rates["failures"]
+    assert by_age["node_days"].sum() == pytest.approx(rates["node_days"])
+
+
+def test_the_ledger_adds_up_to_the_cluster_and_agrees_with_the_simulation(simulated) -> None:
+    log, truth = simulated
+    ledger = fk.fleet.goodput(log, **PRICE)
+    hours = dict(ledger.select("part", "accelerator_hours").iter_rows())
+    wall_h = RUN["training_s"] / truth["goodput"] / 3600.0
+    whole = sum(value for part, value in hours.items() if part != "queue")
+    assert whole == pytest.approx(10 * 8 * wall_h, rel=1e-2)
+    assert hours["productive"] == pytest.approx(RUN["training_s"] * 64 / 3600.0, rel=1e-3)
+    assert hours["lost work"] == pytest.approx(truth["lost_h"], rel=0.01)
+    assert hours["restart"] == pytest.approx(truth["restart_h"], rel=0.01)
+    assert ledger["share"].sum() == pytest.approx(1.0)
+    assert ledger["rental_cost_usd"].sum() == pytest.approx(2.5 * whole)
+
+
+def test_the_slow_node_is_found_with_its_true_slowdown(simulated) -> None:
+    log, truth = simulated
+    worst, second = fk.fleet.stragglers(log, **PRICE).head(2).iter_rows(named=True)
+    assert worst["node"] == truth["slow_node"]
+    assert worst["slowdown"] == pytest.approx(1.05, abs=0.002)
+    assert worst["slowest_share"] > 0.9 > 0.1 > second["slowest_share"]
+    assert 0.03 < worst["step_share"] < 1.0 - 1.0 / 1.05
+    assert second["slowdown_low"] < 1.0 < second["slowdown_high"] + 0.001
+
+
+def test_energy_is_assigned_to_the_job_on_the_node(simulated) -> None:
+    log, truth = simulated
+    job = fk.fleet.energy(log).filter(job="4711").row(0, named=True)
+    assert job["accelerator_energy_kwh"] == pytest.approx(truth["accelerator_energy_kwh"], rel=0.01)
+    assert job["coverage"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_log_is_a_scenario_with_the_true_values(simulated) -> None:
+    log, _ = simulated
+    inputs = fk.fleet.scenario(log, **PRICE)
+    for name in ("accelerators", "checkpoint_interval_s", "checkpoint_write_s", "step_s"):
+        assert inputs[name] == pytest.approx(RUN[name], rel=1e-3), name
+    assert inputs["restart_s"] == pytest.approx(RUN["restart_s"], rel=0.01)
+    advice = fk.fleet.advise(log, **PRICE)
+    interval = advice.row(0, named=True)
+    best = fk.evaluate(inputs, "checkpoint_interval_optimal_s")["checkpoint_interval_optimal_s"]
+    assert interval["best"] == best
+    assert interval["best_low"] < best < interval["best_high"]
+    assert advice.filter(quantity="node_mtbf_s")["failures_usd_per_day_saved"].item() > 0.0
+
+
+def test_a_rate_from_few_failures_is_shrunk_and_one_from_many_is_not(tmp_path: Path) -> None:
+    none = events(tmp_path, "at,node,kind\n2026-03-01,a,notice\n2026-03-11,b,notice\n")
+    rate = fk.fleet.compare_with_published(none).filter(label="this cluster, shrunk").row(0, named=True)
+    prior = fk.fleet.prior()
+    assert rate["per_1000_node_days"] == pytest.approx(1000 * prior.failures / (prior.node_days + 20))
+    assert 0.0 < rate["per_1000_low"] < rate["per_1000_node_days"] < rate["per_1000_high"]
+    assert fk.fleet.compare_with_published(none, nodes=1e6).row(0, named=True)["per_1000_node_days"] < 1e-3
+
+
+def test_bursts_and_maintenance_are_not_separate_failures(tmp_path: Path) -> None:
+    rows = ["03-01T00:00:00,a,notice,", "03-02T00:00:00,a,failure,accelerator", "03-02T00:09:00,a,failure,other"]
+    rows += ["03-02T00:10:00,a,down,other", "03-02T12:00:00,a,failure,other", "03-03T00:10:00,a,up,"]
+    rows += ["03-04T00:00:00,b,down,maintenance", "03-05T00:00:00,b,up,", "03-09T00:00:00,b,down,network"]
+    log = events(tmp_path, "at,node,kind,cause\n" + "".join(f"2026-{row}\n" for row in [*rows, "03-11T00:00:00,a,up,"]))
+    rates = fk.fleet.failures(log)
+    assert rates.select("node", "cause", "repair_s", "repair_observed").rows() == [
+        ("a", "accelerator", 86400.0 + 600.0, True),
+        ("b", "network", 2 * 86400.0, False),
+        (None, None, None, None),
+    ]
+    assert rates["gap_s"].to_list() == [None, 7 * 86400.0, 2 * 86400.0]
+
+
+def test_repair_times_have_exact_limits(tmp_path: Path) -> None:
+    rows = "".join(
+        f"2026-03-{day:02d}T00:00,n{day},down\n2026-03-{day:02d}T{day:02d}:00,n{day},up\n" for day in range(1, 11)
+    )
+    rates = fk.fleet.mtbf(events(tmp_path, "at,node,kind\n" + rows)).row(0, named=True)
+    assert rates["node_repair_s"] / 3600 == 5.5
+    assert [rates[f"node_repair_median_s{end}"] / 3600 for end in ("_low", "", "_high")] == [2.0, 5.5, 9.0]
+    low, high = fk.reliability.mtbf_interval_s(10, 55 * 3600.0)
+    assert (rates["node_repair_s_low"], rates["node_repair_s_high"]) == (low, high)
+
+
+def test_verbs_name_the_data_that_a_log_lacks(tmp_path: Path) -> None:
+    log = events(tmp_path, "at,node,kind\n2026-03-01,a,down\n2026-03-11,b,up\n")
+    for verb in (fk.fleet.goodput, fk.fleet.stragglers, fk.fleet.energy, fk.fleet.scenario):
+        with pytest.raises(fk.FactorykitError, match="give"):
+            verb(log)
+    never = fk.fleet.mtbf(log).row(0, named=True)
+    assert (never["repairs"], never["node_repair_s"], math.isinf(never["node_repair_s_high"])) == (0.0, None, True)
+
+
+def test_step_times_go_into_a_calibration(simulated) -> None:
+    log, _ = simulated
+    row = fk.table("training_runs").filter(pl.col("step_time_s").is_not_null()).head(1).collect().row(0, named=True)
+    layout = {name: value for name, value in row.items() if name not in ("id", "step_time_s", "tokens_per_s_per_gpu")}
+    rows = fk.fleet.step_times(log, layout)
+    assert rows.select("id", "step_time_s").row(0) == ("4711", 60.0)
+    assert fk.calibrate(rows.with_columns(step_time_s=pl.lit(row["step_time_s"]))).rows == 1
+
+
+def test_a_report_is_one_page_without_secrets_or_names(reported: Path) -> None:
+    page = (reported / "index.html").read_text().partition("<body>")[2]
+    assert "No data" not in page
+    assert page.count('class="factorykit-chart"') == 7
+    for secret in ("<script>alert", "hunter2", "node003", "n<b>", "hostile.csv", ">4711<"):
+        assert secret not in page, secret
+    outside = re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", page)
+    assert outside == []
+
+
+@pytest.mark.browser
+def test_a_report_draws_its_charts_without_network(reported: Path, chromium) -> None:
+    page = chromium.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((reported / "index.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.factorykit-chart .fk-view svg').length >= 7")
+    assert [address for address in requests if not address.startswith(("file:", "data:", "blob:"))] == []
+    page.close()
+
+
+@pytest.mark.long
+def test_the_notebook_of_a_report_runs(reported: Path) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(reported / "report.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+    assert sum(cell.cell_type == "code" for cell in notebook.cells) > 10

@@ -1,0 +1,151 @@
+"""An excerpt of every format, after its documentation, and one of its rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import factorykit as fk
+from factorykit.telemetry.formats import formats
+
+AT = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+PROMETHEUS = """{"status":"success","data":{"resultType":"matrix","result":[
+{"metric":{"__name__":"%s","Hostname":"n1","gpu":"3","hpc_job":"7"},"values":[[1772366400,"%s"]]},
+{"metric":{"__name__":"DCGM_FI_DEV_SM_CLOCK","Hostname":"n1","gpu":"3"},"values":[[1772366400,"1980"]]}]}}"""
+EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "slurm_sacct": (
+        "JobID|JobIDRaw|User|State|Submit|Start|End|NNodes|AllocTRES|NodeList\n"
+        "4_1|11|ann|OUT_OF_MEMORY|2026-03-01T11:00:00|2026-03-01T12:00:00|2026-03-01T13:00:00|2|gres/gpu=16|n[1-2]\n",
+        {"job": "11", "state": "out of memory", "started": AT, "nodes": 2.0, "accelerators": 16.0},
+    ),
+    "gcm_sacct": (
+        '{"time": 1772366400, "cluster": "c", "sacct": {"JobID": "7", "User": "ann", "State": "NODE_FAIL", '
+        '"Start": "2026-03-01T12:00:00", "End": "2026-03-01T13:00:00", "AllocNodes": "1", "AllocTRES": "gres/gpu=8", '
+        '"NodeList": "n1"}}\n',
+        {"job": "7", "state": "node failure", "started": AT, "accelerators": 8.0, "node_list": "n1"},
+    ),
+    "slurm_events": (
+        "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n"
+        "c|n1|2026-03-01T12:00:00|2026-03-01T15:00:00|DOWN|Not responding|slurm\n",
+        {"node": "n1", "at": AT, "until": AT.replace(hour=15), "kind": "down", "cause": "host"},
+    ),
+    "slurm_nodes": (
+        "NodeName=n1 Arch=x86_64 CoresPerSocket=48\n   State=DOWN+DRAIN ThreadsPerCore=2\n"
+        "   Reason=GPU 3 has fallen off the bus [root@2026-03-01T12:00:00]\n\n"
+        "NodeName=n2 Arch=x86_64\n   State=IDLE ThreadsPerCore=2\n",
+        {"node": "n1", "at": AT, "kind": "down", "cause": "accelerator"},
+    ),
+    "kubernetes_events": (
+        '{"kind": "List", "items": [\n{"reason": "NodeNotReady", "lastTimestamp": "2026-03-01T12:00:00Z", '
+        '"involvedObject": {"kind": "Node", "name": "n1"}, "message": "password: hunter2"},\n{"reason": "Preempted", '
+        '"eventTime": "2026-03-01T13:00:00.000000Z", "lastTimestamp": null, "involvedObject": '
+        '{"kind": "Workload", "name": "train-7"}}]}',
+        {"node": "n1", "at": AT, "kind": "down", "job": None, "code": "NodeNotReady"},
+    ),
+    "kubernetes_jobs": (
+        '{"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "train-0-x", "namespace": "ann", '
+        '"creationTimestamp": "2026-03-01T11:59:00Z", "labels": {"job-name": "train"}}, "spec": {"nodeName": "n1", '
+        '"containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}, "status": {"phase": "Failed", '
+        '"containerStatuses": [{"restartCount": 0, "state": {"terminated": {"reason": "OOMKilled", "exitCode": 137, '
+        '"startedAt": "2026-03-01T12:00:00Z", "finishedAt": "2026-03-01T13:00:00Z"}}}]}}]}',
+        {"job": "train", "state": "out of memory", "started": AT, "node_list": "n1", "accelerators": 8.0},
+    ),
+    "gcm_health": (
+        '{"node": "n1", "health_check": "check_nvidia_smi gpu_num", "result": 2, "job_id": 7, '
+        '"start_time": 1772366400.0, "end_time": 1772366401.5}\n',
+        {"node": "n1", "at": AT, "kind": "failure", "cause": "accelerator", "job": "7"},
+    ),
+    "xid": (
+        "2026-03-01T12:00:00,000000+00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off.\n"
+        "2026-03-01T12:00:01,000000+00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 31, pid=1, MMU fault\n"
+        "2026-03-01T12:00:02,000000+00:00 n1 kernel: usb 1-1: new device\n",
+        {"node": "n1", "at": AT, "kind": "failure", "cause": "accelerator", "code": "79"},
+    ),
+    "prometheus_xid": (PROMETHEUS % ("DCGM_FI_DEV_XID_ERRORS", "94"), {"at": AT, "node": "n1", "code": "94"}),
+    "prometheus_power": (
+        PROMETHEUS % ("DCGM_FI_DEV_POWER_USAGE", "612.5"),
+        {"at": AT, "node": "n1", "accelerator": "3", "job": "7", "accelerator_power_w": 612.5},
+    ),
+    "openmetrics_xid": (
+        'DCGM_FI_DEV_XID_ERRORS{gpu="3",Hostname="n1"} 48 1772366400\n# EOF\n',
+        {"at": AT, "node": "n1", "kind": "failure", "cause": "accelerator memory"},
+    ),
+    "openmetrics_power": (
+        '# TYPE DCGM_FI_DEV_POWER_USAGE gauge\nDCGM_FI_DEV_POWER_USAGE{gpu="3",UUID="GPU-1",Hostname="n1"} 612.5 '
+        "1772366400.000\n# EOF\n",
+        {"at": AT, "node": "n1", "accelerator": "3", "accelerator_power_w": 612.5},
+    ),
+    "nvidia_smi": (
+        "timestamp, index, power.draw [W], utilization.gpu [%]\n2026/03/01 12:00:00.000, 3, 612.50 W, 98 %\n",
+        {"at": AT, "node": "a", "accelerator": "3", "accelerator_power_w": 612.5, "utilization": 0.98},
+    ),
+    "dcgm": (
+        "timestamp,Hostname,gpu,DCGM_FI_DEV_POWER_USAGE,DCGM_FI_DEV_GPU_UTIL\n2026-03-01T12:00:00Z,n1,3,612.5,98\n",
+        {"at": AT, "node": "n1", "accelerator_power_w": 612.5, "utilization": 0.98},
+    ),
+    "gcm_nvml": (
+        '{"time": 1772366400, "gpu_id": 3, "hostname": "n1", "gpu_util": 98, "power_draw": 612.5, "job_id": "7"}\n',
+        {"at": AT, "node": "n1", "accelerator": "3", "job": "7", "accelerator_power_w": 612.5},
+    ),
+    "megatron": (
+        " [2026-03-01 12:00:00.000000] iteration       10/  500000 | consumed samples:        20480 | elapsed time per "
+        "iteration (ms): 4321.5 | throughput per GPU (TFLOP/s/GPU): 402.1 | learning rate: 1.0E-05 |\n",
+        {"at": AT, "job": "a", "step": 10.0, "step_s": 4.3215},
+    ),
+    "nemo": (
+        "Training epoch 0, iteration 45/99 | lr: 6.9e-06 | global_batch_size: 128 | global_step: 45 | "
+        "reduced_train_loss: 11.9 | train_step_timing in s: 6.08 | consumed_samples: 5888\n",
+        {"at": None, "step": 45.0, "step_s": 6.08},
+    ),
+    "torchtitan": (
+        "".join(
+            f"[titan] 2026-03-01 12:00:{at},000 - root - INFO - step: {step}  loss:  7.1  memory: 40GiB(50.00%)  "
+            "tps: 5,210  tflops: 301.5  mfu: 30.1%\n"
+            for at, step in (("00", 10), ("25", 20))
+        ),
+        {"at": AT, "step": 10.0, "step_s": None},
+    ),
+    "deepspeed": (
+        "steps: 10 loss: 5.55 iter time (s): 0.936 samples/sec: 136.706\n",
+        {"step": 10.0, "step_s": 0.936},
+    ),
+    "maxtext": (
+        "completed step: 9, seconds: 5.667, TFLOP/s/device: 134.9, Tokens/s/device: 8672.7, total_weights: 196608\n",
+        {"step": 9.0, "step_s": 5.667},
+    ),
+    "wandb": ("_step,_timestamp,iteration-time\n10,1772366400.0,4.25\n", {"at": AT, "step": 10.0, "step_s": 4.25}),
+    "wandb_history": (
+        '{"_step": 10, "_timestamp": 1772366400.0, "step_time": 4.25, "loss": 1.5}\n',
+        {"at": AT, "step": 10.0, "step_s": 4.25},
+    ),
+    "tensorboard_events": (
+        '{"wall_time": 1772366400.0, "step": 3, "values": {"lm loss": 2.5, "iteration-time": 1.5}}\n',
+        {"at": AT, "step": 3.0, "step_s": 1.5},
+    ),
+    "tensorboard": (
+        "Wall time,Step,Value\n1772366400.0,10,1.5\n1772366440.0,20,1.4\n",
+        {"at": AT, "step": 10.0, "step_s": None},
+    ),
+    "events": ("at,node,kind,cause\n2026-03-01 12:00,n1,down,network\n", {"at": AT, "kind": "down"}),
+    "jobs": ("job,state,started,ended,nodes\n7,failed,2026-03-01 12:00,,2\n", {"state": "failed", "ended": None}),
+    "steps": ("step,step_s,node\n1,4.25,n1\n", {"step_s": 4.25, "node": "n1"}),
+    "power": ("at,accelerator_power_w\n2026-03-01T12:00:00Z,612.5\n", {"at": AT, "node": "a"}),
+}
+
+
+def test_every_format_has_an_excerpt() -> None:
+    assert set(EXCERPTS) == set(formats())
+
+
+@pytest.mark.parametrize("name", EXCERPTS)
+def test_an_excerpt_is_recognised_and_read(name: str, tmp_path: Path) -> None:
+    text, expected = EXCERPTS[name]
+    (tmp_path / "a.log").write_text(text)
+    log = fk.read_log(tmp_path)
+    rows = getattr(log, formats()[name].table)
+    assert set(log.notes["format"]) - {""} == {name}
+    assert {key: rows.row(0, named=True)[key] for key in expected} == expected
+    assert log.skipped == 0
