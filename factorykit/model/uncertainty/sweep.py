@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from factorykit.core.errors import ScenarioError
+from factorykit.core import atomic_io
+from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.validation import as_list, frame_schema, is_frame, mapping
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.grids import Gridded
 from factorykit.engine.read import Outputs, checked, chosen, named, value
 from factorykit.model.uncertainty.study.parts import Asked, Design, Numbered, column_of
-from factorykit.model.uncertainty.study.study import answered
+from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered, target
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +64,8 @@ def sweep(
         Quantities with one value, as in :func:`factorykit.evaluate`; the grid takes the place of a value.
     grid
         Values by quantity, words such as accelerators among them; the last quantity changes fastest. Or a frame, lazy
-        or not, whose rows are evaluated as they stand.
+        or not, whose rows are evaluated in their order. A lazy query runs once; to resume a study it must return its
+        rows in the same order, so sort the result of ``group_by``, ``unique`` or ``join``.
     outputs
         Quantities asked for; by default everything that the inputs allow.
     out
@@ -97,10 +101,11 @@ def sweep(
     values, rivals = checked(inputs, without=frame_schema("grid", grid) if is_frame(grid) else axes)
     asked = Asked(values, named(outputs), rivals | chosen(using), assume)
     if is_frame(grid):
-        rows = Listed(grid.lazy(), asked)
-        if not rows.rows:
-            raise ScenarioError("the grid has no rows; give at least one")
-        return answered(rows, out, "sweep", engine)
+        with _fixed(grid, target(out, engine)) as fixed:
+            rows = Listed(fixed, asked)
+            if not rows.rows:
+                raise ScenarioError("the grid has no rows; give at least one")
+            return answered(rows, out, "sweep", engine)
     asked.of(_ends(axes))
     return answered(Crossed(axes, asked), out, "sweep", engine)
 
@@ -191,30 +196,58 @@ class Crossed(Design):
         return self.asked.said() | {"grid": {name: list(values) for name, values in self.axes.items()}}
 
 
+@contextmanager
+def _fixed(grid: pl.DataFrame | pl.LazyFrame, path: Path | None) -> Iterator[pl.LazyFrame]:
+    """Provide the rows of a frame in one order; a lazy query runs once, into a Parquet file beside ``path``.
+
+    Run again for each part, a query such as ``group_by``, ``unique`` or ``join`` returns its rows in other orders.
+    """
+    import polars as pl
+
+    with ExitStack() as stack:
+        try:
+            rows = grid.lazy() if isinstance(grid, pl.DataFrame) else _spooled(grid, path, stack)
+        except OSError as error:
+            raise FactorykitError(f"{path} cannot be written: {error}; name a place in a folder that exists") from None
+        except pl.exceptions.PolarsError as error:
+            raise ScenarioError(f"grid cannot be collected: {str(error).partition(chr(10))[0]}") from error
+        yield rows
+
+
+def _spooled(query: pl.LazyFrame, path: Path | None, stack: ExitStack) -> pl.LazyFrame:
+    """Return the rows of a query: in memory, or with a ``path`` from a file that ``stack`` removes."""
+    import polars as pl
+
+    if path is None:
+        return query.head(ROWS_IN_MEMORY + 1).collect(engine="streaming").lazy()
+    if not path.suffix:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    folder = stack.enter_context(atomic_io.workplace(path.parent.absolute(), f".rows-{socket.gethostname()}-"))
+    query.sink_parquet(folder / "rows.parquet")
+    return pl.scan_parquet(folder / "rows.parquet")
+
+
 @dataclass(frozen=True)
 class Listed(Numbered):
-    """Rows as somebody lists them."""
+    """The rows of a frame."""
 
     listed: pl.LazyFrame
     asked: Asked
 
     @property
     def rows(self) -> int:
-        """As many as are listed."""
+        """Number of rows."""
         return self._rows
 
     @cached_property
     def _rows(self) -> int:
         import polars as pl
 
-        try:
-            return self.listed.select(pl.len()).collect(engine="streaming").item()
-        except Exception as error:  # whatever a file, or a stranger's function in the query, raises
-            raise ScenarioError(f"grid cannot be collected: {str(error).partition(chr(10))[0]}") from error
+        return self.listed.select(pl.len()).collect(engine="streaming").item()
 
     @property
     def rows_a_part(self) -> int:
-        """As many as fill a part."""
+        """Number of rows in a part."""
         return self.asked.rows_a_part(self.listed.collect_schema().names())
 
     def stretch(self, first: int, last: int) -> pl.DataFrame:
@@ -222,8 +255,11 @@ class Listed(Numbered):
         return self.asked.of(self.listed.slice(first, last - first)).collect()
 
     def said(self) -> dict[str, Any]:
-        """Return the question, and a digest of what each column holds."""
+        """Return the question, and digests of the rows without and with their order."""
         import polars as pl
 
-        digests = self.listed.select(pl.all().hash().sum()).collect(engine="streaming").row(0, named=True)
-        return self.asked.said() | {"columns": digests}
+        numbered = self.listed.with_row_index("number of the row")
+        digests = numbered.select(
+            rows=pl.struct(pl.exclude("number of the row")).hash().sum(), order=pl.struct(pl.all()).hash().sum()
+        )
+        return self.asked.said() | digests.collect(engine="streaming").row(0, named=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
-from factorykit.core.validation import as_list, file_path, mapping, one_of
+from factorykit.core.validation import as_list, mapping, one_of
 from factorykit.model.uncertainty.study.parts import Design
-from factorykit.model.uncertainty.study.study import answered
+from factorykit.model.uncertainty.study.study import answered, target
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,7 +69,7 @@ def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine
     told = tuple(dict(mapping(f"case {number}", case)) for number, case in enumerate(as_list("cases", cases)))
     if not told:
         raise ScenarioError("there are no cases; give the arguments of at least one call")
-    if file_path("out", out).suffix == ".parquet":
+    if (path := target(out, engine)) and path.suffix == ".parquet":
         raise ScenarioError(f"out = {str(out)!r}: cases may differ in their columns; name a folder")
     return answered(Cases(verb, told), out, "batch", engine)
 

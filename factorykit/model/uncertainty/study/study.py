@@ -154,16 +154,30 @@ def answered(design: Design, out: str | Path | None, verb: str, engine: str) -> 
     """
     import polars as pl
 
-    path = None if out is None else file_path("out", out)
-    if backends.check(engine) != "local" and (path is None or path.suffix == ".parquet"):
-        raise ScenarioError(f"engine = {engine!r} makes a study; name its folder with out=")
-    if path is not None and path.suffix in OTHER_FILES:
-        raise ScenarioError(f"out = {str(path)!r}: rows are written as Parquet; name a .parquet file, or a folder")
+    path = target(out, engine)
     if path is None:
         if design.rows > ROWS_IN_MEMORY:
             raise ScenarioError(f"there are {design.rows:,} rows, above {ROWS_IN_MEMORY:,}; name a folder with out=")
         return pl.concat(map(design.part, range(design.parts)))
     return _one_file(design, path) if path.suffix == ".parquet" else _made(design, path, verb, engine).rows
+
+
+def target(out: str | Path | None, engine: str) -> Path | None:
+    """Return the path of the rows: a Parquet file, or the folder of a study.
+
+    Raises
+    ------
+    ScenarioError
+        If it is a URL or another kind of file, or the engine needs a folder.
+    """
+    if "://" in str(out):
+        raise ScenarioError(f"out = {str(out)!r}: object stores are not supported; give a local or mounted folder")
+    path = None if out is None else file_path("out", out)
+    if backends.check(engine) != "local" and (path is None or path.suffix == ".parquet"):
+        raise ScenarioError(f"engine = {engine!r} makes a study; name its folder with out=")
+    if path is not None and path.suffix in OTHER_FILES:
+        raise ScenarioError(f"out = {str(path)!r}: rows are written as Parquet; name a .parquet file, or a folder")
+    return path
 
 
 def _one_file(design: Design, path: Path) -> pl.LazyFrame:
@@ -272,11 +286,20 @@ def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:
         strangers = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
         if MANIFEST in strangers:
             held = study(folder).manifest
-            if differs := [name for name in manifest if held.get(name) != manifest[name]]:
-                raise ScenarioError(f"{folder} holds another study: {differs[0]} differs; name another folder")
+            if differs := next(_differences(held, manifest), None):
+                raise ScenarioError(f"{folder} holds another study: {differs} differs; name another folder")
             return
         if strangers:
             raise ScenarioError(f"{folder} holds {strangers[0]}; name a folder that is empty or does not exist")
         atomic_io.write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
     except OSError as error:
         raise FactorykitError(f"{folder} cannot be written: {error}; name a folder in one that exists") from None
+
+
+def _differences(held: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the fields in which two manifests differ, those of the question one by one."""
+    for name, value in manifest.items():
+        if name == "asked":
+            yield from (f"asked: {field}" for field in value if held[name].get(field) != value[field])
+        if held.get(name) != value:
+            yield name

@@ -74,6 +74,37 @@ def test_rows_of_a_lazy_frame_make_a_study(tmp_path: Path, expected: pl.DataFram
     assert_frame_equal(scan.collect(), expected.select("mfu", "goodput", "wall_days"), rel_tol=1e-13)
 
 
+@pytest.mark.parametrize("name", ["study", "rows.parquet", None])
+def test_a_lazy_query_runs_once_however_its_rows_are_ordered(tmp_path: Path, name: str | None) -> None:
+    """Each run of the query returns its rows in another order, as group_by may."""
+    runs: list[int] = []
+
+    def shuffled(rows: pl.DataFrame) -> pl.DataFrame:
+        runs.append(len(runs))
+        return rows.sample(fraction=1.0, shuffle=True, seed=len(runs))
+
+    tokens = [1e12 + row for row in range(200)]
+    query = pl.LazyFrame({"tokens": tokens}).map_batches(shuffled)
+    run = {"active_parameters": 405e9}
+    swept = fk.sweep(run, query, "training_flop", out=name and tmp_path / name).lazy().collect()
+    assert sorted(swept["tokens"]) == tokens
+    assert len(runs) == 1
+    if name == "study":
+        assert fk.study(tmp_path / name).parts > 1
+        with pytest.raises(fk.FactorykitError, match="asked: order differs"):
+            fk.sweep(run, query, "training_flop", out=tmp_path / name)
+    assert {path.name for path in tmp_path.iterdir()} == ({name} if name else set())
+
+
+@pytest.mark.parametrize("out", ["s3://bucket/study", "gs://bucket/rows.parquet", "file:///tmp/study"])
+def test_an_object_store_is_refused(tmp_path: Path, out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for call in (swept, lambda out: fk.batch("simulate", CASES, out)):
+        with pytest.raises(fk.FactorykitError, match="object stores are not supported"):
+            call(out)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_study_goes_on_with_what_is_whole(tmp_path: Path, expected: pl.DataFrame) -> None:
     """One part is gone, one was cut, one was altered, one was never finished."""
     swept(tmp_path)
@@ -104,7 +135,10 @@ def test_parts_are_counted_by_what_they_hold(tmp_path: Path, expected: pl.DataFr
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda out: fk.sweep(RUN, GRID | {"mfu": [0.31]}, "wall_days", out=out), "holds another study: asked differs"),
+        (
+            lambda out: fk.sweep(RUN, GRID | {"mfu": [0.31]}, "wall_days", out=out),
+            "another study: asked: outputs differs",
+        ),
         (lambda out: fk.sample(RUN, DOUBT, "training_days", 7, out=out), "holds another study: verb differs"),
         (lambda out: (out / "study.json").unlink() or swept(out), r"holds part-0000000.*; name a folder that is empty"),
         (lambda out: (out / "study.json").write_text("[" * 9_000) and fk.study(out), "holds no study"),
