@@ -525,7 +525,7 @@ def _search(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    from factorykit.model.planning.run_file import read_run
+    from factorykit.model.planning.plan import read_run
 
     asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
     wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire", "tiers")

@@ -17,7 +17,7 @@ from factorykit.core.extras import need
 from factorykit.core.validation import one_of, string
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.answer import Answer
-from factorykit.model.planning.link import address
+from factorykit.model.planning.summary import address
 from factorykit.model.scenario.compare import attribute, compare
 from factorykit.model.scenario.presets import preset, presets
 from factorykit.model.scenario.scenario import Scenario

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -20,6 +20,7 @@ from factorykit.engine.run import fold, parted, widened
 from factorykit.model.performance.activation_checkpointing import least_recomputed
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
+from factorykit.model.performance.layouts import BEST_IS_MOST, drawn_by
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.uncertainty.study import backends
 from factorykit.model.uncertainty.study.parts import Design, column_of
@@ -62,8 +63,6 @@ UNEVEN_STAGES: Final = range(1, 9)
 """Chunks a stage that are tried whether or not they divide the layers: Llama 3.1 405B has 126 on 16 stages of eight."""
 MOST_DIVIDED: Final = 1e12
 """Of which all divisors are tried, up to its root."""
-BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_accelerator")
-"""Objectives of which more is better."""
 
 
 def search(
@@ -254,28 +253,6 @@ class Layouts(Design):
         lazy = lazy.with_columns(pareto.fill_null(value=False).alias("pareto"))
         last = ["excluded_by"] if self.keep_excluded else []
         return lazy.select(pl.exclude("excluded_by", "pareto"), "pareto", *last)
-
-
-def drawn_by(
-    calibration: Calibration, layouts: pl.LazyFrame, steps: Sequence[Step], known: Mapping[str, Any]
-) -> tuple[pl.LazyFrame, tuple[Step, ...]]:
-    """Return layouts with the pace that measured ones near them say, and the steps that then remain.
-
-    ``known`` is what all layouts share.
-    """
-    import polars as pl
-
-    placing, rest = parted(steps, LAYOUT_FEATURES)
-    layouts = widened(layouts, placing)
-    shared = {name: pl.lit(known[name]) for name in LAYOUT_FEATURES if name in known}
-
-    def near(block: pl.DataFrame) -> pl.DataFrame:
-        return block.hstack(
-            calibration.local_correction(block.with_columns(**shared).select(pl.col(LAYOUT_FEATURES).fill_null(0.0)))
-        )
-
-    schema = {**layouts.collect_schema(), **dict.fromkeys(LOCAL_CORRECTION, pl.Float64)}
-    return layouts.map_batches(near, schema=schema), rest
 
 
 def _scalars(

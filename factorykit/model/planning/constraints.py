@@ -1,76 +1,177 @@
-"""What somebody wishes of a plan: a deadline, a budget, a limit of power, and what may be chosen."""
+"""Requests for a plan: limits, choices, offers and sites, and the ranking of plans under them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import validation
+from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
 from factorykit.core.vocabulary import quantity
-from factorykit.model.planning.whole import TIERS
+from factorykit.data.identifiers import identify
+from factorykit.data.tables import table
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.providers.defaults import defaults
+from factorykit.engine.read import checked, value
+from factorykit.model.economics.rent import PRICE, offered
+from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from factorykit.model.performance.calibration import Calibration
+    from factorykit.model.scenario.scenario import Scenario
+    from factorykit.model.uncertainty.distributions import Distribution
 
 LIMITS: Final = {"deadline": "deadline_s", "budget": "budget_usd", "power": "facility_power_w"}
-"""What a plan is held to, and the quantity that reads it."""
+"""The limits of a plan and the quantities that read them."""
 WAYS: Final = ("rent", "own")
+TIERS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "one": MappingProxyType({}),
+        "two": MappingProxyType(
+            {
+                "goodput": "two_level_goodput",
+                "checkpoint_interval_s": "two_level_interval_s",
+                "segments_per_pattern": "segments_per_pattern_first_order",
+                "two_level_pattern_s": "two_level_pattern_exposed_s",
+                "level_two_write_s": "checkpoint_write_s",
+                "level_two_restart_s": "level_two_restart_same_s",
+            }
+        ),
+    }
+)
+"""Alternative models by checkpoint tiers: remote storage alone, or storage in nodes or peers before it."""
+OFFERED: Final = "offered_accelerators"
+OFFER_COLUMNS: Final = ("provider", "accelerator", PRICE)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """Limits in the units of the vocabulary; None where nobody wishes anything."""
+class Limits:
+    """Limits of a plan in the units of the vocabulary; None where there is no limit."""
 
     deadline_s: float | None = None
     budget_usd: float | None = None
     facility_power_w: float | None = None
 
     @classmethod
-    def read(cls, **said: Any) -> Wishes:
-        """Return the wishes, each checked: ``deadline="60 d", budget="20 M USD", power="20 MW"``."""
-        read = {LIMITS[name]: quantity(LIMITS[name]).check(value) for name, value in said.items() if value is not None}
+    def read(cls, **limits: Any) -> Limits:
+        """Return validated limits: ``deadline="60 d", budget="20 M USD", power="20 MW"``."""
+        read = {
+            LIMITS[name]: quantity(LIMITS[name]).check(given) for name, given in limits.items() if given is not None
+        }
         return cls(**read)  # type: ignore[arg-type]
 
-    def held(self) -> dict[str, float]:
-        """Return the limits that somebody gave."""
-        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+    def given(self) -> dict[str, float]:
+        """Return the limits that are given."""
+        return {field.name: limit for field in fields(self) if (limit := getattr(self, field.name)) is not None}
 
     def objective(self) -> str | None:
-        """Return what makes a plan better: time for a budget, cost for a deadline; None where both count."""
+        """Return the default objective: time for a budget, cost for a deadline, None for the product of both."""
         if self.budget_usd is not None and self.deadline_s is None:
             return "wall_days"
         return "run_cost_usd" if self.deadline_s is not None else None
 
 
-def ways(acquire: str | Iterable[str]) -> tuple[str, ...]:
-    """Return how accelerators may be acquired.
+@dataclass(frozen=True)
+class Request:
+    """A validated request for a plan."""
 
-    >>> ways("rent")
+    model: Scenario
+    given: Mapping[str, Any]
+    choices: Mapping[str, list[Any]]
+    limits: Limits
+    chips: tuple[str, ...]
+    counts: Any
+    ways: tuple[str, ...]
+    default_ways: bool
+    sites: tuple[str, ...]
+    tiers: tuple[str, ...]
+    offers: pl.DataFrame | None
+    objective: str | None
+    using: Mapping[str, str]
+    distributions: Mapping[str, Distribution]
+    draws: int
+    seed: int
+    arguments: tuple[Any, Mapping[str, Any]]
+    calibration: Calibration | None
+
+    @cached_property
+    def fixed(self) -> dict[str, Any]:
+        """Inputs that all plans share: the model, given values, and defaults derived from both."""
+        values, _ = checked({**self.model, **self.given})
+        return values | {name: default for name, (default, _) in self.defaults.items()}
+
+    @cached_property
+    def defaults(self) -> dict[str, tuple[float, str]]:
+        """Defaults of a plan's own, with their sources."""
+        values, _ = checked({**self.model, **self.given})
+        found: dict[str, tuple[float, str]] = {}
+        if "sequence_length" not in values:
+            row = defaults()["sequence_length"]
+            found["sequence_length"] = (row.value, row.why)
+        if "tokens" not in values:
+            tokens = evaluate(values, "compute_optimal_tokens")["compute_optimal_tokens"]
+            found["tokens"] = (tokens, "computed: hoffmann2022, 20 tokens per parameter")
+        return found
+
+    @cached_property
+    def step_tokens(self) -> float:
+        """Default tokens per optimizer step."""
+        return evaluate(self.fixed, "compute_optimal_step_tokens", assume=True)["compute_optimal_step_tokens"]
+
+    @cached_property
+    def varied(self) -> dict[str, list[Any]]:
+        """Choices other than accelerators, precisions and parts of a layout, such as the number of sites."""
+        return {name: values for name, values in self.choices.items() if name not in (*PARTS, "precision")}
+
+    @cached_property
+    def layout_choices(self) -> dict[str, list[Any]]:
+        """Choices of parts of a layout."""
+        return {name: values for name, values in self.choices.items() if name in PARTS}
+
+    def using_of(self, tier: str) -> dict[str, str]:
+        """Return the alternative models for a number of checkpoint tiers."""
+        return {**TIERS[tier], **self.using}
+
+
+def read_ways(acquire: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the validated ways to acquire accelerators.
+
+    >>> read_ways("rent")
     ('rent',)
     """
-    return _named(acquire, "way to acquire accelerators", WAYS, "acquire is empty; give 'rent', 'own' or both")
+    return _names(acquire, "way to acquire accelerators", WAYS, "acquire is empty; give 'rent', 'own' or both")
 
 
-def tiers(named: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the tiers of checkpoints to choose from.
+def read_tiers(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the validated numbers of checkpoint tiers.
 
-    >>> tiers("two")
+    >>> read_tiers("two")
     ('two',)
     """
-    return _named(named, "number of checkpoint tiers", TIERS, "tiers are empty; give 'one', 'two' or both")
+    return _names(names, "number of checkpoint tiers", TIERS, "tiers are empty; give 'one', 'two' or both")
 
 
-def _named(said: str | Iterable[str], what: str, known: Collection[str], empty: str) -> tuple[str, ...]:
-    """Return one name or several, each once and each known."""
-    listed = tuple(validation.one_of(what, name, known) for name in validation.strings(what, said))
+def _names(names: str | Iterable[str], kind: str, known: Collection[str], empty: str) -> tuple[str, ...]:
+    listed = tuple(validation.one_of(kind, name, known) for name in validation.strings(kind, names))
     if not listed:
         raise ScenarioError(empty)
     return tuple(dict.fromkeys(listed))
 
 
-def several(name: str, given: Any) -> list[Any]:
-    """Return the values to choose from: a list as it is, one value as a list, each checked."""
-    from factorykit.engine.read import value
+def split_choices(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Return the single values, and the lists of values to choose from."""
+    single = {name: each for name, each in given.items() if not isinstance(each, (list, tuple, set, range))}
+    return single, {name: options(name, each) for name, each in given.items() if name not in single}
 
+
+def options(name: str, given: Any) -> list[Any]:
+    """Return validated values to choose from; a single value is a list of one."""
     row = quantity(name)
     values: Sequence[Any] = [given] if isinstance(given, (str, float, int)) else [*validation.as_list(name, given)]
     if not values:
@@ -78,7 +179,161 @@ def several(name: str, given: Any) -> list[Any]:
     return list(dict.fromkeys(value(row, each) for each in values))
 
 
-def parted(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Return what is given once, and what may be chosen from a list."""
-    once = {name: value for name, value in given.items() if not isinstance(value, (list, tuple, set, range))}
-    return once, {name: several(name, value) for name, value in given.items() if name not in once}
+def read_offers(offers: Any) -> pl.DataFrame:
+    """Return validated offers: ``provider``, ``accelerator``, the price and ``offered_accelerators``.
+
+    Raises
+    ------
+    ScenarioError, FactorykitError
+        If a column is missing, there are no rows, or a value is invalid.
+    """
+    import polars as pl
+
+    if isinstance(offers, list):
+        rows = [validation.cells("one of offers", row) for row in validation.as_list("offers", offers)]
+        offers = pl.DataFrame(rows, infer_schema_length=None, strict=False)
+    offers = offered(offers, OFFER_COLUMNS)
+    counts = offers[OFFERED] if OFFERED in offers.columns else [None] * offers.height
+    return pl.DataFrame(
+        {
+            "provider": offers["provider"].cast(pl.String),
+            "accelerator": [identify("accelerator", chip) for chip in offers["accelerator"]],
+            PRICE: [quantity(PRICE).check(price) for price in offers[PRICE]],
+            OFFERED: [None if count is None else quantity(OFFERED).check(count) for count in counts],
+        },
+        {"provider": pl.String, "accelerator": pl.String, PRICE: pl.Float64, OFFERED: pl.Float64},
+    )
+
+
+def cheapest_offers(rows: pl.DataFrame, offers: pl.DataFrame, chip: str) -> pl.DataFrame:
+    """Return the rows with ``provider`` and price of the cheapest offer with enough accelerators of a chip.
+
+    Both are null where no offer states enough accelerators.
+
+    >>> import polars as pl
+    >>> given = {"provider": ["a", "b"], "accelerator": "b200", PRICE: [2.0, 3.0], OFFERED: [None, 4096.0]}
+    >>> counts = pl.DataFrame({"accelerators": [1024.0, 8192.0]})
+    >>> cheapest_offers(counts, read_offers(pl.DataFrame(given)), "b200")["provider"].to_list()
+    ['b', None]
+    """
+    import polars as pl
+
+    of_chip = offers.filter(accelerator=chip).sort(PRICE, maintain_order=True).select("provider", PRICE, OFFERED)
+    enough = (
+        rows.select("accelerators")
+        .unique(maintain_order=True)
+        .join(of_chip, how="cross")
+        .filter(pl.col(OFFERED) >= pl.col("accelerators"))
+        .unique("accelerators", keep="first", maintain_order=True)
+        .drop(OFFERED)
+    )
+    return rows.join(enough, on="accelerators", how="left", maintain_order="left")
+
+
+def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return one row per country: ``site``, ``carbon_kg_per_kwh`` of its grid, the newest ``electricity_usd_per_kwh``.
+
+    By default every country that has both.
+
+    Raises
+    ------
+    ScenarioError
+        If a country has no grid or no price.
+
+    >>> sites(["fra"])["carbon_kg_per_kwh"].item() < 0.1
+    True
+    """
+    import polars as pl
+
+    prices = (
+        table("electricity")
+        .filter(pl.col("electricity_usd_per_kwh").is_not_null(), pl.col("kind").is_in(["industrial", "wholesale"]))
+        .sort("year")
+        .group_by("country")
+        .agg(pl.col("electricity_usd_per_kwh").last())
+    )
+    grids = table("country_grids").select(site="country", carbon_kg_per_kwh="carbon_kg_per_kwh")
+    rows = grids.join(prices, left_on="site", right_on="country").collect()
+    if names is None:
+        return rows.sort("site")
+    found = [rows.filter(site=name.lower()) for name in names]
+    for name, row in zip(names, found, strict=True):
+        if row.is_empty():
+            raise ScenarioError(
+                f"site {name!r}: no country with a grid and a price of electricity; give codes such as 'usa'"
+            )
+    return pl.concat(found)
+
+
+def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None) -> pl.DataFrame:
+    """Return the plans, the best first, with ``breaks``: the limits that a plan exceeds, null where it keeps all.
+
+    Plans that keep all limits come first, by the objective; then the others by the product of the ratios by which they
+    exceed limits.
+    """
+    import polars as pl
+
+    ratios = limit_ratios(plans, limits)
+    excess = pl.sum_horizontal(pl.lit(0.0), *(ratio.log().clip(0.0) for ratio in ratios.values()))
+    broken = [
+        pl.when(ratio > 1.0).then(pl.format("{} x the {}", _rounded(ratio), pl.lit(n))) for n, ratio in ratios.items()
+    ]
+    breaks = pl.concat_str(broken, separator=", ", ignore_nulls=True) if broken else pl.lit("")
+    return (
+        plans.with_columns(breaks=pl.when(breaks != "").then(breaks), excess=excess, goal=goal(limits, objective))
+        .sort("excess", "goal", "accelerators", maintain_order=True)
+        .drop("excess", "goal")
+    )
+
+
+def _rounded(ratio: pl.Expr) -> pl.Expr:
+    """Return a ratio as text with three digits, without decimals from a hundred on."""
+    import polars as pl
+
+    rounded = ratio.round_sig_figs(3)
+    digits = rounded.cast(pl.String)
+    return pl.when(rounded < 100.0).then(digits).otherwise(digits.str.strip_suffix(".0"))
+
+
+def goal(limits: Limits, objective: str | None) -> pl.Expr:
+    """Return the value that the best plan has the least of."""
+    import polars as pl
+
+    name = objective or limits.objective()
+    if name is None:
+        return pl.col("wall_days") * pl.col("run_cost_usd")
+    return -pl.col(name) if name in BEST_IS_MOST else pl.col(name)
+
+
+def limit_ratios(plans: pl.DataFrame, limits: Limits) -> dict[str, pl.Expr]:
+    """Return the ratio of what a plan takes to what is allowed, by limit."""
+    import polars as pl
+
+    ratios: dict[str, pl.Expr] = {}
+    if limits.deadline_s is not None:
+        ratios["deadline"] = pl.col("wall_days") * SECONDS_PER_DAY / limits.deadline_s
+    if limits.budget_usd is not None:
+        money = pl.col("run_cost_usd")
+        if "capital_usd" in plans.columns:
+            money = pl.max_horizontal(money, "capital_usd")
+        ratios["budget"] = money / limits.budget_usd
+    if limits.facility_power_w is not None:
+        ratios["power"] = pl.col("facility_power_w") / limits.facility_power_w
+    return ratios
+
+
+def nondominated(rows: pl.DataFrame, results: Sequence[str]) -> pl.DataFrame:
+    """Return the rows that no other row equals or beats in all results, sorted by the first result.
+
+    >>> import polars as pl
+    >>> nondominated(pl.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]}), ("a", "b")).rows()
+    [(1.0, 3.0), (2.0, 1.0)]
+    """
+    listed = rows.sort(*results, maintain_order=True)
+    front: list[tuple[float, ...]] = []
+    numbers = []
+    for number, values in enumerate(listed.select(results).iter_rows()):
+        if not any(all(a <= b for a, b in zip(other, values, strict=True)) for other in front):
+            front.append(values)
+            numbers.append(number)
+    return listed[numbers]

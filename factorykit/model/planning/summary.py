@@ -1,23 +1,46 @@
-"""A plan in words and as a table."""
+"""The plan that `factorykit.plan` returns: its limits, alternatives and assumptions, as tables, text and a link."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.validation import frame, frame_schema
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.model.planning.layouts import PARTS
+from factorykit.engine.chain import ask
+from factorykit.engine.defaults import assumed
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.explain import Explanation, explain
+from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.run import compute
+from factorykit.model.economics.rent import PRICE, rent
+from factorykit.model.performance.layout_features import LOCAL_CORRECTION
+from factorykit.model.performance.layouts import PARTS, SHARE, best_layouts
+from factorykit.model.planning.candidates import RESULTS, alternative_models, complete, outputs
+from factorykit.model.planning.constraints import LIMITS, Limits, Request, goal, limit_ratios, nondominated
+from factorykit.model.planning.uncertainty import INTERVAL, chance_less
+from factorykit.model.scenario.compare import compare
+from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
-    from factorykit.model.planning.plan import Plan
+    import polars as pl
 
+BATCH: Final = "global_batch_size"
+CHOICES: Final = ("accelerator", "precision", "accelerators", BATCH, *PARTS, SHARE)
 SHOWN: Final = (
     "accelerators",
     "training_sites",
     "inner_steps",
     "precision",
-    "global_batch_size",
+    BATCH,
     "data_parallel",
     *PARTS,
     "recompute_share",
@@ -41,97 +64,476 @@ SHOWN: Final = (
 NEUTRAL: Final = (
     *("training_sites", "inner_steps", "pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel"),
 )
-"""Counts of which one means none."""
-MOST_TIES: Final = 3
+"""Counts that are not shown where they are one."""
+MAX_TIES: Final = 3
 LITTLE_MEASURED: Final = ("linear_attention_layers", "index_heads")
-"""What a model has of which few measured runs tell how long it takes."""
-FEW: Final = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+"""Properties of models with few measured runs."""
+NUMBERS: Final = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+MORE: Final = 1.1
+"""Factor of memory and bandwidth that measures whether they limit a plan."""
+NOTICEABLE: Final = 0.005
+"""Share of the time that a tenth more of memory, bandwidth or batch has to save to count as a limit."""
+UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "budget": ("million USD", 1e6), "power": ("MW", 1e6)}
+ROUNDING: Final = 1e-12
+LIMIT_UNITS: Final = {
+    "deadline": "s",
+    "budget": "USD",
+    "power": "W",
+    "supply": "1",
+    "memory": "byte",
+    "network": "byte/s",
+    "batch": "1",
+}
+CHIP_LIMITS: Final = {"memory": "accelerator_memory_bytes", "network": "scale_out_bytes_per_s"}
+LINK_VERSION: Final = 1
+MULTI_SITE: Final = (
+    "training_sites",
+    "inner_steps",
+    "outer_fragments",
+    "outer_bits",
+    "wan_bytes_per_s",
+    "site_distance_m",
+)
+"""Inputs of a run over several data centres."""
+LINK_INPUTS: Final = (
+    "accelerator",
+    "accelerators",
+    "precision",
+    "tokens",
+    "sequence_length",
+    BATCH,
+    *PARTS,
+    "accelerator_mtbf_s",
+    "restart_s",
+    "checkpoint_interval_s",
+    "storage_write_bytes_per_s",
+    "spare_nodes",
+    "pue",
+    "carbon_kg_per_kwh",
+    "accelerator_power_w",
+    "network_topology",
+    *MULTI_SITE,
+    "rental_usd_per_accelerator_h",
+    "electricity_usd_per_kwh",
+)
+"""Inputs that a link to the planner page carries; the page computes others, such as the utilization."""
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """The best plan of a run, and the candidates it was chosen from."""
+
+    request: Request
+    plans: pl.DataFrame
+    draws: pl.DataFrame
+    excluded: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        import polars as pl
+
+        if not isinstance(self.request, Request):
+            raise ScenarioError(f"request is {short_repr(self.request)}; a plan is the result of fk.plan")
+        chosen = dict.fromkeys(("accelerator", "precision", "acquire", "tiers"), pl.String)
+        results = {"plan": pl.Int64, **dict.fromkeys(RESULTS, pl.Float64)}
+        for name, columns in (("plans", {**results, **chosen}), ("draws", results), ("excluded", {})):
+            rows = getattr(self, name)
+            if not isinstance(rows, pl.DataFrame) or not columns.items() <= dict(frame_schema(name, rows)).items():
+                raise ScenarioError(f"{name} are not those of a plan; a plan is the result of fk.plan")
+        if self.plans.is_empty():
+            raise ScenarioError("plans are empty; a plan is the result of fk.plan")
+
+    @property
+    def best(self) -> pl.DataFrame:
+        """The best plan, one row."""
+        return self.plans.head(1)
+
+    @cached_property
+    def frontier(self) -> pl.DataFrame:
+        """The plans that no other one beats in days, dollars and carbon at once, the fastest first."""
+        return nondominated(self.plans, ("wall_days", "run_cost_usd", "training_carbon_kg"))
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Results of the best plan."""
+        return outputs(self.best["acquire"].item())
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The best plan as a scenario, with its assumptions and all sources."""
+        return self.scenario_of(self.best)
+
+    def scenario_of(self, row: pl.DataFrame) -> Scenario:
+        """Return one of the plans as a scenario."""
+        row = self._validated(row)
+        values, models = self._values(row)
+        chain = ask(values, outputs(row["acquire"].item()), models, values, assume=True)
+        results = compute(chain.steps, values)
+        taken = {name: results[name] for name in chain.assumed}
+        kept = {name: value for name, value in values.items() if name in chain.leaves or name == "accelerator"}
+        assumptions = self._assumed(row)
+        sources = {**self.request.model.sources}
+        sources |= dict(zip(assumptions["quantity"], assumptions["source"], strict=True))
+        label = f"{self.request.model.label} on {row['accelerators'].item():g} {row['accelerator'].item()}".strip()
+        named = {name: model for name, model in models.items() if name in chain.computed}
+        return Scenario.sourced(label, {**kept, **taken, **named}, {n: s for n, s in sources.items() if s})
+
+    def _validated(self, row: pl.DataFrame) -> pl.DataFrame:
+        row = frame("row", row)
+        if row.height != 1 or row.schema != self.plans.schema:
+            raise ScenarioError(f"row has {row.height} rows and {row.width} columns; give one row of plans")
+        if row.join(self.plans, on=row.columns, how="semi", nulls_equal=True).is_empty():
+            raise ScenarioError("row is not one of the plans; give an unchanged row of plans")
+        return row
+
+    def _values(self, row: pl.DataFrame) -> tuple[dict[str, Any], dict[str, str]]:
+        site = ("carbon_kg_per_kwh", "electricity_usd_per_kwh")
+        named = (*CHOICES, *LOCAL_CORRECTION, *self.request.varied, *site)
+        cells = row.row(0, named=True)
+        values = {**self.request.fixed, **{n: cells[n] for n in named if cells.get(n) is not None}}
+        if self.request.offers is not None and cells["acquire"] == "rent":
+            values[PRICE] = cells[PRICE]
+        return values, alternative_models(cells["acquire"], values, self.request.using_of(cells["tiers"]))
+
+    @cached_property
+    def assumed(self) -> pl.DataFrame:
+        """Assumptions with their sources, as :func:`factorykit.assumed`; those that neglect a part stand last."""
+        return self._assumed(self.best)
+
+    def _assumed(self, row: pl.DataFrame) -> pl.DataFrame:
+        import polars as pl
+
+        values, models = self._values(row)
+        rows = assumed(values, outputs(row["acquire"].item()), using=models)
+        filled = [
+            (name, value, None, quantity(name).unit, *_basis(why))
+            for name, (value, why) in self.request.defaults.items()
+        ]
+        if BATCH in row.columns:
+            why = "computed: bi2024, section 3.1, equation 1; rounded to divide over the accelerators"
+            filled.append((BATCH, row[BATCH].item(), None, "1", *_basis(why)))
+        every = pl.concat([pl.DataFrame(filled, rows.schema, orient="row"), rows])
+        return every.sort(pl.col("basis") == "neutral", maintain_order=True)
+
+    def explain(self, output: str) -> Explanation:
+        """Show the derivation of a result of the best plan, as :func:`factorykit.explain`."""
+        return explain(self.scenario, output)
+
+    def compare(self, other: Plan) -> pl.DataFrame:
+        """Compare the best plan with that of another request: inputs that differ, then the results."""
+        if not isinstance(other, Plan):
+            raise ScenarioError(f"other is {type(other).__name__}; give a result of fk.plan")
+        shared = [name for name in self.outputs if name in other.outputs]
+        return compare({"this": self.scenario, "other": other.scenario}, shared)
+
+    @cached_property
+    def binding(self) -> pl.DataFrame:
+        """The limits of the best plan, and the effect of one more unit of each.
+
+        One row per limit: ``limit`` (deadline, budget, power, supply, memory, network, batch), ``allowed`` and ``used``
+        in ``unit`` (``allowed`` is null without a limit), ``chance`` (share of draws in which the best plan keeps it),
+        ``binds``, ``one_more`` (the unit: a day, a million USD, a megawatt, an accelerator, a tenth of memory or
+        bandwidth, a batch), ``days_saved`` and ``usd_saved`` by one more on the way to the next better plan, zero where
+        there is none, and ``next_plan``, its number in ``plans``.
+        """
+        import polars as pl
+
+        best = self.best.row(0, named=True)
+        rows = [_request_limit(self, best, name) for name in UNITS] + [_supply_limit(self, best)]
+        rows += [_chip_limit(self, best, name) for name in CHIP_LIMITS] + [_batch_limit(self, best)]
+        schema = {"limit": pl.String, "allowed": pl.Float64, "used": pl.Float64, "binds": pl.Boolean}
+        schema |= {"one_more": pl.String, "days_saved": pl.Float64, "usd_saved": pl.Float64, "next_plan": pl.Int64}
+        table = pl.DataFrame(rows, schema, orient="row").with_columns(
+            unit=pl.col("limit").replace_strict(LIMIT_UNITS, return_dtype=pl.String),
+            chance=pl.col("limit").replace_strict(_chances(self), default=None, return_dtype=pl.Float64),
+        )
+        first = ("limit", "allowed", "used", "unit", "chance")
+        return table.select(*first, pl.exclude(first))
+
+    @cached_property
+    def nearest(self) -> pl.DataFrame:
+        """How near plans come to each given limit, regardless of the others: one row per limit.
+
+        ``limit``, ``at_least`` (the smallest share of it that any plan takes, above 1 where none keeps it), and the
+        number of that plan in ``plan``.
+        """
+        import polars as pl
+
+        rows = []
+        for name, ratio in limit_ratios(self.plans, self.request.limits).items():
+            nearest = self.plans.with_columns(ratio=ratio).sort("ratio", maintain_order=True).row(0, named=True)
+            rows.append((name, nearest["ratio"], nearest["plan"]))
+        return pl.DataFrame(rows, {"limit": pl.String, "at_least": pl.Float64, "plan": pl.Int64}, orient="row")
+
+    @cached_property
+    def offers(self) -> pl.DataFrame:
+        """Costs of the best plan at every offer of its accelerator, given or listed: see :func:`factorykit.rent`.
+
+        Listed providers do not publish how many accelerators they have, so these offers are prices, not capacity.
+        """
+        given = self.request.offers
+        chip = self.best["accelerator"].item()
+        return rent(self.scenario, None if given is None else given.filter(accelerator=chip), assume=True)
+
+    @cached_property
+    def alternatives(self) -> pl.DataFrame:
+        """The best plan of every accelerator, precision, site and way, and the chance that the best of all is better.
+
+        One row per alternative, in the order of ``plans``: its choices, ``wall_days``, ``run_cost_usd``, ``breaks``,
+        ``best_is_sooner`` and ``best_is_cheaper``, the shares of draws in which the best plan is, and ``tie``: the
+        results in which the difference is within the 90 % interval.
+        """
+        import polars as pl
+
+        named = ("accelerator", "precision", *self.request.varied, "acquire", "tiers", "site")
+        keys = [name for name in named if name in self.plans.columns]
+        rows = self.plans.unique(keys, keep="first", maintain_order=True)[1:]
+        best = self.best["plan"].item()
+        chances = {
+            f"best_is_{word}": pl.Series(
+                [chance_less(self.draws, result, best, other) for other in rows["plan"]], dtype=pl.Float64
+            )
+            for word, result in (("sooner", "wall_days"), ("cheaper", "run_cost_usd"))
+        }
+        low, high = INTERVAL
+        ties = [
+            pl.when(pl.col(f"best_is_{word}").is_between(low, high)).then(pl.lit(name))
+            for word, name in (("sooner", "days"), ("cheaper", "dollars"))
+        ]
+        shown = [*keys, "accelerators", "wall_days", "run_cost_usd", "breaks", *chances]
+        wider = rows.with_columns(**chances).select(shown)
+        return wider.with_columns(tie=pl.concat_str(ties, separator=", ", ignore_nulls=True))
+
+    @property
+    def code(self) -> str:
+        """Python code of the request."""
+        model, arguments = self.request.arguments
+        shown = dict(model) if isinstance(model, Mapping) else str(model) if isinstance(model, Path) else model
+        given = "".join(f",\n    {name}={_as_code(value)}" for name, value in arguments.items())
+        frames = "import polars as pl\n\n" if self.request.offers is not None else ""
+        return f"{frames}import factorykit as fk\n\np = fk.plan(\n    {shown!r}{given},\n)\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan and its tables as plain values, for JSON."""
+        frames = ("best", "frontier", "binding", "nearest", "alternatives", "assumed", "excluded")
+        rows = {name: getattr(self, name).to_dicts() for name in frames}
+        return {"answer": sentence(self)} | rows | {"scenario": dict(self.scenario), "code": self.code}
+
+    def __repr__(self) -> str:
+        return f"<Plan: {sentence(self)}>"
+
+    def __str__(self) -> str:
+        rows = lines(self)
+        width = max(len(label) for _, label, _, _ in rows)
+        values = max(len(value) for _, _, value, _ in rows)
+        table = [f"{label:<{width}}  {value:<{values}}  {ends}".rstrip() for _, label, value, ends in rows]
+        return "\n".join([*_sentences(self), "", *table])
+
+    def _repr_html_(self) -> str:
+        body = "".join(
+            f'<tr title="{escape(name)}"><td>{escape(label)}</td><td>{escape(value)}</td><td>{escape(ends)}</td></tr>'
+            for name, label, value, ends in lines(self)
+        )
+        head = "<tr><th>Quantity</th><th>Value</th><th>90 % interval</th></tr>"
+        text = escape(" ".join(_sentences(self)))
+        return f"<p>{text}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def _as_code(value: Any) -> str:
+    if hasattr(value, "to_dict") and type(value).__module__.startswith("polars"):
+        return f"pl.DataFrame({value.to_dict(as_series=False)!r})"
+    return f"fk.{value!r}" if type(value).__module__.startswith("factorykit.") else repr(value)
+
+
+def _basis(why: str) -> tuple[str, str, str]:
+    basis, _, source = why.partition(": ")
+    return basis, "", source
+
+
+def _chances(plan: Plan) -> dict[str, float]:
+    """Return the share of draws in which the best plan keeps a limit."""
+    import polars as pl
+
+    limits, drawn = plan.request.limits, plan.draws.filter(plan=plan.best["plan"].item())
+    allowed = {
+        "deadline": (pl.col("wall_days") * SECONDS_PER_DAY, limits.deadline_s),
+        "budget": (pl.col("run_cost_usd"), limits.budget_usd),
+    }
+    kept = {name: (result <= limit).mean() for name, (result, limit) in allowed.items() if limit is not None}
+    return dict.fromkeys(allowed) | (drawn.select(**kept).row(0, named=True) if kept else {})  # type: ignore[return-value]
+
+
+def _request_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """Return the row of a requested limit: the better plan that a little more of it allows."""
+    limits = plan.request.limits
+    used = {
+        "deadline": best["wall_days"] * SECONDS_PER_DAY,
+        "budget": max(best["run_cost_usd"], best.get("capital_usd") or 0.0),
+        "power": best["facility_power_w"],
+    }[name]
+    field = LIMITS[name]
+    allowed, (unit, size) = getattr(limits, field), UNITS[name]
+    if allowed is None:
+        return name, None, used, False, f"1 {unit}", 0.0, 0.0, None
+    others = Limits(**{**limits.given(), field: None})  # type: ignore[arg-type]
+    kept = [ratio <= 1.0 for ratio in limit_ratios(plan.plans, others).values()]
+    ratio = limit_ratios(plan.plans, Limits(**{field: allowed}))[name]
+    objective = goal(limits, plan.request.objective)
+    now = plan.best.select(objective).item()
+    better = plan.plans.filter(*kept, ratio > 1.0, objective < now).sort(ratio)
+    if better.is_empty():
+        return name, allowed, used, best["breaks"] is not None and name in best["breaks"], f"1 {unit}", 0.0, 0.0, None
+    step = better.row(0, named=True)
+    more = (better.select(ratio).item(0, 0) * allowed - used) / size
+    return name, allowed, used, True, f"1 {unit}", *_saved_per_unit(best, step, more), step["plan"]
+
+
+def _supply_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the row of supply: the effect of more accelerators."""
+    import polars as pl
+
+    keys = ("accelerator", "precision", *plan.request.varied, "acquire", "tiers")
+    similar = plan.plans.filter(*(pl.col(name) == best[name] for name in keys))
+    most = float(similar["accelerators"].max() or 0.0)  # type: ignore[arg-type]
+    more = similar.filter(pl.col("accelerators") > best["accelerators"]).sort("accelerators")
+    allowed = most if plan.request.counts is not None else None
+    binds = allowed is not None and best["accelerators"] >= most and best["breaks"] is not None
+    if more.is_empty():
+        return "supply", allowed, best["accelerators"], binds, "1 accelerator", 0.0, 0.0, None
+    step = more.row(0, named=True)
+    saved = _saved_per_unit(best, step, step["accelerators"] - best["accelerators"])
+    return "supply", allowed, best["accelerators"], binds, "1 accelerator", *saved, step["plan"]
+
+
+def _chip_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """Return the row of memory or network: the best layout of the same count with a tenth more of it."""
+    fixed, field = _fixed(plan, best), CHIP_LIMITS[name]
+    has = evaluate(fixed, field, assume=True)[field]
+    counted = [column for column in ("accelerators", BATCH) if column in plan.plans.columns]
+    saved = _saved(plan, best, {**fixed, field: has * MORE}, plan.best.select(counted))
+    used = best["memory_peak_bytes"] if name == "memory" else None
+    binds = saved[0] > NOTICEABLE * best["wall_days"]
+    return name, has, used, binds, quantity(field).text(has * (MORE - 1.0)), *saved, None
+
+
+def _batch_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the row of the batch: the best layout of the same count with twice as many sequences per step."""
+    import polars as pl
+
+    fixed = _fixed(plan, best)
+    has = best.get(BATCH) or fixed[BATCH]
+    doubled = plan.best.select("accelerators").with_columns(pl.lit(2.0 * has).alias(BATCH))
+    saved = _saved(plan, best, {name: value for name, value in fixed.items() if name != BATCH}, doubled)
+    binds = saved[0] > NOTICEABLE * math.log(2.0) / math.log(MORE) * best["wall_days"]
+    return "batch", has, has, binds, "twice as many sequences", *saved, None
+
+
+def _fixed(plan: Plan, best: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = ("accelerator", "precision", *plan.request.varied)
+    return {**plan.request.fixed, **{name: best[name] for name in chosen}}
+
+
+def _saved(plan: Plan, best: Mapping[str, Any], fixed: Mapping[str, Any], counts: pl.DataFrame) -> list[float]:
+    """Return days and dollars that the best layout with other inputs saves, zero where no layout is better."""
+    request = plan.request
+    using = request.using_of(best["tiers"])
+    models = alternative_models(best["acquire"], fixed, using)
+    rows = best_layouts(fixed, counts, request.layout_choices, models, request.calibration)
+    found = complete(rows.filter(rows["layouts"] > 0), fixed, best["acquire"], using)
+    saved = [best[name] - found[name].item() if found.height else 0.0 for name in ("wall_days", "run_cost_usd")]
+    return [0.0, 0.0] if abs(saved[0]) < ROUNDING * best["wall_days"] else saved
+
+
+def _saved_per_unit(best: Mapping[str, Any], step: Mapping[str, Any], units: float) -> tuple[float, float]:
+    """Return days and dollars saved per unit on the way from the best plan to another one."""
+    return (best["wall_days"] - step["wall_days"]) / units, (best["run_cost_usd"] - step["run_cost_usd"]) / units
 
 
 def lines(plan: Plan) -> list[tuple[str, str, str, str]]:
     """Return the best plan as rows of name, label, value and 90 % interval."""
-    row = {**plan.question.once, **plan.best.row(0, named=True)}
-    found = [("accelerator", "Accelerator", _chip(row), "")]
-    for name in dict.fromkeys((*plan.question.varied, *SHOWN)):
+    row = {**plan.request.given, **plan.best.row(0, named=True)}
+    rows = [("accelerator", "Accelerator", _chip(row), "")]
+    for name in dict.fromkeys((*plan.request.varied, *SHOWN)):
         value = row.get(name)
-        if value is None or (name in NEUTRAL and value == 1.0) or (name == "recompute_share" and value in (0.0, 1.0)):
+        if value is None or (name in NEUTRAL and value == 1.0) or (name == SHARE and value in (0.0, 1.0)):
             continue
         ends = [_text(name, row[f"{name}_{end}"]) for end in ("low", "high") if f"{name}_{end}" in row]
-        found.append((name, quantity(name).label, _text(name, value), " to ".join(ends)))
-    return found
+        rows.append((name, quantity(name).label, _text(name, value), " to ".join(ends)))
+    return rows
 
 
 def sentence(plan: Plan) -> str:
-    """Return the best plan in a sentence or two, with what it breaks and what limits it."""
+    """Return the best plan in a sentence or two, with the limits it breaks or that bind."""
     row = plan.best.row(0, named=True)
     days, money = _text("wall_days", row["wall_days"]), _text("run_cost_usd", row["run_cost_usd"])
-    label = plan.question.model.label or "The run"
-    said = f"{label}: {_text('accelerators', row['accelerators'])} {_chip(row)}, {days}, {money}"
+    label = plan.request.model.label or "The run"
+    text = f"{label}: {_text('accelerators', row['accelerators'])} {_chip(row)}, {days}, {money}"
     if row["breaks"] is not None:
-        return f"No plan keeps every limit. The nearest: {said}; it takes {row['breaks']}."
+        return f"No plan keeps every limit. The nearest: {text}; it takes {row['breaks']}."
     limits = plan.binding.filter(binds=True)["limit"].to_list()
-    return f"{said}. {'It is limited by ' + ', '.join(limits) if limits else 'Nothing limits it'}."
+    return f"{text}. {'It is limited by ' + ', '.join(limits) if limits else 'Nothing limits it'}."
+
+
+def _sentences(plan: Plan) -> list[str]:
+    return [text for text in (sentence(plan), ties(plan), evidence(plan)) if text]
 
 
 def ties(plan: Plan) -> str:
-    """Return which other ways of planning the run keep as many limits and cannot be told apart from the best."""
+    """Return the alternatives that keep the same limits and do not differ from the best within the 90 % interval."""
     import polars as pl
 
     best = plan.best.row(0, named=True)
-    alike = plan.alternatives.filter(pl.col("breaks").eq_missing(pl.lit(best["breaks"])), pl.col("tie") != "")
-    varied = plan.question.varied
-    ways = [(_way(row, best, varied), row["tie"].replace(", ", " and ")) for row in alike.head(MOST_TIES).to_dicts()]
-    said = [f"{way} in {tie}" for way, tie in ways]
-    more = f"; {alike.height - MOST_TIES} more in alternatives" if alike.height > MOST_TIES else ""
-    return f"Within 90 % a tie with {'; '.join(said)}{more}." if said else ""
+    tied = plan.alternatives.filter(pl.col("breaks").eq_missing(pl.lit(best["breaks"])), pl.col("tie") != "")
+    varied = plan.request.varied
+    listed = [
+        f"{_alternative(row, best, varied)} in {row['tie'].replace(', ', ' and ')}"
+        for row in tied.head(MAX_TIES).to_dicts()
+    ]
+    more = f"; {tied.height - MAX_TIES} more in alternatives" if tied.height > MAX_TIES else ""
+    return f"Within 90 % a tie with {'; '.join(listed)}{more}." if listed else ""
 
 
 def evidence(plan: Plan) -> str:
-    """Return how little is measured of a model whose layers keep a state, or pick what they attend to."""
-    model = plan.question.model
+    """Return a note on models of a kind with few measured runs."""
+    model = plan.request.model
     if not any(model.get(name) for name in LITTLE_MEASURED):
         return ""
     from factorykit.model.validation.training_runs import models_measured
 
     known = models_measured(LITTLE_MEASURED)
-    counted = f"{FEW[known] if known < len(FEW) else known} {'is' if known < 2 else 'are'}"
-    return f"Of models that keep a state, or pick what they attend to, {counted} measured: the intervals are wider."
+    counted = f"{NUMBERS[known] if known < len(NUMBERS) else known} {'is' if known < 2 else 'are'}"
+    return f"Of models with linear or sparse attention, {counted} measured: the intervals are wider."
 
 
-def _way(row: dict[str, Any], best: dict[str, Any], varied: Iterable[str]) -> str:
-    """Return a plan by its chip and by what else differs from the best."""
+def _alternative(row: dict[str, Any], best: dict[str, Any], varied: Iterable[str]) -> str:
+    """Return a plan by its accelerator and other differences from the best."""
     differs = [str(row[name]) for name in ("precision", "site") if name in row and row[name] != best[name]]
     tiers = [f"{row['tiers']} tiers of checkpoints"] if row["tiers"] != best["tiers"] else []
     chosen = [f"{quantity(name).label} {_text(name, row[name])}" for name in varied if row[name] != best[name]]
     return ", ".join([_chip(row), *differs, *tiers, *chosen])
 
 
-def told(plan: Plan) -> str:
-    """Return the best plan as text."""
-    rows = lines(plan)
-    width = max(len(label) for _, label, _, _ in rows)
-    values = max(len(value) for _, _, value, _ in rows)
-    table = [f"{label:<{width}}  {value:<{values}}  {ends}".rstrip() for _, label, value, ends in rows]
-    return "\n".join([sentence(plan), *filter(None, [ties(plan), evidence(plan)]), "", *table])
-
-
-def as_html(plan: Plan) -> str:
-    """Return the best plan as a table."""
-    body = "".join(
-        f'<tr title="{escape(name)}"><td>{escape(label)}</td><td>{escape(value)}</td><td>{escape(ends)}</td></tr>'
-        for name, label, value, ends in lines(plan)
-    )
-    head = "<tr><th>Quantity</th><th>Value</th><th>90 % interval</th></tr>"
-    said = escape(" ".join(filter(None, [sentence(plan), ties(plan), evidence(plan)])))
-    return f"<p>{said}</p><table><thead>{head}</thead><tbody>{body}</tbody></table>"
-
-
 def _chip(row: dict[str, Any]) -> str:
-    from factorykit.engine.providers.accelerators import chips
-
-    way = {"rent": "rented", "own": "owned"}[row["acquire"]]
-    return f"{chips()[row['accelerator']]['name']}, {way}"
+    return f"{chips()[row['accelerator']]['name']}, {({'rent': 'rented', 'own': 'owned'})[row['acquire']]}"
 
 
 def _text(name: str, value: Any) -> str:
     return value if isinstance(value, str) or name not in vocabulary() else quantity(name).text(value)
+
+
+def address(inputs: Mapping[str, Any]) -> str | None:
+    """Return the link to the planner page for a run, from the top of the site, or None without a model.
+
+    >>> address({"parameters": 70e9, "tokens": 15e12, "accelerators": 2048.0, "mfu": 0.4})
+    'plan.html?v=1&model=70B&accelerators=2048&tokens=1.5e13'
+    """
+    if "parameters" not in inputs:
+        return None
+    parameters = inputs["parameters"]
+    kind = " mixture" if inputs.get("active_parameters", parameters) < parameters else ""
+    given = {name: inputs[name] for name in LINK_INPUTS if name in inputs}
+    texts = {name: value if isinstance(value, str) else _short(value) for name, value in given.items()}
+    return f"plan.html?{urlencode({'v': LINK_VERSION, 'model': f'{parameters / 1e9:.12g}B{kind}', **texts})}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.12g}".replace("e+", "e")

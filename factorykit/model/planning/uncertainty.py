@@ -1,4 +1,4 @@
-"""What is not known exactly, drawn once for all plans: the same future meets every one of them."""
+"""Uncertainty of plans: one set of random draws, the same for every plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from factorykit.data import tables
 from factorykit.engine.chain import ask
 from factorykit.engine.run import fold, widened
 from factorykit.model.economics.rent import PRICE
-from factorykit.model.planning.whole import RESULTS
+from factorykit.model.planning.candidates import RESULTS
 from factorykit.model.uncertainty.distributions import Distribution, LogNormal
 from factorykit.model.uncertainty.quasi_random import points
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     import polars as pl
 
 STEP: Final = "step_s"
-COMMON: Final = math.sqrt(0.5)
-"""How much of what is unknown of a step time or a price all chips share: half of its variance, chosen."""
+SHARED_SD: Final = math.sqrt(0.5)
+"""Standard deviation that chips share of a step time or a price: half of the variance, chosen."""
 NORMAL_75: Final = 0.6744897501960817
-"""Quantile of the normal distribution: half lies between minus and plus this many standard deviations."""
-FEW_PROVIDERS: Final = 5
-PROBABLE: Final = (0.05, 0.95)
+"""75 % quantile of the standard normal distribution."""
+MIN_PROVIDERS: Final = 5
+INTERVAL: Final = (0.05, 0.95)
 
 
-def distributions(doubted: Mapping[str, Distribution]) -> dict[str, Distribution]:
-    """Return what is drawn: what somebody gave as a distribution, and the ranges of the table.
+def distributions(given: Mapping[str, Distribution]) -> dict[str, Distribution]:
+    """Return the distributions that are drawn: given ones, and the ranges of the table.
 
-    A quantity that is given is drawn all the same and not used, so that the futures stay those of the question before.
+    A quantity with a given value is drawn, too, and not used, so that the other draws stay the same.
     """
     ranges = {name: LogNormal(low, high) for name, (low, high) in _ranges().items()}
-    return ranges | dict(doubted)
+    return ranges | dict(given)
 
 
 @cache
@@ -52,7 +52,7 @@ def draw(drawn: Mapping[str, Distribution], chips: Sequence[str], n: int, seed: 
     import polars as pl
 
     ndtri = need("scipy.special").ndtri
-    names = [*drawn, STEP, PRICE, *(f"{what} {chip}" for chip in chips for what in ("step", "price"))]
+    names = [*drawn, STEP, PRICE, *(f"{kind} {chip}" for chip in chips for kind in ("step", "price"))]
     cube = points(len(names), n, seed)
     by_name = {name: cube[:, i] for i, name in enumerate(names)}
     table: dict[str, Any] = {"draw": range(n)}
@@ -61,9 +61,9 @@ def draw(drawn: Mapping[str, Distribution], chips: Sequence[str], n: int, seed: 
         values = distribution.ppf(by_name[name])
         table[name] = values.clip(row.lower, row.upper)
     for chip in chips:
-        for what, shared in (("step", STEP), ("price", PRICE)):
-            own = ndtri(by_name[f"{what} {chip}"])
-            table[f"{what} {chip}"] = COMMON * ndtri(by_name[shared]) + COMMON * own
+        for kind, shared in (("step", STEP), ("price", PRICE)):
+            own = ndtri(by_name[f"{kind} {chip}"])
+            table[f"{kind} {chip}"] = SHARED_SD * ndtri(by_name[shared]) + SHARED_SD * own
     return pl.DataFrame(table)
 
 
@@ -71,7 +71,7 @@ def draw(drawn: Mapping[str, Distribution], chips: Sequence[str], n: int, seed: 
 def price_sigma(accelerator: str) -> float:
     """Return the spread of a chip's rental price between providers: standard deviation of its logarithm.
 
-    From the quartiles of their offers; of all chips with five providers or more together, where this one has fewer.
+    From the quartiles of their offers; where fewer than five providers offer it, of all chips with five or more.
 
     >>> 0.1 < price_sigma("h100_sxm") < 0.6
     True
@@ -83,7 +83,7 @@ def price_sigma(accelerator: str) -> float:
     over = each.with_columns(
         (pl.col(PRICE) / pl.col(PRICE).median().over("accelerator")).log().alias("log"),
         pl.len().over("accelerator").alias("providers"),
-    ).filter(pl.col("providers") >= FEW_PROVIDERS)
+    ).filter(pl.col("providers") >= MIN_PROVIDERS)
     rows = over.collect()
     own = rows.filter(accelerator=accelerator)
     seen = (own if own.height else rows)["log"]
@@ -95,14 +95,14 @@ def futures(
     plans: pl.DataFrame,
     fixed: Mapping[str, Any],
     draws: pl.DataFrame,
-    rivals: Mapping[str, str],
+    using: Mapping[str, str],
     *,
-    doubts_price: bool,
+    draw_price: bool,
 ) -> pl.DataFrame:
-    """Return what becomes of the plans of one chip in every draw: one row per plan and draw, with `RESULTS`.
+    """Return the results of the plans of one chip in every draw: one row per plan and draw, with `RESULTS`.
 
     ``plans`` has one row per plan with its choices, ``step_s``, ``step_spread`` and the quantities of `RESULTS` that
-    follow from them; ``fixed`` what is the same for all of them.
+    follow from them; ``fixed`` are the inputs that all of them share.
     """
     import polars as pl
 
@@ -115,14 +115,14 @@ def futures(
         maintain_order="left_right",
     )
     rows = rows.with_columns(pl.col(STEP) * (pl.col("step") * pl.col("step_spread")).exp())
-    if doubts_price:
+    if draw_price:
         rows = rows.with_columns((pl.col(PRICE) * (pl.col("price") * price_sigma(chip)).exp()).alias(PRICE))
     known = {name: value for name, value in fixed.items() if name not in rows.columns}
     given = {*known, *(name for name in rows.columns if name not in ("draw", "plan", "step", "price"))}
-    chain = ask(given, [name for name in RESULTS if name != STEP], rivals, known, assume=True)
+    chain = ask(given, [name for name in RESULTS if name != STEP], using, known, assume=True)
     found, left = fold(chain.steps, known)
-    told = [name if name == STEP or name not in found else pl.lit(found[name]).alias(name) for name in RESULTS]
-    return widened(rows.lazy(), left).select("plan", "draw", *told).collect()
+    results = [name if name == STEP or name not in found else pl.lit(found[name]).alias(name) for name in RESULTS]
+    return widened(rows.lazy(), left).select("plan", "draw", *results).collect()
 
 
 def intervals(drawn: pl.DataFrame, results: Iterable[str] = RESULTS) -> pl.DataFrame:
@@ -132,12 +132,12 @@ def intervals(drawn: pl.DataFrame, results: Iterable[str] = RESULTS) -> pl.DataF
     ends = [
         pl.col(name).quantile(share, "linear").alias(f"{name}_{end}")
         for name in results
-        for share, end in zip(PROBABLE, ("low", "high"), strict=True)
+        for share, end in zip(INTERVAL, ("low", "high"), strict=True)
     ]
     return drawn.group_by("plan", maintain_order=True).agg(ends)
 
 
-def likely(drawn: pl.DataFrame, result: str, plan: int, other: int) -> float:
+def chance_less(drawn: pl.DataFrame, result: str, plan: int, other: int) -> float:
     """Return the share of draws in which a plan has less of a result than another."""
     one, two = (drawn.filter(plan=which).sort("draw")[result].to_numpy() for which in (plan, other))
     return float((one < two).mean())

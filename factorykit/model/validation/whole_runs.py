@@ -210,7 +210,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_size(total: float) -> dict[str, Any]:
     """Return the columns of the shape of a dense model that nobody describes."""
-    from factorykit.model.planning.sizes import dense
+    from factorykit.model.planning.candidates import dense
 
     shape = dense(total)
     return {column: shape[name] for column, name in DENSE.items()}

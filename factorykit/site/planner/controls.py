@@ -24,11 +24,11 @@ from factorykit.formulas import catalogue, topic
 from factorykit.formulas.expressions import as_text
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance import hf_config
+from factorykit.model.performance.layouts import HABITS, PARTS
 from factorykit.model.planning import uncertainty
-from factorykit.model.planning.counts import STEPS
-from factorykit.model.planning.layouts import HABITS, PARTS
-from factorykit.model.planning.link import ACROSS
-from factorykit.model.planning.sites import sites
+from factorykit.model.planning.candidates import COUNT_STEPS
+from factorykit.model.planning.constraints import sites
+from factorykit.model.planning.summary import MULTI_SITE
 from factorykit.model.reliability.reliability import published_rates
 from factorykit.model.scenario.architectures import architecture
 from factorykit.site.pages.markdown import dashed
@@ -72,7 +72,7 @@ GROUPS: Final = (
         ),
     ),
     ("The site", ("site", "pue", "carbon_kg_per_kwh", "accelerator_power_w")),
-    ("The network and further sites", ("network_topology", *ACROSS)),
+    ("The network and further sites", ("network_topology", *MULTI_SITE)),
     (
         "The money",
         (
@@ -247,7 +247,7 @@ def _only_of_two_tiers() -> dict[str, Step]:
     }
 
 
-COUNTS: Final = tuple(step * 2.0**power for power in range(1, 18) for step in STEPS)
+COUNTS: Final = tuple(step * 2.0**power for power in range(1, 18) for step in COUNT_STEPS)
 """Numbers of accelerators at which the slider stops: they divide well."""
 MENUS: Final = ("model", "failures", "tiers", "site", "way", "offer", "accelerator", "precision")
 """Controls that are no quantity of one number."""

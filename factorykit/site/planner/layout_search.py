@@ -12,7 +12,7 @@ from factorykit.engine.run import parted
 from factorykit.formulas import arguments
 from factorykit.formulas.expressions import Symbol, as_javascript
 from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
-from factorykit.model.planning.layouts import HABITS, PARTS, SHARE, TOGETHER, sure_room
+from factorykit.model.performance.layouts import HABITS, PARTS, SHARE, TOGETHER, sure_room
 
 
 def habits_function() -> str:

@@ -21,11 +21,11 @@ from factorykit.engine.emit.javascript import (
 )
 from factorykit.engine.providers.accelerators import chips
 from factorykit.model.economics.rent import PRICE
-from factorykit.model.planning import sizes, uncertainty
-from factorykit.model.planning.constraints import WAYS
-from factorykit.model.planning.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
+from factorykit.model.performance.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
+from factorykit.model.planning import candidates, uncertainty
+from factorykit.model.planning.candidates import OPTIMA, OWNED, RESULTS, alternative_models, outputs
+from factorykit.model.planning.constraints import TIERS, WAYS
 from factorykit.model.planning.plan import DRAWS
-from factorykit.model.planning.whole import OPTIMA, OWNED, RESULTS, TIERS, outputs, rivals_of
 from factorykit.model.scenario.architectures import architecture
 from factorykit.site.planner.layout_search import habits_function, search_function
 
@@ -61,7 +61,7 @@ DIGITS: Final = 6
 @cache
 def shape() -> tuple[str, ...]:
     """Return the quantities that a known model gives."""
-    return tuple(name for name, value in architecture(sizes.FAMILY[-1]).items() if isinstance(value, float))
+    return tuple(name for name, value in architecture(candidates.FAMILY[-1]).items() if isinstance(value, float))
 
 
 @cache
@@ -95,7 +95,7 @@ def every_step() -> Mapping[str, Step]:
 
 
 def _rivals(given: Collection[str], tiers: str = "one") -> dict[str, str]:
-    return rivals_of("rent", dict.fromkeys(given), TIERS[tiers])
+    return alternative_models("rent", dict.fromkeys(given), TIERS[tiers])
 
 
 def _filled() -> tuple[Step, ...]:
@@ -158,13 +158,13 @@ def model_script() -> str:
         "shape": shape(),
         "architectures": architectures(),
         "sizes": {
-            "family": sizes.family(),
-            "base": sizes.FAMILY[-1],
-            "head": sizes.HEAD_SIZE,
-            "kept": sizes.KV_HEADS,
-            "ratio": sizes.FFN_OVER_HIDDEN,
-            "mixtures": sizes.mixtures(),
-            "together": sizes.EXPERTS_TOGETHER,
+            "family": candidates.family(),
+            "base": candidates.FAMILY[-1],
+            "head": candidates.HEAD_SIZE,
+            "kept": candidates.KV_HEADS,
+            "ratio": candidates.FFN_OVER_HIDDEN,
+            "mixtures": candidates.mixtures(),
+            "together": candidates.EXPERTS_STEP,
         },
         "mostStages": MOST_STAGES,
         "outputs": {"rent": outputs("rent"), "own": [OWNED.get(name, name) for name in outputs("own")]},
@@ -173,7 +173,7 @@ def model_script() -> str:
         "cells": [step.quantity for step in steps if step.origin == CELL or step.arguments == ("accelerator",)],
         "searched": [*dict.fromkeys(n for step in searched for n in (*step.arguments, step.quantity))],
         "draws": draws(),
-        "probable": uncertainty.PROBABLE,
+        "probable": uncertainty.INTERVAL,
         "results": RESULTS,
         "priceSigma": {chip: uncertainty.price_sigma(chip) for chip in chips()}
         | {"other": uncertainty.price_sigma("")},

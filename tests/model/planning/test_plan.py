@@ -111,10 +111,10 @@ def test_wishes_that_contradict_give_the_nearest_and_say_what_breaks() -> None:
     assert "No plan keeps every limit" in str(found)
 
 
-def test_a_chip_that_lacks_a_cell_is_left_out_and_the_others_stay() -> None:
+def test_a_chip_that_lacks_a_cell_is_excluded_and_the_others_stay() -> None:
     found = fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm", "mi355x"], counts=[64])
     assert found.plans["accelerator"].unique().to_list() == ["h100_sxm"]
-    assert "rental_usd_per_accelerator_h" in found.left_out.filter(accelerator="mi355x")["reason"].item()
+    assert "rental_usd_per_accelerator_h" in found.excluded.filter(accelerator="mi355x")["reason"].item()
 
 
 def test_what_the_tables_lack_can_be_given() -> None:
@@ -247,8 +247,8 @@ def test_a_plan_is_rented_where_an_offer_says_it_has_enough() -> None:
     asked = {"tokens": "15T", "chips": "h100_sxm", "counts": [1024, 2048, 8192]}
     found = fk.plan("llama3_70b", **asked, offers=offers)
     assert dict(found.plans.select("accelerators", "provider").iter_rows()) == {1024.0: "small", 2048.0: "large"}
-    assert found.left_out.select("accelerators", "reason").rows() == [(8192.0, "no offer says that it has so many")]
-    with pytest.raises(ScenarioError, match="no offer says"):
+    assert found.excluded.select("accelerators", "reason").rows() == [(8192.0, "no offer states enough accelerators")]
+    with pytest.raises(ScenarioError, match="no offer states"):
         fk.plan("llama3_70b", **asked, offers=offers.drop("offered_accelerators"))
 
 

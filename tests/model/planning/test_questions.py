@@ -56,7 +56,7 @@ def test_what_does_a_66b_model_need() -> None:
     found = fk.plan("opt_66b", tokens="180B", chips="a100_sxm_80gb", counts=[8, 16, 24, 32, 64])
     least = found.plans["accelerators"].min()
     assert least >= 16.0 * 66e9 / 80e9
-    assert found.left_out.filter(pl.col("accelerators") < least)["reason"].unique().to_list() == [
+    assert found.excluded.filter(pl.col("accelerators") < least)["reason"].unique().to_list() == [
         "no layout fits in memory"
     ]
 
@@ -111,7 +111,7 @@ def test_can_eight_gpus_tune_an_8b_model() -> None:
     """LlamaFactory 4559: one cannot, since 16 bytes a parameter are 128 GB; eight can."""
     found = fk.plan("llama3_8b", tokens="1B", chips="h100_sxm", counts=[1, 8])
     assert found.plans["accelerators"].to_list() == [8.0]
-    assert found.left_out["reason"].to_list() == ["no layout fits in memory"]
+    assert found.excluded["reason"].to_list() == ["no layout fits in memory"]
 
 
 def test_what_does_20_megawatts_allow() -> None:
@@ -131,7 +131,7 @@ def test_how_large_a_model_does_a_budget_allow() -> None:
     flop = hours * 3600 * 989.4e12 * best["predicted_mfu"] * best["goodput"]
     size = fk.evaluate(found.scenario, "parameters")["parameters"]
     assert size == pytest.approx(math.sqrt(flop / 120), rel=0.08)
-    assert found.question.fixed["tokens"] == pytest.approx(20 * size, rel=1e-6)
+    assert found.request.fixed["tokens"] == pytest.approx(20 * size, rel=1e-6)
 
 
 def test_a_trillion_parameters_on_16384_gpus() -> None:

@@ -10,7 +10,7 @@ import pytest
 import factorykit as fk
 from factorykit.cli import main
 from factorykit.core.errors import FactorykitError
-from factorykit.model.planning.run_file import read_run
+from factorykit.model.planning.plan import read_run
 
 RUN = """
 model = "llama3_8b"
@@ -59,7 +59,7 @@ def test_the_command_prints_json_that_a_page_can_read(run_file: Path, capsys: py
     said = json.loads(capsys.readouterr().out)
     assert said["best"][0]["accelerators"] == 256.0
     assert said["scenario"]["pue"] == 1.2
-    assert {"frontier", "binding", "assumed", "left_out", "code"} <= said.keys()
+    assert {"frontier", "binding", "assumed", "excluded", "code"} <= said.keys()
 
 
 def test_the_command_fails_where_no_plan_keeps_the_limits(capsys: pytest.CaptureFixture[str]) -> None:

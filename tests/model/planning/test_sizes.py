@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
-from factorykit.model.planning.sizes import dense, mixture, model_of
+from factorykit.model.planning.candidates import dense, mixture, model_of
 
 
 @settings(deadline=None, max_examples=25)
@@ -69,5 +69,5 @@ def test_what_is_no_model_is_refused() -> None:
         model_of(None)
     with pytest.raises(UnknownName, match="mixture"):
         model_of("my model")
-    with pytest.raises(ScenarioError, match="larger"):
+    with pytest.raises(ScenarioError, match="give more"):
         dense(1e6)

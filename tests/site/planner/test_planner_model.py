@@ -20,10 +20,10 @@ import factorykit as fk
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.chain import ask
 from factorykit.engine.run import compute
-from factorykit.model.planning.layouts import PARTS, SHARE
-from factorykit.model.planning.link import ASKED, address
-from factorykit.model.planning.sizes import model_of
-from factorykit.model.planning.whole import TIERS, outputs, rivals_of
+from factorykit.model.performance.layouts import PARTS, SHARE
+from factorykit.model.planning.candidates import alternative_models, model_of, outputs
+from factorykit.model.planning.constraints import TIERS
+from factorykit.model.planning.summary import LINK_INPUTS, address
 from factorykit.site.planner import script
 from factorykit.site.planner.controls import PRESETS, formulas, page_data
 from factorykit.site.planner.model import architectures, model_script, shape, unplanned
@@ -106,7 +106,7 @@ def test_a_thousand_scenarios_are_what_python_says(page: Callable[..., list[Any]
     for given, (way, tiers), found in zip(asked, kinds, page("chain", said), strict=True):
         wanted = [*outputs(way), "step_spread"]
         words = {name: given[name] for name in ("accelerator", "precision")}
-        steps = ask(given, wanted, rivals_of(way, given, TIERS[tiers]), words, assume=True).steps
+        steps = ask(given, wanted, alternative_models(way, given, TIERS[tiers]), words, assume=True).steps
         values = compute(steps, given)
         if way == "own":
             found["run_cost_usd"] = found["run_cost_owned_usd"]
@@ -250,7 +250,7 @@ def test_the_page_reads_every_address_that_an_explorer_writes(page) -> None:
         page("recalled", [a.partition("?")[2] for a in addresses]), [r for r in runs if address(r)], strict=True
     ):
         assert found["refused"] == []
-        for name in {*ASKED} & {*run}:
+        for name in {*LINK_INPUTS} & {*run}:
             assert found["state"][name] == (
                 run[name] if isinstance(run[name], str) else pytest.approx(run[name], rel=1e-11)
             )

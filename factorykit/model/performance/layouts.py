@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.errors import MissingQuantity
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
-from factorykit.engine.chain import OF_A_LAYOUT, ask
+from factorykit.engine.chain import OF_A_LAYOUT, Step, ask
 from factorykit.engine.evaluate import answered
 from factorykit.engine.run import fold, parted, widened
 from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.performance.activation_checkpointing import least_recomputed
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
-from factorykit.model.performance.search import drawn_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +42,8 @@ SHORTEST_PIECE: Final = 4096.0
 MOST_TENSOR_WAYS: Final = 16.0
 MOST_EXPERT_WAYS: Final = 64.0
 MOST_STAGES: Final = 64.0
+BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_accelerator")
+"""Objectives that are maximised."""
 POWERS: Final = tuple(2.0**i for i in range(11))
 
 
@@ -212,6 +213,28 @@ def best_layouts(
     return works.join(found.collect(), on=counts.columns, how="left", maintain_order="left").with_columns(
         pl.col("layouts").fill_null(0)
     )
+
+
+def drawn_by(
+    calibration: Calibration, layouts: pl.LazyFrame, steps: Sequence[Step], known: Mapping[str, Any]
+) -> tuple[pl.LazyFrame, tuple[Step, ...]]:
+    """Return layouts with the pace that measured ones near them say, and the steps that then remain.
+
+    ``known`` is what all layouts share.
+    """
+    import polars as pl
+
+    placing, rest = parted(steps, LAYOUT_FEATURES)
+    layouts = widened(layouts, placing)
+    shared = {name: pl.lit(known[name]) for name in LAYOUT_FEATURES if name in known}
+
+    def near(block: pl.DataFrame) -> pl.DataFrame:
+        return block.hstack(
+            calibration.local_correction(block.with_columns(**shared).select(pl.col(LAYOUT_FEATURES).fill_null(0.0)))
+        )
+
+    schema = {**layouts.collect_schema(), **dict.fromkeys(LOCAL_CORRECTION, pl.Float64)}
+    return layouts.map_batches(near, schema=schema), rest
 
 
 def _stages(most: float, counts: Iterable[float]) -> list[float]:

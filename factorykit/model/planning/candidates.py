@@ -1,0 +1,306 @@
+"""Candidate plans: the model, numbers of accelerators and batches, and the results of every layout."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, short_repr
+from factorykit.core.validation import as_list, mapping
+from factorykit.core.vocabulary import is_number, quantity
+from factorykit.data.tables import table
+from factorykit.engine.chain import OF_A_LAYOUT, Chain, ask
+from factorykit.engine.evaluate import evaluate
+from factorykit.engine.run import fold, widened
+from factorykit.model.scenario.architectures import architecture
+from factorykit.model.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SIZE: Final = re.compile(r"\s*([\d.]+\s*[kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*")
+FAMILY: Final = ("llama3_2_1b", "llama3_2_3b", "llama3_8b", "llama3_70b", "llama3_405b")
+"""Dense models of one family, between which the depth of a size is interpolated."""
+MAX_PARAMETERS: Final = 1e18
+HEAD_SIZE: Final = 128.0
+KV_HEADS: Final = 8.0
+FFN_OVER_HIDDEN: Final = 3.5
+"""Width of the feed-forward block over the hidden size in Llama 3 8B and 70B."""
+EXPERTS_STEP: Final = 8
+"""Step of the number of experts, so that they divide over accelerators."""
+BYTES_PER_PARAMETER: Final = 16.0
+"""Weights, gradients and optimizer of a mixed-precision run; the least count has memory for these."""
+TYPICAL_MFU: Final = 0.4
+MAX_RUN_S: Final = 1000.0 * SECONDS_PER_DAY
+MIN_RUN_S: Final = 2.0 * SECONDS_PER_DAY
+"""Range of run times at typical utilization, from which the default counts follow. [s]"""
+MAX_COUNT: Final = 131072.0
+COUNT_STEPS: Final = (4.0, 5.0, 6.0, 7.0)
+"""Counts between two powers of two, in quarters of the lower."""
+OPTIMA: Final = MappingProxyType(
+    {"checkpoint_interval_s": "checkpoint_interval_optimal_s", "spare_nodes": "spare_nodes_enough"}
+)
+"""Quantities that a plan sets to their optimum unless they are given."""
+OWNED: Final = MappingProxyType({"run_cost_usd": "run_cost_owned_usd"})
+RESULTS: Final = (
+    "wall_days",
+    "run_cost_usd",
+    "training_energy_kwh",
+    "training_carbon_kg",
+    "goodput",
+    "step_s",
+    "predicted_mfu",
+    "model_flop_per_s_per_accelerator",
+    "failures_per_day",
+)
+"""Results of a plan that have an interval."""
+COMMON_RESULTS: Final = (
+    "data_parallel",
+    "micro_batches",
+    "checkpoint_interval_s",
+    "spare_nodes",
+    *RESULTS,
+    "memory_peak_bytes",
+    "accelerator_memory_bytes",
+    "facility_power_w",
+)
+"""Results of every plan."""
+RESULTS_OF_WAY: Final = MappingProxyType(
+    {
+        "rent": ("rental_usd_per_accelerator_h",),
+        "own": ("ownership_usd_per_accelerator_h", "capital_usd", "network_capital_usd"),
+    }
+)
+"""Further results of plans on rented and on owned machines."""
+
+
+def model_of(model: Any) -> Scenario:
+    """Return a model as a scenario with sources.
+
+    Parameters
+    ----------
+    model
+        Name of a known model, path of a ``config.json``, a mapping of quantities, or a size: ``70e9``, ``"70B"``,
+        ``"1T mixture"``.
+
+    Raises
+    ------
+    UnknownName, ScenarioError
+
+    Examples
+    --------
+    >>> model_of("llama3_70b").layers
+    80.0
+    >>> round(evaluate(model_of("30B dense"), "parameters")["parameters"] / 1e9, 1)
+    30.0
+    """
+    if isinstance(model, Mapping):
+        sources = getattr(model, "sources", {})
+        return Scenario.sourced(getattr(model, "label", ""), mapping("model", model), sources)
+    if is_number(model):
+        return dense(float(quantity("parameters").check(model)))
+    if not isinstance(model, (str, Path)):
+        raise ScenarioError(
+            f"model must be a name, a config.json, a mapping of quantities or a size such as "
+            f"'70B', got {short_repr(model)}"
+        )
+    if sized := SIZE.fullmatch(str(model)):
+        number = float(quantity("parameters").check(sized[1].replace(" ", "")))
+        return mixture(number) if sized[2] == "mixture" else dense(number)
+    if str(model).endswith(".json"):
+        from factorykit.model.performance.hf_config import read_hf_config
+
+        return read_hf_config(model)
+    try:
+        return architecture(str(model))
+    except UnknownName as error:
+        raise UnknownName(f"{error}; or give a config.json, or a size such as '70B' or '1T mixture'") from None
+
+
+def dense(parameters: float) -> Scenario:
+    """Return the architecture of a dense model: depth interpolated in Llama 3, widths that give the size.
+
+    >>> dense(70.6e9).layers, dense(70.6e9).hidden_size
+    (80.0, 8192.0)
+    """
+    if parameters > MAX_PARAMETERS:
+        raise ScenarioError(f"parameters = {parameters:g} are more than {MAX_PARAMETERS:g}")
+    known = dict(architecture(FAMILY[-1]))
+    layers = float(max(round(_interpolated(parameters)), 1))
+    vocabulary = float(known["vocabulary_size"])
+    squares = layers * (2.0 + 3.0 * FFN_OVER_HIDDEN)
+    lines = 2.0 * vocabulary + layers * 2.0 * KV_HEADS * HEAD_SIZE
+    hidden = (math.sqrt(lines * lines + 4.0 * squares * parameters) - lines) / (2.0 * squares)
+    unit = max(min(2.0 ** math.floor(math.log2(hidden)) / 4.0, KV_HEADS * HEAD_SIZE), HEAD_SIZE)
+    hidden = max(round(hidden / unit), 1) * unit
+    heads = hidden / HEAD_SIZE
+    kept = float(math.gcd(int(heads), int(KV_HEADS)))
+    per_layer = 2.0 * hidden * hidden + 2.0 * hidden * kept * HEAD_SIZE + 2.0 * hidden
+    rest = (parameters - 2.0 * vocabulary * hidden - hidden) / layers - per_layer
+    ffn = round(rest / (3.0 * hidden) / HEAD_SIZE) * HEAD_SIZE
+    if ffn <= 0:
+        raise ScenarioError(
+            f"parameters = {parameters:g}: no layers are possible with a vocabulary of {vocabulary:g}; give more"
+        )
+    shape = known | {
+        "layers": layers,
+        "hidden_size": hidden,
+        "ffn_size": ffn,
+        "attention_heads": heads,
+        "kv_heads": kept,
+        "head_size": HEAD_SIZE,
+        "tied_embeddings": 0.0,
+    }
+    source = "chosen: depth by interpolation between the sizes of Llama 3, widths that fill the size"
+    return Scenario.sourced(f"{parameters / 1e9:.3g}B dense", shape, dict.fromkeys(shape, source))
+
+
+def mixture(parameters: float) -> Scenario:
+    """Return the architecture of a mixture of experts: the known one nearest in size, with more or fewer experts.
+
+    >>> shape = mixture(1e12)
+    >>> shape.experts, round(evaluate(shape, "parameters")["parameters"] / 1e12, 2)
+    (376.0, 1.01)
+    """
+    sizes = mixtures()
+    nearest = min(sizes, key=lambda name: abs(math.log(sizes[name] / parameters)))
+    shape = dict(architecture(nearest))
+    before, fewer = float(shape["experts"]), float(shape["experts"]) - 1.0
+    one = sizes[nearest] - evaluate(shape | {"experts": fewer}, "parameters")["parameters"]
+    wanted = before + (parameters - sizes[nearest]) / one
+    experts = max(round(wanted / EXPERTS_STEP), 1) * float(EXPERTS_STEP)
+    source = f"chosen: shape of {nearest}, with as many experts as fill the size"
+    label = f"{parameters / 1e9:.4g}B mixture"
+    return Scenario.sourced(label, shape | {"experts": experts}, dict.fromkeys(shape, source))
+
+
+@cache
+def family() -> tuple[tuple[float, float], ...]:
+    """Return the size and depth of every model of the family."""
+    shapes = [architecture(name) for name in FAMILY]
+    return tuple((evaluate(shape, "parameters")["parameters"], float(shape["layers"])) for shape in shapes)
+
+
+def _interpolated(parameters: float) -> float:
+    """Return the depth at a size, linear on logarithmic axes."""
+    known = family()
+    above = next((i for i, (size, _) in enumerate(known) if size >= parameters), len(known) - 1)
+    (size, depth), (next_size, next_depth) = known[max(above, 1) - 1], known[max(above, 1)]
+    slope = math.log(next_depth / depth) / math.log(next_size / size)
+    return depth * (parameters / size) ** slope
+
+
+@cache
+def mixtures() -> Mapping[str, float]:
+    """Return the size of every known mixture whose step time is modelled."""
+    import polars as pl
+
+    rows = table("architectures").filter(pl.col("experts") > 1.0).collect()
+    found = {}
+    for name in rows["architecture"]:
+        shape = architecture(name)
+        try:
+            found[name] = evaluate(shape, "parameters")["parameters"]
+        except (MissingQuantity, ScenarioError):
+            continue
+    return {name: size for name, size in found.items() if is_plain(architecture(name))}
+
+
+def is_plain(shape: Scenario) -> bool:
+    """Return whether every layer of a model attends to all tokens or to a window."""
+    odd = ("linear_attention_layers", "index_heads", "gated_attention")
+    return (
+        all(shape.get(name, 0.0) == 0.0 for name in odd) and shape.get("attention_layers", shape.layers) == shape.layers
+    )
+
+
+def default_counts(fixed: Mapping[str, Any]) -> list[float]:
+    """Return the default numbers of accelerators.
+
+    They follow from the model, the tokens and the chip alone and never from a limit, so that plans for a longer
+    deadline are chosen from the same candidates.
+    """
+    needed = ("training_flop", "parameters", "peak_flop_per_s", "accelerator_memory_bytes", "scale_up_domain")
+    found = evaluate(fixed, needed, assume=True)
+    rate = found["peak_flop_per_s"] * TYPICAL_MFU
+    least = BYTES_PER_PARAMETER * found["parameters"] / found["accelerator_memory_bytes"]
+    low = max(least, found["training_flop"] / rate / MAX_RUN_S, 1.0)
+    high = min(max(found["training_flop"] / rate / MIN_RUN_S, 16.0 * low), MAX_COUNT)
+    powers = range(math.floor(math.log2(low)) - 3, math.ceil(math.log2(high)) + 1)
+    counts = {step * 2.0**power for power in powers for step in COUNT_STEPS}
+    if (domain := found["scale_up_domain"]) > 8.0 and math.log2(domain) % 1.0:
+        counts |= {domain * 2.0**power for power in range(11)}
+    return sorted(n for n in counts if low <= n <= high and n % 1.0 == 0.0 and (n <= 8.0 or n % 8.0 == 0.0))
+
+
+def read_counts(counts: Any) -> list[float]:
+    """Return validated numbers of accelerators."""
+    row = quantity("accelerators")
+    listed = [counts] if isinstance(counts, str) or not isinstance(counts, Iterable) else as_list("counts", counts)
+    read = [float(row.check(each)) for each in listed]
+    for number in read:
+        if number % 1.0:
+            raise ScenarioError(f"accelerators = {number!r} is not whole")
+    if not read:
+        raise ScenarioError("counts are empty; give at least one number of accelerators")
+    return sorted(set(read))
+
+
+def with_batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_step: float) -> pl.DataFrame:
+    """Return one row per count, with a batch near ``tokens_per_step`` that divides over the accelerators.
+
+    >>> with_batches([1024.0, 1536.0], {"sequence_length": 8192.0}, 2.0**24).rows()
+    [(1024.0, 2048.0), (1536.0, 1536.0)]
+    """
+    import polars as pl
+
+    listed = list(counts)
+    frame = {"accelerators": listed}
+    if "global_batch_size" not in fixed:
+        if not math.isfinite(tokens_per_step):
+            raise ScenarioError("tokens per step are infinite; give global_batch_size")
+        sequences = max(tokens_per_step / fixed["sequence_length"], 1.0)
+        frame["global_batch_size"] = [_nearest_batch(sequences, number) for number in listed]
+    return pl.DataFrame(frame, dict.fromkeys(frame, pl.Float64))
+
+
+def _nearest_batch(sequences: float, accelerators: float) -> float:
+    odd = int(accelerators)
+    while odd % 2 == 0:
+        odd //= 2
+    return odd * 2.0 ** max(round(math.log2(max(sequences / odd, 1.0))), 0)
+
+
+def alternative_models(way: str, given: Mapping[str, Any], using: Mapping[str, str]) -> dict[str, str]:
+    """Return the alternative models of plans on rented or owned machines."""
+    standard = {**OF_A_LAYOUT, **OPTIMA, **(OWNED if way == "own" else {})}
+    return {name: model for name, model in standard.items() if name not in given} | dict(using)
+
+
+def outputs(way: str) -> tuple[str, ...]:
+    """Return the results of plans on rented or owned machines."""
+    return (*COMMON_RESULTS, *RESULTS_OF_WAY[way])
+
+
+def chain_of(values: Mapping[str, Any], varied: tuple[str, ...], way: str, using: Mapping[str, str]) -> Chain:
+    """Return the chain from the choices to the results of a plan."""
+    models = alternative_models(way, {**values, **dict.fromkeys(varied)}, using)
+    wanted = (*outputs(way), "step_spread")
+    return ask({*values, *varied}, wanted, models, values, assume=True)
+
+
+def complete(rows: pl.DataFrame, fixed: Mapping[str, Any], way: str, using: Mapping[str, str]) -> pl.DataFrame:
+    """Return the rows with the results of a plan and ``step_spread``; runs that never end are dropped."""
+    import polars as pl
+
+    chain = chain_of(fixed, tuple(rows.columns), way, using)
+    known, left = fold(chain.steps, fixed)
+    wanted = [name for name in chain.outputs if name not in rows.columns]
+    results = [pl.lit(known[name]).alias(name) if name in known else pl.col(name) for name in wanted]
+    return widened(rows.lazy(), left).select(*rows.columns, *results).filter(pl.col("wall_days") < math.inf).collect()
