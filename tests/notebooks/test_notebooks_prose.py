@@ -1,8 +1,8 @@
-"""What a notebook's sentences say in numbers is computed in that notebook.
+"""Numbers in the sentences of a notebook are computed in that notebook.
 
-A number in a Markdown cell stands in a check or in other code of the notebook, or in what its section prints, in the
-same size: ``24.3 EFLOP/s`` is met by ``24.3e18``, ``38 %`` by ``0.38``, ``3.09`` by an output of ``3.0897``. Names,
-years, references and levels of confidence are no claims; what a sentence only quotes is listed here.
+A number in a Markdown cell or in the notebook's finding occurs in its code, or in the output of its section, with the same
+size: ``24.3 EFLOP/s`` matches ``24.3e18``, ``38 %`` matches ``0.38``, ``3.09`` an output of ``3.0897``. Names, years,
+references and confidence levels are not claims; numbers quoted from others are listed in the notebook's metadata.
 """
 
 from __future__ import annotations
@@ -33,26 +33,8 @@ UNIT = re.compile(
 LITERAL = re.compile(r"(?<![\w.])\d[\d_,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 SCALES = {"%": 0.01, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "cents": 0.01}
 SCALES |= {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-QUOTED = {
-    "01-clusters": "0.4",
-    "04-layout-search": "27.6",
-    "05-validation": "6; 2,090; 33; 20; 32; 20 %; 8.4 %; 14.7 %; 13.5 %",
-    "06-failures": "25 %",
-    "07-checkpoints": "51; 0.6",
-    "10-reliability-evidence": "32,000; 98,000; 778,135; 584",
-    "11-power-and-cooling": "200; 40; 1.3",
-    "14-build-or-rent": "15 %; 25 %",
-    "15-scheduling": "3",
-    "16-scaling": "7.9; 20; 400; 15; 30",
-    "19-power-claims": "150 M",
-    "20-audit": "1000; 54; 40 %; 1.15 k; 10.2 k",
-    "21-cost-levers": "70 %; 10 %; 20 %",
-    "27-data-in-time": "3.5 %; 20",
-    "28-find-and-go-on": "24,000; 98,000",
-}
-"""What sentences take from others, with the work beside it, or from the settings of a chart."""
 ELSEWHERE = {"05-validation": "read-held-out"}
-"""A cell whose numbers `python -m benchmarks.validation` prints, in minutes."""
+"""Cells whose numbers `python -m benchmarks.validation` computes, which takes minutes."""
 
 
 def text(cell: dict[str, Any]) -> str:
@@ -60,7 +42,7 @@ def text(cell: dict[str, Any]) -> str:
 
 
 def printed(cell: dict[str, Any]) -> str:
-    """What a cell shows as text: its prints, its tables, the numbers beside its charts."""
+    """Return the text output of a cell: prints, tables, numbers beside its charts."""
     shown = []
     for output in cell["outputs"]:
         data = output.get("data", {})
@@ -75,47 +57,55 @@ def literals(code: str) -> set[float]:
 
 
 def claims(prose: str) -> Iterator[tuple[str, list[float], float]]:
-    """Yield each number of a text as written, the values that it may stand for, and how far its digits reach."""
+    """Yield each number of a text as written, its possible values, and its relative rounding error."""
     bare = NAMES.sub(" ", prose)
     for found in NUMBER.finditer(bare):
         value = float(found[1].replace(",", ""))
         unit = UNIT.match(bare, found.end())
-        said = next(filter(None, unit.groups()), "") if unit else ""
+        unit_name = next(filter(None, unit.groups()), "") if unit else ""
         reach = 0.5 * 10.0 ** -len(found[1].partition(".")[2])
-        yield f"{found[1]} {said}".strip(), [value, value * SCALES.get(said, 1.0)], reach / value if value else 0.0
+        yield f"{found[1]} {unit_name}".strip(), [value, value * SCALES.get(unit_name, 1.0)], reach / value if value else 0.0
 
 
-def unbound(notebook: dict[str, Any], quoted: str = "", elsewhere: str = "") -> list[str]:
-    """Return the numbers of a notebook's sentences that nothing in it computes."""
-    cells = notebook["cells"]
+def uncomputed(notebook: dict[str, Any], elsewhere: str = "") -> list[str]:
+    """Return the numbers in the finding and the sentences of a notebook that none of its code or outputs gives."""
+    cells, about = notebook["cells"], notebook["metadata"]["factorykit"]
     code = literals("\n".join(text(cell) for cell in cells if cell["cell_type"] == "code"))
     sections: list[list[dict[str, Any]]] = [[]]
     for cell in cells:
         if cell["cell_type"] == "markdown" and re.search(r"^## ", text(cell), re.MULTILINE):
             sections.append([])
         sections[-1].append(cell)
-    missing = []
+
+    def printed_numbers(cells: list[dict[str, Any]]) -> set[float]:
+        return literals("\n".join(printed(cell) for cell in cells if cell["cell_type"] == "code"))
+
+    prose = [("finding", about["finding"], printed_numbers(cells))]
     for section in sections:
-        shown = literals("\n".join(printed(cell) for cell in section if cell["cell_type"] == "code"))
-        for cell in section:
-            if cell["cell_type"] != "markdown" or cell["id"] == elsewhere:
-                continue
-            for written, values, reach in claims(text(cell)):
-                exact = any(abs(value - one) <= 1e-9 * value for value in values for one in code)
-                near = any(abs(value - one) <= 1.001 * reach * value for value in values for one in shown)
-                if not exact and not near and written not in quoted.split("; "):
-                    missing.append(f"{cell['id']}: {written}")
+        numbers = printed_numbers(section)
+        prose += [
+            (cell["id"], text(cell), numbers)
+            for cell in section
+            if cell["cell_type"] == "markdown" and cell["id"] != elsewhere
+        ]
+    missing = []
+    for place, sentences, numbers in prose:
+        for written, values, reach in claims(sentences):
+            exact = any(abs(value - one) <= 1e-9 * value for value in values for one in code)
+            near = any(abs(value - one) <= 1.001 * reach * value for value in values for one in numbers)
+            if not exact and not near and written not in about.get("quoted", ()):
+                missing.append(f"{place}: {written}")
     return missing
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_numbers_in_sentences_are_computed(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    assert unbound(notebook, QUOTED.get(path.stem, ""), ELSEWHERE.get(path.stem, "")) == []
+    assert uncomputed(notebook, ELSEWHERE.get(path.stem, "")) == []
 
 
 @pytest.mark.parametrize(
-    ("stem", "told", "changed"),
+    ("stem", "written", "changed"),
     [
         ("06-failures", "7.76 failures a day", "9.99"),
         ("01-clusters", "24.3 EFLOP/s", "24.3 PFLOP/s"),
@@ -123,8 +113,8 @@ def test_numbers_in_sentences_are_computed(path: Path) -> None:
         ("19-power-claims", "34.5 and 146.6 MW", "34.5 and 146.7 MW"),
     ],
 )
-def test_a_changed_number_is_found(stem: str, told: str, changed: str) -> None:
+def test_a_changed_number_is_found(stem: str, written: str, changed: str) -> None:
     path = next(path for path in NOTEBOOKS if path.stem == stem)
     whole = path.read_text(encoding="utf-8")
-    assert told in whole
-    assert unbound(json.loads(whole.replace(told, changed)), QUOTED.get(stem, ""))
+    assert written in whole
+    assert uncomputed(json.loads(whole.replace(written, changed)))

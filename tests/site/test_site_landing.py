@@ -1,4 +1,4 @@
-"""The landing page leads to every notebook, and its numbers are those that the model gives."""
+"""The landing page links every notebook, and its numbers are those of the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import factorykit as fk
 from factorykit.site.pages import landing
 
 ROOT = Path(__file__).parent.parent.parent
-LANDING = (ROOT / "index.qmd").read_text(encoding="utf-8")
+CARDS = "".join(landing.notebooks(ROOT / "notebooks").values())
 NUMBERS_SHOWN = landing.numbers()
 NUMBERS = {
     "wall_days": (r"\[(\d+) days\]", 1.0),
@@ -23,12 +23,6 @@ NUMBERS = {
 }
 
 
-def test_the_landing_page_has_a_card_for_every_notebook() -> None:
-    cards = LANDING[LANDING.index("{#notebooks}") :]
-    found = re.findall(r"\]\(notebooks/([^)]+\.ipynb)\)", cards)
-    assert sorted(found) == sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
-
-
 @pytest.mark.parametrize("name", NUMBERS)
 def test_the_six_numbers_are_those_of_the_preset(name: str) -> None:
     pattern, scale = NUMBERS[name]
@@ -38,11 +32,18 @@ def test_the_six_numbers_are_those_of_the_preset(name: str) -> None:
     assert round(found, digits) == float(printed)
 
 
+def test_every_notebook_has_a_card_and_every_group_a_place() -> None:
+    found = re.findall(r"\]\(notebooks/([^)]+\.ipynb)\)", CARDS)
+    assert sorted(found) == sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+    placed = re.findall(r"_notebooks-(\w+)\.qmd", (ROOT / "index.qmd").read_text(encoding="utf-8"))
+    assert tuple(placed) == landing.GROUPS
+
+
 def test_answers_on_the_cards_are_those_of_the_model() -> None:
     counts = dict(fk.audit()["verdict"].value_counts().iter_rows())
-    assert f"[{counts['agrees'] + counts['rounding']} of 450 published numbers hold]" in LANDING
+    assert f"[{counts['agrees'] + counts['rounding']} of 450 published numbers hold]" in CARDS
     build = fk.charts.cost.build_or_rent({"": fk.preset("llama_3_1_405b")})
-    assert f"[Building pays above {build.now()['break_even_utilization']:.0%}".replace("%", " %") in LANDING
+    assert f"[Building pays above {build.now()['break_even_utilization']:.0%}".replace("%", " %") in CARDS
     assert fk.evaluate(fk.preset("llama_3_1_405b"), "training_energy_kwh")["training_energy_kwh"] == pytest.approx(
         26e6, rel=0.02
     )

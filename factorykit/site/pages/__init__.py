@@ -12,7 +12,7 @@ from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.coverage import coverage_page
 from factorykit.site.pages.data import data_pages
-from factorykit.site.pages.landing import new, numbers
+from factorykit.site.pages.landing import new, notebooks, numbers
 from factorykit.site.pages.methods import methods_pages
 from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.reliability import reliability_page
@@ -32,6 +32,7 @@ def write(root: Path) -> None:
     written |= recipe_pages() | audit_pages(root / "data")
     written |= coverage_page(root / "data") | reliability_page(root / "data")
     written |= {"python/api": api_page(), "vocabulary": vocabulary_page()}
+    written |= {f"_notebooks-{group}": cards for group, cards in notebooks(root / "notebooks").items()}
     written |= {"_numbers": numbers(), "_new": new(root / "data")}
     wanted = {report / f"{name}.qmd": text for name, text in written.items()}
     for folder in {file.parent for file in wanted} - {report}:

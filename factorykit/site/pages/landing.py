@@ -1,7 +1,8 @@
-"""Parts of the landing page that are computed: six numbers of one run, and what is new in the tables."""
+"""Computed parts of the landing page: six numbers of one run, cards of the notebooks, recent changes of the tables."""
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,8 @@ from factorykit.site.pages.methods import formula_link
 from factorykit.site.table_data import load
 
 RUN: Final = "llama_3_1_405b"
+GROUPS: Final = ("run", "failures", "money", "evidence")
+"""Groups of notebooks: ``metadata.factorykit.group`` of each notebook."""
 LISTED: Final = 5
 """Changes of tables that the landing page names."""
 
@@ -21,9 +24,9 @@ def numbers() -> str:
     from factorykit.engine.evaluate import evaluate
     from factorykit.model.scenario.presets import preset
 
-    asked = ["wall_days", "training_days", "facility_power_w", "failures_per_day", "cluster_mtbf_s"]
-    asked += ["checkpoint_interval_optimal_s", "rental_cost_usd", "training_carbon_kg"]
-    run = evaluate(preset(RUN), asked)
+    outputs = ["wall_days", "training_days", "facility_power_w", "failures_per_day", "cluster_mtbf_s"]
+    outputs += ["checkpoint_interval_optimal_s", "rental_cost_usd", "training_carbon_kg"]
+    run = evaluate(preset(RUN), outputs)
     lost, hours = run["wall_days"] - run["training_days"], run["cluster_mtbf_s"] / 3600
     cards = {
         "wall_days": (f"{run['wall_days']:.0f} days", "02-training-time-and-cost"),
@@ -33,16 +36,16 @@ def numbers() -> str:
         "rental_cost_usd": (f"{run['rental_cost_usd'] / 1e6:.0f} million USD", "13-cost-of-a-run"),
         "training_carbon_kg": (f"{round(run['training_carbon_kg'] / 1e3, -3):,.0f} t of CO2", "12-energy-and-carbon"),
     }
-    said = {
-        "wall_days": f"{lost:.0f} of them lost to failures and saving",
+    notes = {
+        "wall_days": f"{lost:.0f} of them lost to failures and checkpoints",
         "facility_power_w": "at the meter",
         "failures_per_day": f"a day, one every {hours:.1f} hours",
         "checkpoint_interval_optimal_s": "between checkpoints",
         "rental_cost_usd": "of rent",
-        "training_carbon_kg": "with the making of the machines",
+        "training_carbon_kg": "including the manufacture of the machines",
     }
     shown = [
-        f"::: {{.fk-card}}\n[{text}](notebooks/{page}.ipynb)\n\n{said[name]}; {_formula(name)}\n:::"
+        f"::: {{.fk-card}}\n[{text}](notebooks/{page}.ipynb)\n\n{notes[name]}; {_formula(name)}\n:::"
         for name, (text, page) in cards.items()
     ]
     return "\n\n".join(["::: {.fk-cards .fk-numbers}", *shown, ":::"]) + "\n"
@@ -50,6 +53,18 @@ def numbers() -> str:
 
 def _formula(name: str) -> Marked:
     return formula_link(name, "formula")
+
+
+def notebooks(folder: Path) -> dict[str, str]:
+    """Return the cards of the notebooks by group, from the metadata and the title of each notebook."""
+    cards: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for file in sorted(folder.glob("*.ipynb")):
+        notebook = json.loads(file.read_text(encoding="utf-8"))
+        about = notebook["metadata"]["factorykit"]
+        question = "".join(notebook["cells"][0]["source"]).splitlines()[0].removeprefix("# ")
+        link = f"[{escaped(about['finding'])}](notebooks/{file.name})"
+        cards[about["group"]].append(f"::: {{.fk-card}}\n{link}\n\n{escaped(question)}\n:::")
+    return {group: "\n\n".join(["::: {.fk-cards}", *shown, ":::"]) + "\n" for group, shown in cards.items()}
 
 
 def new(data: Path) -> str:
