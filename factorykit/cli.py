@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAX_GRID_POINTS = 10_000_000
+MAX_PRINTED_ROWS = 1_000_000
 EPILOG = (
     "A bare number is in the unit of the vocabulary: seconds, watts, bytes, FLOP, USD, fractions; 30min names its own."
 )
@@ -402,10 +403,8 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
 
 def _sweep(options: argparse.Namespace) -> None:
-    from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY
-
-    if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > ROWS_IN_MEMORY:
-        raise ScenarioError(f"the grid has {rows:,} rows, more than {ROWS_IN_MEMORY:,}; name a file with --out")
+    if options.out is None and (rows := math.prod(map(_count_of, options.grid))) > MAX_PRINTED_ROWS:
+        raise ScenarioError(f"the grid has {rows:,} rows, more than {MAX_PRINTED_ROWS:,}; name a file with --out")
     grid = dict(map(_axis, options.grid))
     if options.out is None:
         _print_frame(fk.sweep(_scenario(options), grid, options.output, assume=options.assume), options.json)

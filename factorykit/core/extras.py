@@ -15,7 +15,6 @@ from factorykit.core.errors import NotInstalled
 EXTRAS: Final = {
     "altair": "notebook",
     "anywidget": "notebook",
-    "great_tables": "notebook",
     "ipywidgets": "notebook",
     "jupyterlab": "notebook",
     "lifelines": "reliability",

@@ -418,7 +418,7 @@ def _resource(name: str, schema: type[dy.Schema], frame: pl.DataFrame, files: Ma
         "path": f"{name}.parquet",
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
-        "size_bytes": len(content),  # "bytes" is the standard's word, but frictionless cannot count those of Parquet
+        "size_bytes": len(content),
         "hash": f"sha256:{_sha256(content)}",
         "rows": frame.height,
         "schema": {

@@ -14,7 +14,7 @@ from factorykit.core.atomic_io import write_whole
 PACKAGE = Path(__file__).parent.parent
 EXCLUDED = {"__pycache__", "static", "sources", "downloads"}
 """Folders of generated files, and of the sources of the tables."""
-PACKAGES = ("polars", "altair", "vl-convert-python", "great-tables", "jinja2", "pypandoc_binary", "selectolax")
+PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "pypandoc_binary", "selectolax")
 
 
 def inputs(root: Path, names: Iterable[str], *options: str) -> str:

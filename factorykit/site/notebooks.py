@@ -22,7 +22,7 @@ from factorykit.site import notebook_markdown
 from factorykit.site.sources import joined, read_cells, text_of
 
 PACKAGE = Path(__file__).parent.parent
-WATCHED = ("python", "factorykit", "altair", "duckdb", "great-tables", "ipykernel", "polars", "vl-convert-python")
+WATCHED = ("python", "factorykit", "altair", "duckdb", "ipykernel", "polars", "vl-convert-python")
 MAX_KERNELS = 3
 """Notebooks that run at a time: on two processors one of three waits for its kernel to start."""
 KERNELS = "factorykit-kernel-"

@@ -21,7 +21,7 @@ from factorykit.core.errors import QueryError
 from factorykit.data.identifiers import accelerator_in
 
 ROOT = Path(__file__).parents[2]
-BEGUN = "import factorykit_command as it, sys; print(flush=True); sys.exit(it.main())"
+BEGUN = "import sys; from factorykit.cli import main; print(flush=True); sys.exit(main())"
 COMMAND = [sys.executable, "-W", "ignore", "-c", BEGUN]
 ENDLESS = "select sum(a.range) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"
 RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerator=h100_sxm", "mfu=0.4", "--assume"]
@@ -48,7 +48,7 @@ RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerat
         ),
         (lambda: fk.preset("x" * 10_000_000), "no preset"),
         (lambda: fk.sql(ENDLESS, timeout_s=0.2), "took longer than 0.2 s"),
-        (lambda: fk.sql("select 1", timeout_s=-1), "timeout_s = -1 is not above 0"),
+        (lambda: fk.sql("select 1", timeout_s=-1), "timeout_s must be above 0, got -1"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::factorykit.FactorykitWarning")
@@ -98,6 +98,7 @@ def heeds_interrupts() -> Iterator[None]:
 
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_a_query_ends_when_its_thread_is_interrupted_and_the_next_one_is_answered() -> None:
+    fk.sql("select 1")
     threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         fk.sql(ENDLESS)
@@ -122,9 +123,13 @@ def interrupted(arguments: list[str], after_s: float) -> tuple[int, str]:
 
 
 @pytest.mark.usefixtures("heeds_interrupts")
-@pytest.mark.parametrize("arguments", [["data", "sql", ENDLESS], ["sweep", *RUN, "-g", "mfu=0.1:0.9:5000000"]])
-def test_an_interrupt_ends_a_command_in_silence(arguments: list[str]) -> None:
-    assert interrupted(arguments, 1.5) == (130, "")
+@pytest.mark.parametrize(
+    "arguments", [["data", "sql", ENDLESS], ["sweep", *RUN, "-g", "mfu=0.1:0.9:10000000", "-o", "training_s"]]
+)
+def test_an_interrupt_ends_a_command_silently(arguments: list[str], tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "rows.parquet")] if arguments[0] == "sweep" else []
+    assert interrupted([*arguments, *out], 1.5) == (130, "")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.long
@@ -133,7 +138,8 @@ def test_an_interrupt_ends_a_command_in_silence(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["sweep", *RUN, "-g", "mfu=0.1:0.9:2000", "-g", "pue=1:1.9:2000", "-g", "restart_s=10:1000:12"],
+        ["sweep", *RUN, "-g", "mfu=0.1:0.9:2000", "-g", "pue=1:1.9:2000", "-g", "restart_s=10:1000:12", "--out"]
+        + ["{}/.rows.parquet"],
         ["simulate", *RUN, "accelerator_mtbf_s=1.8e8", "checkpoint_write_s=20", "--runs", "3000000"],
         ["site", "build", "--stored", "--renderer", "embedded", "--out", "{}/_site"],
         ["data", "build", "--out", "{}/data"],

@@ -43,7 +43,7 @@ WORKING = (
     "fk.audit()",
     "fk.sql('select 1')",
 )
-SITE = ("dataframely", "frictionless", "IPython", "jinja2", "nbclient", "nbformat", "pandas", "pypandoc", "yaml")
+SITE = ("dataframely", "IPython", "jinja2", "nbclient", "nbformat", "pandas", "pypandoc", "yaml")
 BROUGHT = [*EXTRAS, *SITE]
 BARE = """
 import importlib, json, sys, warnings
