@@ -22,8 +22,8 @@ import factorykit as fk
 from factorykit.core import atomic_io, text_io
 from factorykit.core.errors import FactorykitError, ScenarioError, SiteError
 from factorykit.core.extras import not_installed
-from factorykit.core.units import parse
-from factorykit.core.vocabulary import Quantity, begins_with_digit, quantity
+from factorykit.core.units import begins_with_digit, parse
+from factorykit.core.vocabulary import Quantity, quantity
 from factorykit.data.query import MAX_SQL_SECONDS
 
 if TYPE_CHECKING:
@@ -380,7 +380,7 @@ def _evaluate_rows(options: argparse.Namespace) -> None:
     import polars as pl
 
     scenario = _scenario(options)
-    rows = text_io.frame(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
+    rows = text_io.read_frame(options.rows).with_columns(pl.lit(value).alias(name) for name, value in scenario.items())
     wider = fk.evaluate(_measured(rows, options), options.output, assume=options.assume)
     if options.out is None:
         _print_frame(wider, options.json)
@@ -392,7 +392,7 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
     import polars as pl
 
     try:
-        with atomic_io.whole(path) as aside:
+        with atomic_io.replacing(path) as aside:
             if path.suffix == ".parquet":
                 frame.write_parquet(aside)
             else:
@@ -550,12 +550,14 @@ def _short(value: Any) -> str:
 def _validate(options: argparse.Namespace) -> None:
     from factorykit.model.validation.validate import errors
 
-    validated = fk.validate(text_io.frame(options.file) if options.file else None, calibration=_calibrated(options))
+    validated = fk.validate(
+        text_io.read_frame(options.file) if options.file else None, calibration=_calibrated(options)
+    )
     _print_frame(errors(validated, options.by) if options.by else validated, options.json)
 
 
 def _calibrate(options: argparse.Namespace) -> None:
-    rows = text_io.frame(options.file)
+    rows = text_io.read_frame(options.file)
     if options.design:
         return _print_frame(fk.Calibration.design(rows, options.design), options.json)
     found = fk.calibrate(rows)

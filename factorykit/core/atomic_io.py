@@ -1,132 +1,133 @@
-"""Files and folders that are written whole or not at all, by one process at a time."""
+"""Atomic replacement of files and folders, with locks between processes."""
 
 from __future__ import annotations
 
 import glob
 import os
+import secrets
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from factorykit.core.errors import FactorykitWarning
+from factorykit.core.errors import warn
 
 try:
     import fcntl
-except ImportError:  # Windows locks nothing here
+except ImportError:  # no locks on Windows
     fcntl = None
 
 INCOMING: Final = ".incoming"
-"""Folder of finished files that an interrupted process had no time to move; they are the newest ones."""
-STAGE: Final = ".build-"
-"""Beginning of the names of folders in which files are made."""
-PART: Final = ".part"
-"""End of the names of files that are being written, which begin with a point."""
-LOOKS_EVERY_S: Final = 0.1
-BORN_S: Final = 1.0
-"""Age from which an empty folder that nobody holds is nobody's; one with files in it has been held."""
+"""Folder of complete files that an interrupted process did not move to their place; they are the newest ones."""
+STAGE_PREFIX: Final = ".build-"
+"""Prefix of folders in which files are made."""
+PART_SUFFIX: Final = ".part"
+"""Suffix of files that are being written; their names begin with a point."""
+POLL_S: Final = 0.1
+MIN_STALE_AGE_S: Final = 1.0
+"""Age from which an empty, unlocked file or folder is stale: its process had the time to lock it."""
 
 
 @contextmanager
-def held(place: Path) -> Iterator[None]:
-    """Hold a folder or a file for oneself; who comes second says whom it waits for, and waits.
+def locked(path: Path) -> Iterator[None]:
+    """Lock a folder or a file; warn and wait while another process holds the lock.
 
-    What a process holds is free as soon as that process has ended, however it ended. Nothing is written.
+    The lock ends with its process. Nothing is written.
     """
-    opened = os.open(place, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        if fcntl and not _taken(opened):
-            said = f"{place} is in use by {_holder(opened)}; this one goes on when that one is done"
-            warnings.warn(said, FactorykitWarning, stacklevel=3)
-            while not _taken(opened):
-                time.sleep(LOOKS_EVERY_S)
+        if fcntl and not _try_lock(descriptor):
+            warn(f"{path} is in use by {_lock_owner(descriptor)}; waiting until it is free")
+            while not _try_lock(descriptor):
+                time.sleep(POLL_S)
         yield
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
-def _taken(opened: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)  # type: ignore[union-attr]
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # type: ignore[union-attr]
     except BlockingIOError:
         return False
     return True
 
 
-def _holder(opened: int) -> str:
-    """Return who holds an open file, where the system tells."""
-    place = os.fstat(opened)
-    known = f"{os.major(place.st_dev):02x}:{os.minor(place.st_dev):02x}:{place.st_ino}"
+def _lock_owner(descriptor: int) -> str:
+    """Return the process that holds the lock of an open file, where the system lists it."""
+    status = os.fstat(descriptor)
+    inode = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     with suppress(OSError):
         for line in Path("/proc/locks").read_text("ascii").splitlines():
             words = line.split()
-            if known in words and "->" not in words:
-                return f"process {words[words.index(known) - 1]}"
+            if inode in words and "->" not in words:
+                return f"process {words[words.index(inode) - 1]}"
     return "another process"
 
 
 @contextmanager
-def workplace(parent: Path, prefix: str) -> Iterator[Path]:
-    """Give a folder of one's own that is gone afterwards; those that killed processes left are swept before."""
-    sweep(parent, prefix)
+def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Create a locked folder and remove it afterwards; remove stale ones first."""
+    remove_stale(parent, prefix)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
-        with held(folder):
+        with locked(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def sweep(parent: Path, prefix: str) -> None:
-    """Remove the workplaces of processes that are no more."""
-    for folder in parent.glob(f"{glob.escape(prefix)}*"):
-        _discard(folder)
+def remove_stale(parent: Path, prefix: str) -> None:
+    """Remove the temporary files and folders with this prefix whose process has ended."""
+    for path in parent.glob(f"{glob.escape(prefix)}*"):
+        _remove_if_stale(path)
 
 
-def tidy(folder: Path) -> None:
-    """Remove what processes that are no more left anywhere below a folder: workplaces, and files half written."""
-    for left in [*folder.rglob(f"{STAGE}*"), *folder.rglob(f".*{PART}")]:
-        _discard(left)
+def remove_all_stale(folder: Path) -> None:
+    """Remove the stale temporary folders and partly written files anywhere below a folder."""
+    for path in [*folder.rglob(f"{STAGE_PREFIX}*"), *folder.rglob(f".*{PART_SUFFIX}")]:
+        _remove_if_stale(path)
 
 
-def _discard(left: Path) -> None:
-    """Remove what nobody holds, unless it is so new and empty that its process may not have come to hold it."""
+def _remove_if_stale(path: Path) -> None:
     with suppress(OSError):
-        is_empty = not any(left.iterdir()) if left.is_dir() else not left.stat().st_size
-        if is_empty and time.time() - left.stat().st_ctime < BORN_S:
+        is_empty = not any(path.iterdir()) if path.is_dir() else not path.stat().st_size
+        if is_empty and time.time() - path.stat().st_ctime < MIN_STALE_AGE_S:
             return
-        opened = os.open(left, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
-            if fcntl and _taken(opened):
-                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+            if fcntl and _try_lock(descriptor):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
 
-def remove(folder: Path) -> None:
-    """Remove a folder at one stroke: whoever is killed meanwhile leaves none that holds a part of what it held."""
-    with workplace(folder.parent, STAGE) as aside, suppress(OSError):
+def remove_folder(folder: Path) -> None:
+    """Remove a folder atomically: after a kill it is complete or gone."""
+    with temporary_folder(folder.parent, STAGE_PREFIX) as aside, suppress(OSError):
         folder.rename(aside / folder.name)
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Give a place beside ``path`` to write to, which takes its place when all went well, and is gone otherwise.
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path`` that replaces it after success and is removed after an error.
 
-    What a killed process left there is written over. What is no regular file, such as a pipe, is written to itself.
+    Several writers of one file do not disturb each other; the last one that ends wins. A path that is not a regular
+    file, such as a pipe, is written to directly.
     """
     if path.exists() and not path.is_file():
         yield path
         return
     target = path.resolve()
-    aside = target.with_name(f".{target.name}{PART}")
-    aside.touch()
+    prefix = f".{target.name[:50]}."
+    remove_stale(target.parent, prefix)
+    aside = target.with_name(f"{prefix}{secrets.token_hex(4)}{PART_SUFFIX}")
+    aside.touch(exist_ok=False)
     try:
-        with held(aside):
+        with locked(aside):
             yield aside
             if target.exists():
                 aside.chmod(target.stat().st_mode)
@@ -136,34 +137,34 @@ def whole(path: Path) -> Iterator[Path]:
         raise
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all."""
-    with whole(path) as aside:
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file atomically."""
+    with replacing(path) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def swap_in(files: Mapping[str, bytes], target: Path) -> set[str]:
-    """Replace files of a folder by those whose bytes differ, all or none, and return their names.
+def replace_files(files: Mapping[str, bytes], target: Path) -> set[str]:
+    """Replace the files of a folder whose bytes differ, all or none, and return their names.
 
-    They are written apart; renaming their folder to `INCOMING` is the one moment that counts: before it there are the
-    old files, after it the new ones, which `finish` moves to their place now or after an interruption.
+    New files are written to a temporary folder. Renaming it to `INCOMING` commits them: before it the old files are
+    valid, after it the new ones, which `move_incoming` moves to their place now or after an interruption.
     """
     target.mkdir(parents=True, exist_ok=True)
-    finish(target)
-    sweep(target, STAGE)
-    changed = {name: content for name, content in files.items() if not _holds(target / name, content)}
+    move_incoming(target)
+    remove_stale(target, STAGE_PREFIX)
+    changed = {name: content for name, content in files.items() if not _has_content(target / name, content)}
     if changed:
-        with workplace(target, STAGE) as stage:
+        with temporary_folder(target, STAGE_PREFIX) as stage:
             for name, content in changed.items():
                 (stage / name).write_bytes(content)
             stage.chmod(0o755)
             stage.rename(target / INCOMING)
-        finish(target)
+        move_incoming(target)
     return set(changed)
 
 
-def finish(target: Path) -> None:
-    """Move finished files to their place, now or after an interruption."""
+def move_incoming(target: Path) -> None:
+    """Move committed files to their place."""
     incoming = target / INCOMING
     if incoming.is_dir():
         for path in sorted(incoming.iterdir()):
@@ -171,5 +172,5 @@ def finish(target: Path) -> None:
         incoming.rmdir()
 
 
-def _holds(path: Path, content: bytes) -> bool:
+def _has_content(path: Path, content: bytes) -> bool:
     return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content

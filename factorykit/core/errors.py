@@ -1,8 +1,10 @@
-"""What factorykit raises. Every error names the quantity or file, the value, what is allowed and what to try."""
+"""Errors and warnings. A message names the quantity or file, the value, the expected values and a fix."""
 
 from __future__ import annotations
 
 import reprlib
+import sys
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
@@ -11,12 +13,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-LONGEST: Final = 300
-"""Characters of a line of a message; what is longer loses its middle: what is wrong comes first, what to try last."""
-
-
-UNPRINTED: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Categories of letters that steer a terminal, or break a line, and are written as escapes."""
+MAX_LINE: Final = 300
+"""Characters of a line of a message; longer lines lose their middle: the fault comes first, the fix last."""
+ESCAPED: Final = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Unicode categories of characters that control a terminal or break a line; messages show their escapes."""
 
 
 class FactorykitError(Exception):
@@ -27,27 +27,27 @@ class FactorykitError(Exception):
 
 
 class UnknownQuantity(FactorykitError):
-    """A name that is no row of the vocabulary, or no formula and no input where one is needed."""
+    """A name that is not in the vocabulary, or that is neither a formula nor an input where one is needed."""
 
 
 class UnknownName(FactorykitError):
-    """A table, preset, connector or other named thing that does not exist."""
+    """A table, preset, connector or other named object that does not exist."""
 
 
 class ScenarioError(FactorykitError):
-    """A value of the wrong type, not finite, outside its bounds, or in contradiction with the others."""
+    """A value of the wrong type, not finite, outside its bounds, or inconsistent with other values."""
 
 
 class MissingQuantity(FactorykitError):
-    """Inputs that an output needs and nobody gave. ``missing`` holds their names."""
+    """Inputs that an output needs and that are not given. ``missing`` holds their names."""
 
-    def __init__(self, message: str, missing: Iterable[str]) -> None:
+    def __init__(self, message: str = "", missing: Iterable[str] = ()) -> None:
         super().__init__(message)
         self.missing = tuple(missing)
 
 
 class CycleError(FactorykitError):
-    """Quantities that were chosen to be computed from themselves."""
+    """Chosen alternatives by which a quantity would be computed from itself."""
 
 
 class DatasetError(FactorykitError):
@@ -59,23 +59,31 @@ class DatasetError(FactorykitError):
 
 
 class QueryError(FactorykitError):
-    """A query that DuckDB refuses, or that reaches for something outside the tables."""
+    """A query that is invalid, not allowed, or above its limits of time or memory."""
 
 
 class RecipeError(FactorykitError):
-    """A recipe of a claim that cannot be read, names something unknown, or gives no finite number."""
+    """A recipe of a claim that cannot be parsed, uses an unknown name, or has no finite result."""
 
 
 class NotInstalled(FactorykitError, ImportError):
-    """A package that an extra brings and that is not there; the message says which extra."""
+    """A missing optional package; the message names the extra that installs it."""
 
 
 class SiteError(FactorykitError):
-    """A page, notebook or link of the site that is found wanting."""
+    """A page, notebook or link of the site that fails its checks."""
 
 
 class FactorykitWarning(UserWarning):
-    """A result that is right but leaves the range in which it means what one would expect."""
+    """A result outside the range in which its formula is valid, or an unusual input."""
+
+
+def warn(message: str) -> None:
+    """Issue a `FactorykitWarning` for the line that called into the package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "factorykit":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, FactorykitWarning, stacklevel=level)
 
 
 _SHORT: Final = reprlib.Repr()
@@ -84,7 +92,7 @@ _SHORT.maxlevel = 3
 
 
 def short_repr(value: object) -> str:
-    """Return any value as a message shows it: on one line, short, without control characters.
+    """Return a value as a message shows it: on one line, short, without control characters.
 
     >>> short_repr("70 parsecs"), short_repr("x" * 1000)
     ("'70 parsecs'", "'xxxxxxxxxxxxxxxxxxxxxxxxxx...xxxxxxxxxxxxxxxxxxxxxxxxxxx'")
@@ -93,40 +101,40 @@ def short_repr(value: object) -> str:
     >>> short_repr(cycle)
     '[[[[...]]]]'
     """
-    said = _SHORT.repr(value)
-    return f"<{type(value).__name__}>" if "\n" in said else _printable(said)
+    text = _SHORT.repr(value)
+    return f"<{type(value).__name__}>" if "\n" in text else _printable(text)
 
 
 def _printable(text: str) -> str:
     if text.isprintable():
         return text
-    strange = {letter for letter in text if letter != "\n" and category(letter) in UNPRINTED}
+    strange = {letter for letter in text if letter != "\n" and category(letter) in ESCAPED}
     return text.translate({ord(letter): letter.encode("unicode_escape").decode() for letter in strange})
 
 
 def _cut(line: str) -> str:
-    kept = LONGEST // 3
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - kept - 3]} … {line[-kept:]}"
+    kept = MAX_LINE // 3
+    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - kept - 3]} … {line[-kept:]}"
 
 
-MISSPELT: Final = 0.8
-"""Likeness from which a name counts as misspelt, and not as a word of several names. [1]"""
+MISSPELT_SIMILARITY: Final = 0.8
+"""Similarity from which a name counts as misspelt rather than as a part of several names. [1]"""
 
 
-def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
-    """Return the one of ``names`` that is most like ``name``, or None if none is this like it.
+def nearest(name: str, names: Iterable[str], similarity: float = 0.5) -> str | None:
+    """Return the name most similar to ``name``, or None if none reaches the similarity.
 
     >>> nearest("token", ["tokens", "mfu"])
     'tokens'
     """
     import difflib
 
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=likeness)
+    found = difflib.get_close_matches(name, list(names), n=1, cutoff=similarity)
     return found[0] if found else None
 
 
-def unknown_name_message(what: str, name: object, names: Iterable[str]) -> str:
-    """Return the sentence for an unknown name: the known one for a misspelt one, those that hold it for a word.
+def unknown_name_message(kind: str, name: object, names: Iterable[str]) -> str:
+    """Return the message for an unknown name: the nearest known one, or those that contain it.
 
     >>> unknown_name_message("table", "cluster", ["clusters", "costs"])
     "no table 'cluster'; nearest is 'clusters'"
@@ -134,10 +142,10 @@ def unknown_name_message(what: str, name: object, names: Iterable[str]) -> str:
     "no quantity 'mtbf'; there are node_mtbf_s, cluster_mtbf_s"
     """
     if not isinstance(name, str):
-        return f"no {what} {short_repr(name)}: give a name, as a text"
-    names, said = list(names), name[:LONGEST]
-    holding = [one for one in names if said and said in one]
-    near = nearest(said, names, MISSPELT if len(holding) > 1 else 0.5)
-    offered = holding if len(holding) > 1 else names
+        return f"the name of the {kind} must be a string, got {short_repr(name)}"
+    names, text = list(names), name[:MAX_LINE]
+    containing = [known for known in names if text and text in known]
+    near = nearest(text, names, MISSPELT_SIMILARITY if len(containing) > 1 else 0.5)
+    offered = containing if len(containing) > 1 else names
     hint = f"nearest is {near!r}" if near else f"there are {', '.join(offered[:8])}{' …' if len(offered) > 8 else ''}"
-    return f"no {what} {short_repr(name)}; {hint}"
+    return f"no {kind} {short_repr(name)}; {hint}"

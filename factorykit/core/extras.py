@@ -23,16 +23,16 @@ EXTRAS: Final = {
     "scipy": "uncertainty",
     "vl_convert": "notebook",
 }
-"""The smallest extra that brings a package; all others come with ``site``."""
+"""The smallest extra that installs a package; ``site`` installs all others."""
 
 
 def need(module: str) -> Any:
-    """Return a module that an extra brings.
+    """Return a module of an optional package.
 
     Raises
     ------
     NotInstalled
-        If it is not installed, with what to install.
+        If it is not installed, with the command that installs it.
     """
     try:
         return importlib.import_module(module)
@@ -48,7 +48,7 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], list[str]
     package
         ``__name__`` of the package.
     file
-        Its ``__file__``. The stub beside it, ``__init__.pyi``, says where each name comes from.
+        Its ``__file__``. The stub beside it, ``__init__.pyi``, imports each name from its module.
     """
     homes = _imports(Path(file).with_suffix(".pyi"))
 
@@ -88,7 +88,7 @@ def _imports(stub: Path) -> dict[str, tuple[str, str]]:
 
 
 def not_installed(error: ModuleNotFoundError) -> ImportError:
-    """Return what to raise for a package that is not there: the extra that brings it, or the error itself.
+    """Return the error for a missing package, with the extra that installs it.
 
     >>> str(not_installed(ModuleNotFoundError(name="scipy.stats")))
     "scipy is not installed; pip install 'factorykit[uncertainty]'"

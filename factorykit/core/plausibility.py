@@ -1,21 +1,20 @@
-"""Values that the bounds allow and nobody has seen: a warning with the unit that was probably left away."""
+"""Warnings for implausible values, with the unit that was probably omitted."""
 
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from factorykit.core.errors import FactorykitWarning, ScenarioError
+from factorykit.core.errors import ScenarioError, warn
+from factorykit.core.units import parse
 from factorykit.core.vocabulary import Quantity, quantity
 
 if TYPE_CHECKING:
     import polars as pl
 
-SLIPS: Final[Mapping[str, tuple[str, ...]]] = {
+COMMON_UNITS: Final[Mapping[str, tuple[str, ...]]] = {
     "1": ("k", "Ki", "M", "B", "T"),
     "s": ("ns", "us", "ms", "min", "h", "d"),
     "a": ("d", "mo"),
@@ -36,33 +35,33 @@ SLIPS: Final[Mapping[str, tuple[str, ...]]] = {
     "kg/kWh": ("g/kWh",),
     "L/kWh": ("L/MWh",),
 }
-"""Units in which people give a quantity of a unit, and forget to say so; links are told in bits too."""
-WRITTEN: Final = (1e-3, 1e6)
-"""Between these lie the numbers that people write before a unit."""
+"""Units in which values of a quantity are often given without the unit; links have bits as well."""
+LEAST_WRITTEN, GREATEST_WRITTEN = 1e-3, 1e6
+"""Range of the numbers that are customary before a unit."""
 
 
-def warn(values: Mapping[str, float | str]) -> None:
-    """Warn of each value that is outside the usual range of its quantity."""
+def warn_unusual(values: Mapping[str, float | str]) -> None:
+    """Warn about each value outside the usual range of its quantity."""
     for name, value in values.items():
         row = quantity(name)
         if row.usual and not isinstance(value, str) and not row.is_usual(value):
-            _say(f"{name} = {_short(value)} is unusual{unusual(name, value)}")
+            warn(f"{name} = {_short(value)} is unusual{unusual(name, value)}")
 
 
 def warn_column(frame: pl.LazyFrame, name: str) -> None:
-    """Warn if a column within its bounds holds an unusual value, by its least or greatest."""
+    """Warn if the least or greatest value of a column is unusual."""
     import polars as pl
 
     column, row = pl.col(name), quantity(name)
     extremes = frame.filter(column != 0.0).select(column.min().alias("least"), column.max().alias("greatest")).collect()
     odd = [value for value in extremes.row(0) if value is not None and not row.is_usual(value)]
     if odd:
-        _say(f"column {name}: {_short(odd[0])} is unusual{unusual(name, odd[0])}")
+        warn(f"column {name}: {_short(odd[0])} is unusual{unusual(name, odd[0])}")
 
 
 @lru_cache(256)
 def unusual(name: str, value: float) -> str:
-    """Return what is usual, and what was probably meant, as the end of a sentence.
+    """Return the usual range and the probably intended value, as the end of a sentence.
 
     >>> unusual("accelerator_power_w", 0.7)
     " (usual 30 W to 30 kW); did you mean '0.7 kW' (700)?"
@@ -72,21 +71,21 @@ def unusual(name: str, value: float) -> str:
     row = quantity(name)
     lower, upper = row.usual_range
     spoken = (
-        f"from {_spoken(row, lower)} on" if upper == math.inf else f"{_spoken(row, lower)} to {_spoken(row, upper)}"
+        f"from {_with_unit(row, lower)} on"
+        if upper == math.inf
+        else f"{_with_unit(row, lower)} to {_with_unit(row, upper)}"
     )
-    return f" (usual {spoken}){_slip(row, value)}"
+    return f" (usual {spoken}){_intended(row, value)}"
 
 
-def _slip(row: Quantity, value: float) -> str:
-    """Return the unit left away whose value lands in the usual range, nearest to what is common."""
-    from factorykit.core.units import parse
-
+def _intended(row: Quantity, value: float) -> str:
+    """Return the intended value: with the omitted unit that brings it closest to the common value."""
     meant = {}
     is_ratio = row.unit == "1" and row.usual_range[1] <= 10.0
-    units = ("%",) if is_ratio and value > 1.0 else () if is_ratio else SLIPS.get(row.unit, ())
+    units = ("%",) if is_ratio and value > 1.0 else () if is_ratio else COMMON_UNITS.get(row.unit, ())
     if "direction" in row.meaning:
         units = (*units, "Gb/s")
-    for unit in units if WRITTEN[0] < value < WRITTEN[1] else ():
+    for unit in units if LEAST_WRITTEN < value < GREATEST_WRITTEN else ():
         text = f"{_short(value)}{'' if unit[0] in 'kKMBT' and row.unit in ('1', 'USD', 'USD/a', '1/s') else ' '}{unit}"
         try:
             meant[text] = parse(row, text)
@@ -100,24 +99,16 @@ def _slip(row: Quantity, value: float) -> str:
 
 
 def _common(row: Quantity) -> float:
-    """Return a common value: between the default and the middle of the slider."""
+    """Return a common value, between the default and the middle of the slider."""
     low, high = row.slider_min or 0.0, row.slider_max or 1.0
     middle = math.sqrt(low * high) if row.slider_scale == "log" else (low + high) / 2
     return math.sqrt(middle * (row.default or middle))
 
 
-def _spoken(row: Quantity, value: float) -> str:
-    """Return a value in the quantity's own unit, in which a bare number is read."""
+def _with_unit(row: Quantity, value: float) -> str:
+    """Return a value in the unit of the quantity, which applies to numbers without a unit."""
     return row.text(value) if not row.display_unit else f"{_short(value)} {row.unit}".removesuffix(" 1")
 
 
 def _short(value: float) -> str:
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6g}"
-
-
-def _say(sentence: str) -> None:
-    """Warn at the line that called into the package."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "factorykit":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(sentence, FactorykitWarning, stacklevel=level)

@@ -1,4 +1,4 @@
-"""Files that others wrote: read whole within limits, their cells and fields taken as they stand or refused."""
+"""Strict, size-limited reading of untrusted files: bytes, text, JSON, CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -22,179 +22,182 @@ if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
-LARGEST_BYTES: Final = 100_000_000
-"""Of a file or a download that is read as a whole, packed and unpacked; public data sets have a tenth of it."""
-MOST_CELLS: Final = 200_000_000
-"""Of a Parquet file, which can hold far more of them than it has bytes."""
-MOST_MEMORY: Final = 256_000_000
-"""Bytes that unpacking may take."""
-DEEPEST: Final = 50
-"""Levels of brackets in JSON and TOML."""
-MOST_DIGITS: Final = 25
-"""Of a whole number in JSON; the longest that means something is a count of FLOP."""
-LARGEST: Final = 1e290
-"""Number up to which its unit can be changed."""
-SETTINGS: Final[dict[str, Any]] = {"memory_limit": "4GB", "python_enable_replacements": "false"}
-"""Of DuckDB."""
+MAX_FILE_BYTES: Final = 100_000_000
+"""Size of a file or a download, compressed and decompressed; public data sets have a tenth of it."""
+MAX_CELLS: Final = 200_000_000
+"""Cells of a Parquet file, which can hold many more cells than it has bytes."""
+MAX_DECOMPRESSION_BYTES: Final = 256_000_000
+"""Memory of a decompressor."""
+MAX_DEPTH: Final = 50
+"""Nesting levels of JSON and TOML."""
+MAX_DIGITS: Final = 25
+"""Digits of an integer in JSON; the longest meaningful one is a number of FLOP."""
+MAX_MAGNITUDE: Final = 1e290
+"""Largest number whose unit can still be converted without overflow."""
+DUCKDB_SETTINGS: Final[dict[str, Any]] = {"memory_limit": "4GB", "python_enable_replacements": "false"}
 GZIP, XZ, PARQUET = b"\x1f\x8b", b"\xfd7zXZ\0", b"PAR1"
-OTHERWISE_PACKED: Final = {b"PK\3\4": "zip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
+UNSUPPORTED_COMPRESSION: Final = {b"PK\3\4": "zip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z"}
 
 
-def content(path: object, most: int = LARGEST_BYTES, error: type[FactorykitError] = DatasetError) -> bytes:
-    """Return what a file holds, unpacked if it is packed by gzip or xz.
+def read_bytes(path: object, max_bytes: int = MAX_FILE_BYTES, error: type[FactorykitError] = DatasetError) -> bytes:
+    """Return the content of a file, decompressed if it is compressed with gzip or xz.
 
     Raises
     ------
     ScenarioError
-        If ``path`` is no path.
+        If ``path`` is not a path.
     FactorykitError
-        Of the kind ``error``, if it is no regular file, cannot be read or unpacked, or holds more than ``most`` bytes.
+        Of type ``error`` if it is not a regular file, cannot be read or decompressed, or is larger than ``max_bytes``.
     """
     file = file_path("path", path)
     try:
         if file.exists() and not file.is_file():
-            raise error(f"{file} is no regular file; give one")
+            raise error(f"{file} is not a regular file")
         with file.open("rb") as stream:
-            return unpacked(stream.read(most + 1), most)
+            return decompressed(stream.read(max_bytes + 1), max_bytes)
     except ValueError as reason:
         raise error(f"{file} {reason}") from None
     except OSError as reason:
         raise error(f"{file} cannot be read ({reason.strerror or reason}); give another file") from None
 
 
-def unpacked(packed: bytes, most: int = LARGEST_BYTES) -> bytes:
-    """Return bytes as they are, or what gzip or xz packed into them.
+def decompressed(packed: bytes, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return bytes, decompressed if they are compressed with gzip or xz.
 
     Raises
     ------
     ValueError
-        If there are more than ``most``, packed or unpacked, or they cannot be unpacked.
+        If there are more than ``max_bytes``, compressed or decompressed, or the decompression fails.
     """
     found = packed
-    if len(packed) <= most:
-        if other := next((name for start, name in OTHERWISE_PACKED.items() if packed.startswith(start)), None):
-            raise ValueError(f"is packed by {other}; unpack it first")
+    if len(packed) <= max_bytes:
+        if other := next((name for start, name in UNSUPPORTED_COMPRESSION.items() if packed.startswith(start)), None):
+            raise ValueError(f"is compressed with {other}; decompress it first")
         if packed.startswith((GZIP, XZ)):
             try:
-                found = b"".join(_parts(packed, most))
+                found = b"".join(_streams(packed, max_bytes))
             except (zlib.error, lzma.LZMAError, EOFError) as reason:
-                raise ValueError(f"cannot be unpacked ({reason}); get it again") from None
-    if len(found) > most:
-        raise ValueError(f"is larger than {most / 1e6:g} MB; give the file itself, or less of it")
+                raise ValueError(f"cannot be decompressed ({reason}); download it again") from None
+    if len(found) > max_bytes:
+        raise ValueError(f"is larger than {max_bytes / 1e6:g} MB")
     return found
 
 
-def _parts(packed: bytes, most: int) -> Iterator[bytes]:
-    """Yield what the streams of a packed file hold, up to one byte more than ``most``."""
-    left = most + 1
+def _streams(packed: bytes, max_bytes: int) -> Iterator[bytes]:
+    """Yield the decompressed streams of a file, up to one byte more than ``max_bytes``."""
+    left = max_bytes + 1
     while packed and left:
         if packed.startswith(XZ):
-            stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY)
+            stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECOMPRESSION_BYTES)
         elif packed.startswith(GZIP):
             stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
         else:
-            raise EOFError("something follows its end")
+            raise EOFError("unexpected bytes after its end")
         part = stream.decompress(packed, left)
         yield part
         left -= len(part)
         if left and not stream.eof:
-            raise EOFError("it is cut off")
+            raise EOFError("it is truncated")
         packed = stream.unused_data.lstrip(b"\0")
 
 
-def text(found: bytes) -> str:
-    """Return bytes as text.
+def decode(content: bytes) -> str:
+    """Return bytes decoded as UTF-8.
 
     Raises
     ------
     ValueError
-        If they are not UTF-8.
+        If they are not valid UTF-8.
     """
-    if b"\0" in found:
-        raise ValueError("holds zero bytes, as no text in UTF-8 does; save it as UTF-8")
-    said = found.decode("utf-8-sig")
-    if said.startswith("\ufeff"):
-        raise ValueError("begins with two byte order marks; take them out")
-    return said
+    if b"\0" in content:
+        raise ValueError("contains zero bytes; save it as UTF-8")
+    text = content.decode("utf-8-sig")
+    if text.startswith("\ufeff"):
+        raise ValueError("begins with two byte order marks; remove them")
+    return text
 
 
-def fields(found: bytes) -> Any:
-    """Return what JSON says; nothing in it may be said twice, be infinite, or be nested for its own sake.
+def parse_json(content: bytes) -> Any:
+    """Return the value of a JSON text without repeated keys, infinite numbers or deep nesting.
 
     Raises
     ------
     ValueError
     """
     try:
-        said = json.loads(
-            text(found), object_pairs_hook=_once, parse_float=_finite, parse_int=_whole, parse_constant=_finite
+        value = json.loads(
+            decode(content),
+            object_pairs_hook=_unique_keys,
+            parse_float=_finite,
+            parse_int=_integer,
+            parse_constant=_finite,
         )
     except RecursionError:
-        raise ValueError(f"is nested deeper than {DEEPEST} levels") from None
-    return shallow(said)
+        raise ValueError(f"is nested deeper than {MAX_DEPTH} levels") from None
+    return check_depth(value)
 
 
-def shallow(said: Any) -> Any:
-    """Return lists and objects in each other if they are not too deep.
+def check_depth(value: Any) -> Any:
+    """Return nested lists and dicts if they have at most `MAX_DEPTH` levels.
 
     Raises
     ------
     ValueError
     """
-    level = [said]
-    for _ in range(DEEPEST):
-        holders = [each for each in level if isinstance(each, (dict, list))]
-        level = [inner for each in holders for inner in (each.values() if isinstance(each, dict) else each)]
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        containers = [item for item in level if isinstance(item, (dict, list))]
+        level = [inner for item in containers for inner in (item.values() if isinstance(item, dict) else item)]
         if not level:
-            return said
-    raise ValueError(f"is nested deeper than {DEEPEST} levels")
+            return value
+    raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    said = dict(pairs)
-    if len(said) != len(pairs):
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"says {short_repr(next(name for name in names if names.count(name) > 1))} twice")
-    return said
+        raise ValueError(f"has the key {short_repr(next(name for name in names if names.count(name) > 1))} twice")
+    return result
 
 
-def _finite(said: str) -> float:
-    value = float(said)
+def _finite(digits: str) -> float:
+    value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"holds {short_repr(said)}, which is no finite number")
+        raise ValueError(f"contains {short_repr(digits)}, which is not a finite number")
     return value
 
 
-def _whole(said: str) -> int:
-    if len(said) > MOST_DIGITS:
-        raise ValueError(f"holds a number of {len(said)} digits")
-    return int(said)
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"contains a number of {len(digits)} digits")
+    return int(digits)
 
 
-def rows(found: bytes) -> list[tuple[int, list[str]]]:
-    """Return the rows of a CSV file that are not empty, each with its line; the first are its header, or before it.
+def csv_rows(content: bytes) -> list[tuple[int, list[str]]]:
+    """Return the non-empty rows of a CSV file, each with its line number; the first ones are the header or precede it.
 
     Raises
     ------
     ValueError
-        If it is no CSV in UTF-8.
+        If it is not CSV in UTF-8.
     """
-    reader = csv.reader(io.StringIO(text(found), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(decode(content), newline=""), strict=True)
     try:
         return [(reader.line_num, row) for row in reader if row]
     except csv.Error as reason:
-        raise ValueError(f"is no CSV ({reason}, line {reader.line_num})") from None
+        raise ValueError(f"is not valid CSV ({reason}, line {reader.line_num})") from None
 
 
-def columns(found: bytes) -> dict[str, list[str]]:
-    """Return the cells of a CSV file whose first row is its header, by column.
+def csv_columns(content: bytes) -> dict[str, list[str]]:
+    """Return the cells of a CSV file with a header, by column.
 
     Raises
     ------
     ValueError
-        If it is no CSV, names a column twice, or a row has another number of cells.
+        If it is not CSV, repeats a column, or a row has another number of cells than the header.
     """
-    lines = rows(found)
+    lines = csv_rows(content)
     if not lines:
         raise ValueError("is empty")
     header = lines[0][1]
@@ -206,20 +209,20 @@ def columns(found: bytes) -> dict[str, list[str]]:
     return {name: [row[place] for _, row in lines[1:]] for place, name in enumerate(header)}
 
 
-def number(cell: str) -> float | None:
-    """Return a cell as a finite number, or None if it is none: as other programs write them, not as Python does.
+def parse_number(cell: str) -> float | None:
+    """Return a cell as a finite number, or None; Python's own notation, such as underscores, is not accepted.
 
-    >>> number("1.5e3"), number("1_000"), number("nan"), number("")
+    >>> parse_number("1.5e3"), parse_number("1_000"), parse_number("nan"), parse_number("")
     (1500.0, None, None, None)
     """
     try:
         value = float(cell) if cell.isascii() and "_" not in cell else math.nan
     except ValueError:
         return None
-    return value if abs(value) <= LARGEST else None
+    return value if abs(value) <= MAX_MAGNITUDE else None
 
 
-def frame(path: Path) -> pl.DataFrame:
+def read_frame(path: Path) -> pl.DataFrame:
     """Return a Parquet file, or a CSV file with the types that its cells suggest.
 
     Raises
@@ -229,21 +232,21 @@ def frame(path: Path) -> pl.DataFrame:
     """
     import polars as pl
 
-    found = content(path)
+    found = read_bytes(path)
     try:
         if found.startswith(PARQUET):
             return _parquet(found)
-        cells = columns(found)
+        cells = csv_columns(found)
         read = pl.read_csv(found, infer_schema_length=None)
         if read.columns != list(cells) or read.height != len(next(iter(cells.values()))):
-            raise ValueError("has empty lines; take them out")
+            raise ValueError("has empty lines; remove them")
         return read
     except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as reason:
         raise DatasetError(f"{path} {str(reason).splitlines()[0]}") from None
 
 
 def _parquet(found: bytes) -> pl.DataFrame:
-    """Return a Parquet file as DuckDB reads it: of a damaged one polars may ask for more memory than there is, and end.
+    """Return a Parquet file, read with DuckDB: a damaged one can make polars allocate all memory and abort.
 
     Raises
     ------
@@ -258,10 +261,10 @@ def _parquet(found: bytes) -> pl.DataFrame:
         try:
             rows = database.read_parquet(str(file))
             cells = rows.count("*").fetchall()[0][0] * len(rows.columns)
-            if cells > MOST_CELLS:
-                raise ValueError(f"has {cells:,} cells; at most {MOST_CELLS:,} are read")
-            return frame_of(rows)
-        except (duckdb.Error, RuntimeError) as reason:  # the latter where names of columns are no texts
+            if cells > MAX_CELLS:
+                raise ValueError(f"has {cells:,} cells; at most {MAX_CELLS:,} are read")
+            return frame_of_relation(rows)
+        except (duckdb.Error, RuntimeError) as reason:  # RuntimeError where column names are not strings
             raise ValueError(f"cannot be read: {reason}") from None
 
 
@@ -269,14 +272,14 @@ def _parquet(found: bytes) -> pl.DataFrame:
 def _database() -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    return duckdb.connect(config=SETTINGS)
+    return duckdb.connect(config=DUCKDB_SETTINGS)
 
 
-def frame_of(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+def frame_of_relation(relation: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     """Return the rows of a relation, decimals and very wide integers as doubles.
 
-    A plain namespace is handed over and not the relation itself: polars keeps the type of what it is given, and those
-    of DuckDB kept alive are reported as leaks when Python exits.
+    Polars gets a plain namespace instead of the relation: it caches the types of its inputs, and a cached DuckDB type
+    is reported as a leak when Python exits.
     """
     import polars as pl
 

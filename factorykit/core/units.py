@@ -1,32 +1,28 @@
-"""Texts as values: a number, perhaps a scale such as ``B`` for billion, perhaps a unit, read for one quantity."""
+"""Parsing of values with units: a number, an optional scale such as ``B`` for billion, an optional unit."""
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from decimal import Decimal
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from factorykit.core.errors import ScenarioError, short_repr
-from factorykit.core.vocabulary import begins_with_digit, quantity, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
 
-    from factorykit.core.vocabulary import Quantity
-
-LONGEST: Final = 1000
-"""Letters of a number with its unit."""
+MAX_LENGTH: Final = 1000
+"""Characters of a number with its unit."""
 PREFIXES: Final = (
     {"p": "1e-12", "n": "1e-9", "u": "1e-6", "µ": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9"}
     | {"T": "1e12", "P": "1e15", "E": "1e18", "Z": "1e21", "Y": "1e24"}
     | {f"{letter}i": str(1024**power) for power, letter in enumerate("KMGTPE", 1)}
 )
-"""What a letter before a unit multiplies it by."""
+"""Factor of each unit prefix."""
 UNITS: Final = (
     ("second", "[time]", "s", "sec"),
     ("minute", "60 second", "min"),
@@ -53,7 +49,7 @@ UNITS: Final = (
     ("each", "[]"),
 )
 """Units by name, definition, symbol and aliases. A year has 8,760 h, as in power contracts."""
-WRITTEN: Final = (
+CUSTOMARY_PREFIXES: Final = (
     {"s": ("", "n", "u", "m", "M")}
     | dict.fromkeys(("min", "h", "d", "wk", "mo", "yr", "ct"), ("",))
     | {"B": ("", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti"), "b": ("k", "M", "G", "T")}
@@ -61,7 +57,7 @@ WRITTEN: Final = (
     | dict.fromkeys(("W", "Wh", "J"), ("", "m", "k", "M", "G", "T"))
     | {"g": ("", "k"), "t": ("", "k", "M"), "L": ("", "m", "M"), "USD": ("", "k", "M")}
 )
-"""Symbols with the prefixes that people write before them, to be offered where a unit is not clear."""
+"""Symbols with their customary prefixes, the candidates offered for an ambiguous unit."""
 SCALES: Final = {"thousand": "1e3", "million": "1e6", "billion": "1e9", "bn": "1e9", "trillion": "1e12"} | {
     "k": "1e3",
     "K": "1e3",
@@ -72,7 +68,7 @@ SCALES: Final = {"thousand": "1e3", "million": "1e6", "billion": "1e9", "bn": "1
     "Ki": "1024",
     "Mi": "1048576",
 }
-"""What a word or letter right after a number multiplies it by."""
+"""Factor of a word or letter directly after a number."""
 NOUNS: Final = (
     {noun: noun for noun in ("token", "sequence", "layer", "expert", "direction", "link", "rank", "step", "failure")}
     | dict.fromkeys(("accelerator", "gpu", "tpu", "chip"), "accelerator")
@@ -80,24 +76,57 @@ NOUNS: Final = (
     | dict.fromkeys(("node", "server"), "node")
     | dict.fromkeys(("person", "people"), "people")
 )
-"""What a count may be said to count, and by which word the vocabulary calls it."""
+"""Counted objects by the nouns that users write, as the vocabulary calls them."""
 POWERS_OF_TWO: Final = frozenset({"sequence_length", "attention_window", "vocabulary_size"})
-"""Counts of which ``8k`` may mean 8,000 or 8,192."""
+"""Counts for which ``8k`` may mean 8,000 or 8,192."""
 
 _NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<money>[$€£¥]?)\s*(?P<digits>(?:\d[\d,_]*)?(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*")
 _PLAIN = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
 _SCALE = re.compile(rf"(?P<scale>{'|'.join(sorted(SCALES, key=len, reverse=True))})(?=$|\s|/)\s*")
 
 
-def parse(row: Quantity, text: str) -> float:
-    """Return the number that ``text`` means for a quantity, in the unit of that quantity; bounds are not looked at.
+class HasUnit(Protocol):
+    """Attributes of a quantity by which a text is parsed."""
 
-    A bare number is in the quantity's own unit, and so is ``70B``.
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def unit(self) -> str: ...  # noqa: D102
+    @property
+    def label(self) -> str: ...  # noqa: D102
+    @property
+    def meaning(self) -> str: ...  # noqa: D102
+    @property
+    def default(self) -> float | None: ...  # noqa: D102
+    @property
+    def display_unit(self) -> str: ...  # noqa: D102
+    @property
+    def display_scale(self) -> float: ...  # noqa: D102
+    @property
+    def is_derived(self) -> bool: ...  # noqa: D102
+    @property
+    def spoken_unit(self) -> str: ...  # noqa: D102
+    def text(self, value: float, digits: int = 3) -> str: ...  # noqa: D102
+
+
+def begins_with_digit(text: object) -> bool:
+    """Return whether a text is a value: its first character after a sign, currency or decimal point is a digit.
+
+    >>> begins_with_digit("70B"), begins_with_digit("$.5/h"), begins_with_digit("checkpoint_interval_daly_s")
+    (True, True, False)
+    """
+    return isinstance(text, str) and "0" <= text.lstrip(" +-$€£¥.")[:1] <= "9"
+
+
+def parse(row: HasUnit, text: str) -> float:
+    """Return the value of ``text`` in the unit of a quantity; bounds are not checked.
+
+    A number without a unit is in the unit of the quantity, and so is ``70B``.
 
     Raises
     ------
     ScenarioError
-        If the unit is unknown, of another dimension, or can mean several things, with the candidates.
+        If the unit is unknown, of another dimension, or ambiguous, with the candidates.
 
     >>> from factorykit.core.vocabulary import quantity
     >>> parse(quantity("tokens"), "15T"), parse(quantity("restart_s"), "30 min")
@@ -105,18 +134,20 @@ def parse(row: Quantity, text: str) -> float:
     >>> parse(quantity("scale_out_bytes_per_s"), "400 Gb/s")
     50000000000.0
     """
-    if not isinstance(text, str) or len(text) > LONGEST:
+    if not isinstance(text, str) or len(text) > MAX_LENGTH:
         raise ScenarioError(
-            f"{row.name} = {short_repr(text)} is no number with a unit; give one, e.g. '{_example(row)}'"
+            f"{row.name} must be a number with a unit such as '{_example(row)}', got {short_repr(text)}"
         )
-    said = f"{row.name} = {text!r}"
+    given = f"{row.name} = {text!r}"
     found = _NUMBER.match(text.strip())
     if found is None or not _PLAIN.fullmatch(digits := found["digits"]) or not any(map(str.isdigit, digits)):
-        raise ScenarioError(f"{said} begins with no number; a point stands before decimals, a comma before thousands")
+        raise ScenarioError(
+            f"{given} does not begin with a number; write decimals with a point and thousands with commas"
+        )
     number = found["sign"] + digits.replace(",", "").replace("_", "")
     rest = text.strip()[found.end() :]
     if found["money"] in ("€", "£", "¥") or re.search(r"\b(EUR|GBP|JPY|CNY)\b", rest):
-        raise ScenarioError(f"{said}: currencies are not converted; give US dollars, e.g. '{_example(row)}'")
+        raise ScenarioError(f"{given}: currencies are not converted; give US dollars, e.g. '{_example(row)}'")
     if not (found["money"] or rest):
         return float(number)
     if row.display_unit and rest == row.display_unit:
@@ -127,27 +158,18 @@ def parse(row: Quantity, text: str) -> float:
         if factor is not None:
             if row.name in POWERS_OF_TWO and scale in ("k", "K"):
                 both = " or ".join(f"{float(number) * size:,.0f}" for size in (1000, 1024))
-                raise ScenarioError(f"{said} can be {both}; write the number, or '{number}Ki' for the latter")
+                raise ScenarioError(f"{given} can be {both}; write the number, or '{number}Ki' for the latter")
             return _times(number, factor * Decimal(SCALES.get(scale, "1")))
-    raise ScenarioError(f"{said}: {_refusal(row, number, rest, money)}")
+    raise ScenarioError(f"{given}: {_unit_error(row, number, rest, money)}")
 
 
-def duration(name: str) -> Quantity:
-    """Return a time in seconds that the vocabulary does not hold, to read texts and columns by.
-
-    >>> parse(duration("repair_s"), "2 h")
-    7200.0
-    """
-    return replace(quantity("restart_s"), name=name)
-
-
-def parse_column(values: pl.Series, row: Quantity) -> pl.Series:
-    """Return a column of texts as the numbers they mean for a quantity; null stays null.
+def parse_column(values: pl.Series, row: HasUnit) -> pl.Series:
+    """Return a text column as numbers in the unit of a quantity; null stays null.
 
     Raises
     ------
     ScenarioError
-        For the first text that is no value, with its row.
+        For the first text that is not a value, with its row.
     """
     import polars as pl
 
@@ -155,28 +177,15 @@ def parse_column(values: pl.Series, row: Quantity) -> pl.Series:
     for text in values.unique(maintain_order=True).drop_nulls():
         try:
             if not begins_with_digit(text):
-                raise ScenarioError(f"{row.name} = {text!r} is no value; give numbers, such as '{_example(row)}'")
+                raise ScenarioError(f"{row.name} = {text!r} is not a value such as '{_example(row)}'")
             numbers[text] = parse(row, text)
         except ScenarioError as error:
             raise ScenarioError(f"column {row.name}, row {values.index_of(text)}: {error}") from None
     return values.replace_strict(numbers, default=None, return_dtype=pl.Float64)
 
 
-def columns(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with its text columns that are named like numeric quantities read as numbers.
-
-    Raises
-    ------
-    ScenarioError
-    """
-    import polars as pl
-
-    rows = [vocabulary()[name] for name, dtype in frame.schema.items() if dtype == pl.String and name in vocabulary()]
-    return frame.with_columns(parse_column(frame[row.name], row) for row in rows if not row.is_text)
-
-
-def _readings(row: Quantity, rest: str, money: str) -> Iterator[tuple[str, str]]:
-    """Yield what may be meant by what follows a number: a scale (or none) and a unit (or the quantity's own)."""
+def _readings(row: HasUnit, rest: str, money: str) -> Iterator[tuple[str, str]]:
+    """Yield the possible readings of the text after a number: an optional scale and an optional unit."""
     yield "", money + rest
     found = _SCALE.match(rest)
     if found:
@@ -186,12 +195,12 @@ def _readings(row: Quantity, rest: str, money: str) -> Iterator[tuple[str, str]]
 
 
 def _times(number: str, factor: Decimal) -> float:
-    """Return a product that is rounded once, so that 41 % is 0.41."""
+    """Return a product with a single rounding, so that 41 % is 0.41."""
     return float(Decimal(number) * factor) if math.isfinite(float(number)) else float(number)
 
 
-def _spelled(row: Quantity, unit: str) -> str:
-    """Return a unit for the units library; what the quantity counts, or is counted per, is taken out."""
+def _spelled(row: HasUnit, unit: str) -> str:
+    """Return a unit for the units library, without the objects that the quantity counts."""
     first, *others = re.split(r"\bper\b", unit.replace("%", " percent ").replace("$", "USD"))
     joined = (first.strip() or "1") + "".join(f"/({other.strip()})" for other in others)
     joined = re.sub(r"^\s*/", "1/", re.sub(r"([A-Za-z]+)-([A-Za-z]+)", r"(\1*\2)", joined))
@@ -203,8 +212,8 @@ def _spelled(row: Quantity, unit: str) -> str:
     return re.sub(r"[A-Za-z]{3,}", counted, joined)
 
 
-def _nouns(row: Quantity, below: bool) -> set[str | None]:
-    """Return what a quantity counts: in its name, or first in its meaning; below the line, anywhere in them."""
+def _nouns(row: HasUnit, below: bool) -> set[str | None]:
+    """Return the nouns that a quantity counts: in its name or first in its meaning; in a denominator anywhere."""
     counted = row.name.partition("_per_")[0] + ("" if row.is_derived else f" {row.meaning.partition(' ')[0]}")
     words = f"{row.name} {row.meaning}" if below else counted
     return {NOUNS.get(_singular(word)) for word in re.findall(r"[A-Za-z]+", words)}
@@ -229,44 +238,44 @@ def _registry() -> Any:
 
 @lru_cache(maxsize=1024)
 def _factor(own: str, unit: str) -> Decimal | None:
-    """Return by what a number in ``unit`` is multiplied to be in ``own``; None if it is no unit of that dimension."""
+    """Return the factor from ``unit`` to ``own``; None if it is not a unit of that dimension."""
     own = "each" if own == "1" else own
     if unit == own:
         return Decimal(1)
     registry = _registry()
     try:
         there, here = (registry.Quantity(Decimal(1), registry.parse_units(one)).to_root_units() for one in (unit, own))
-    except Exception:  # whatever the library's parser makes of a text that is no unit
+    except Exception:  # the parser of the library raises many kinds
         return None
     return there.magnitude / here.magnitude if there.dimensionality == here.dimensionality else None
 
 
-def _refusal(row: Quantity, number: str, rest: str, money: str) -> str:
-    """Return why no reading of a unit fits, and what would, as a sentence."""
+def _unit_error(row: HasUnit, number: str, rest: str, money: str) -> str:
+    """Return the message for a unit that does not fit, with candidates."""
     fitting = _candidates(row, money + rest)
     if fitting:
-        several = ", ".join(f"'{number} {unit}'" for unit in fitting)
-        return f"{rest!r} is not clear; write {several}"
+        options = ", ".join(f"'{number} {unit}'" for unit in fitting)
+        return f"{rest!r} is ambiguous; write {options}"
     for noun in re.findall(r"[A-Za-z]{3,}", rest):
         if _singular(noun) in NOUNS:
             return f"{row.label} does not count {noun}; it is {row.meaning}"
-    return f"{rest or money!r} is no unit of {row.label}; give {row.spoken_unit}, e.g. '{_example(row)}'"
+    return f"{rest or money!r} is not a unit of {row.label}; give {row.spoken_unit}, e.g. '{_example(row)}'"
 
 
-def _candidates(row: Quantity, unit: str) -> list[str]:
-    """Return units of the quantity that are like ``unit``: written in other letters, or begun by its only letter."""
+def _candidates(row: HasUnit, unit: str) -> list[str]:
+    """Return the units of the quantity that differ from ``unit`` in case only, or begin with its single letter."""
     head, slash, tail = unit.partition("/")
     word = head.strip()
     if not re.fullmatch(r"[A-Za-zµ]+", word):
         return []
     letter = len(word) == 1
     end = slash + tail or (f"/{row.unit.partition('/')[2]}" if letter and "/" in row.unit else "")
-    spelled = [prefix + symbol for symbol, prefixes in WRITTEN.items() for prefix in prefixes]
+    spelled = [prefix + symbol for symbol, prefixes in CUSTOMARY_PREFIXES.items() for prefix in prefixes]
     scales = [scale for scale in SCALES if letter and row.unit == "1" and scale.lower().startswith(word.lower())]
-    like = [one for one in spelled if (one[0] if letter else one).lower() == word.lower()]
-    return scales + [f"{one}{end}" for one in like if _factor(row.unit, _spelled(row, f"{one}{end}")) is not None]
+    similar = [one for one in spelled if (one[0] if letter else one).lower() == word.lower()]
+    return scales + [f"{one}{end}" for one in similar if _factor(row.unit, _spelled(row, f"{one}{end}")) is not None]
 
 
-def _example(row: Quantity) -> str:
-    """Return a value of the quantity as one may write it."""
+def _example(row: HasUnit) -> str:
+    """Return an example of a value of the quantity."""
     return row.text(row.default) if row.default else f"1 {row.unit}".removesuffix(" 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from numbers import Real
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
 from factorykit.core.errors import ScenarioError, UnknownQuantity, short_repr, unknown_name_message
+from factorykit.core.units import begins_with_digit, parse, parse_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,35 +46,35 @@ class Quantity:
     neutral: float | str | None = None
     alternatives: tuple[str, ...] = ()
     used_when: frozenset[str] = frozenset()
-    """Of an alternative model: quantities of which one has to be given for it to replace a missing value."""
+    """For an alternative model: it replaces a missing value only if one of these quantities is given."""
     applies_with: str = ""
-    """Of a neutral value: the quantity without which it is left out when everything that can be computed is listed."""
+    """For a neutral value: it is omitted from complete listings unless this quantity is given."""
     entity: str = ""
-    """Kind of entity that a word of a text quantity names, such as an accelerator."""
+    """Kind of entity that a text quantity names, such as an accelerator."""
 
     @property
     def is_text(self) -> bool:
-        """Whether values are words, such as a precision, and not numbers."""
+        """Whether values are strings, such as a precision, and not numbers."""
         return self.unit == "text"
 
     @property
     def is_derived(self) -> bool:
-        """Whether a formula computes it and a given value has to agree with that formula."""
+        """Whether a formula computes it; a given value must then be consistent with that formula."""
         return self.kind == "derived"
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Words that a text quantity may take; empty if any word is allowed."""
+        """Values that a text quantity may take; empty if any string is allowed."""
         return tuple(self.bounds.split(" | ")) if self.is_text and self.bounds else ()
 
     @property
     def lower(self) -> float:
-        """Lower bound, in it if ``bounds`` opens with a square bracket."""
+        """Lower bound, included if ``bounds`` opens with a square bracket."""
         return _limits(self.bounds)[0]
 
     @property
     def upper(self) -> float:
-        """Upper bound, in it if ``bounds`` closes with a square bracket."""
+        """Upper bound, included if ``bounds`` closes with a square bracket."""
         return _limits(self.bounds)[1]
 
     def holds(self, value: float) -> bool:
@@ -94,27 +95,27 @@ class Quantity:
 
     @property
     def usual_range(self) -> tuple[float, float]:
-        """Least and greatest of the values that are usual, the bounds where nothing narrower is said."""
+        """Least and greatest usual value; the bounds by default."""
         return _limits(self.usual or self.bounds)
 
     def is_usual(self, value: float) -> bool:
-        """Return whether somebody who gives ``value`` probably means it. Zero switches a thing off and is no slip."""
+        """Return whether ``value`` is plausible; zero always is, since it disables a term."""
         lower, upper = self.usual_range
         return value == 0.0 or lower <= value <= upper
 
     @property
     def title(self) -> str:
-        """Label and display unit, as an axis or a slider says it: ``Checkpoint interval [min]``."""
+        """Label and display unit for an axis or a slider: ``Checkpoint interval [min]``."""
         unit = self.display_unit or ("" if self.unit in ("1", "text") else self.unit)
         return f"{self.label} [{unit}]" if unit else self.label
 
     @property
     def described(self) -> str:
-        """Label and base unit, as an error says it: ``Checkpoint interval [s]``."""
+        """Label and base unit for messages: ``Checkpoint interval [s]``."""
         return self.label if self.unit in ("1", "text") else f"{self.label} [{self.unit}]"
 
     def check(self, value: object) -> float | str:
-        """Return ``value`` as the model uses it, a float or a known word; a text with a unit becomes a float.
+        """Return ``value`` as a float or, for a text quantity, as one of its choices; a text with a unit is parsed.
 
         Raises
         ------
@@ -125,15 +126,12 @@ class Quantity:
         500000000000.0
         """
         if self.is_text:
-            word = value
-            if not isinstance(word, str) or (self.choices and word not in self.choices):
+            if not isinstance(value, str) or (self.choices and value not in self.choices):
                 raise ScenarioError(
                     f"{self.name} = {short_repr(value)} is not one of {self.bounds or 'the known names'}"
                 )
-            return word
+            return value
         if isinstance(value, str) and begins_with_digit(value):
-            from factorykit.core.units import parse
-
             value = parse(self, value)
         if type(value) is not float and not is_number(value):
             raise ScenarioError(
@@ -151,7 +149,7 @@ class Quantity:
         return "a plain number" if self.unit == "1" else self.unit
 
     def hint(self, number: float) -> str:
-        """Return what to try instead of a number out of bounds, as the end of a sentence."""
+        """Return the fix for a number out of bounds, as the end of a sentence."""
         if self.upper == 1.0 and 1.0 < number <= 100.0:
             return f"; give a fraction, e.g. {number / 100:g}"
         if not math.isfinite(number):
@@ -159,7 +157,7 @@ class Quantity:
         return f"; give {self.label} in {self.spoken_unit}"
 
     def text(self, value: float, digits: int = 3) -> str:
-        """Return ``value`` for reading, scaled and with its unit.
+        """Return ``value`` as text, scaled and with its unit.
 
         >>> quantity("cluster_peak_flop_per_s").text(2.43e19)
         '24.3 EFLOP/s'
@@ -192,7 +190,7 @@ def _limits(bounds: str) -> tuple[float, float]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether ``value`` is a number, of Python or of NumPy; a truth value is none, nor what cannot be compared.
+    """Return whether ``value`` is a real number of Python or NumPy; booleans and time differences are not.
 
     >>> is_number(3), is_number(True), is_number("3")
     (True, False, False)
@@ -203,7 +201,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def as_float(value: float) -> float:
-    """Return a number as a float, infinite where it is beyond all floats.
+    """Return a number as a float, infinite above the largest float.
 
     >>> as_float(10**400)
     inf
@@ -212,15 +210,6 @@ def as_float(value: float) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def begins_with_digit(text: str) -> bool:
-    """Return whether a text is meant as a value: after a sign, a currency or a point perhaps, a digit comes first.
-
-    >>> begins_with_digit("70B"), begins_with_digit("$.5/h"), begins_with_digit("checkpoint_interval_daly_s")
-    (True, True, False)
-    """
-    return isinstance(text, str) and "0" <= text.lstrip(" +-$€£¥.")[:1] <= "9"
 
 
 def format_number(value: float, digits: int = 3) -> str:
@@ -270,9 +259,9 @@ def vocabulary() -> Mapping[str, Quantity]:
 
 @cache
 def neutral_values() -> Mapping[str, float | str]:
-    """Return what holds without a word where nobody says otherwise: no experts, one tensor-parallel rank.
+    """Return the silent defaults: values that disable a feature, such as no experts or one tensor-parallel rank.
 
-    These values leave a part out or are its usual case; other values that fill gaps are named.
+    Other defaults are reported when they are used.
 
     >>> neutral_values()["experts"], neutral_values()["schedule"]
     (0.0, '1f1b')
@@ -297,8 +286,30 @@ def quantity(name: QuantityName | str) -> Quantity:
         raise UnknownQuantity(unknown_quantity_message(name)) from None
 
 
+def duration(name: str) -> Quantity:
+    """Return a time in seconds that is not in the vocabulary, for parsing texts and columns.
+
+    >>> parse(duration("repair_s"), "2 h")
+    7200.0
+    """
+    return replace(quantity("restart_s"), name=name)
+
+
+def parse_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the frame with the text columns of numeric quantities parsed as numbers.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    import polars as pl
+
+    rows = [vocabulary()[name] for name, dtype in frame.schema.items() if dtype == pl.String and name in vocabulary()]
+    return frame.with_columns(parse_column(frame[row.name], row) for row in rows if not row.is_text)
+
+
 def unknown_quantity_message(name: object) -> str:
-    """Return the sentence for an unknown quantity: ``no quantity 'token'; nearest is 'tokens' (Training tokens)``."""
+    """Return the message for an unknown quantity: ``no quantity 'token'; nearest is 'tokens' (Training tokens)``."""
     sentence = unknown_name_message("quantity", name, vocabulary())
     near = sentence.rpartition("nearest is ")[2].strip("'")
     return f"{sentence} ({vocabulary()[near].described})" if near in vocabulary() else sentence
@@ -308,8 +319,8 @@ def quantities() -> pl.DataFrame:
     """Return the vocabulary as a frame, one row per quantity, in the order of the file.
 
     Columns are those of ``quantities.csv`` with ``lower`` and ``upper`` read from ``bounds``; null means that the
-    quantity has no neutral value, default, slider, bound or usual range. A value outside ``usual`` is taken with a
-    warning.
+    quantity has no neutral value, default, slider, bound or usual range. A value outside ``usual`` is accepted with
+    a warning.
     """
     import polars as pl
 

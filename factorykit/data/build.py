@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core.atomic_io import finish, held, swap_in
+from factorykit.core.atomic_io import locked, move_incoming, replace_files
 from factorykit.core.errors import DatasetError, unknown_name_message
 from factorykit.core.extras import need
-from factorykit.core.text_io import number
+from factorykit.core.text_io import parse_number
 from factorykit.core.validation import file_path
 from factorykit.data.croissant import croissant
 from factorykit.data.entities import KINDS as THINGS
@@ -98,7 +98,7 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
         raise DatasetError(f"{origin} is no folder of CSV files; give sources=…")
     try:
         target.mkdir(parents=True, exist_ok=True)
-        with held(target):
+        with locked(target):
             tables, files, changed = _built(origin, target)
     except OSError as error:
         raise DatasetError(
@@ -130,7 +130,7 @@ def _built(origin: Path, target: Path) -> tuple[dict[str, pl.DataFrame], dict[st
     package = _package(tables, files)
     files[DESCRIPTOR] = sealed(package)
     files[CROISSANT] = (json.dumps(croissant(package, released), indent=1, ensure_ascii=False) + "\n").encode()
-    changed = swap_in(files, target)
+    changed = replace_files(files, target)
     for path in target.glob("*.parquet"):
         if path.name not in files:
             path.unlink()
@@ -151,7 +151,7 @@ def _checked(origin: Path) -> dict[str, pl.DataFrame]:
     broken = _Broken()
     known = schemas()
     with suppress(PermissionError):  # of a checkout that may only be read
-        finish(origin)
+        move_incoming(origin)
     numbered: dict[str, pl.DataFrame] = {}
     for name, schema in known.items():
         if is_derived(schema):
@@ -247,7 +247,7 @@ def _numbers(
     path: Path, name: str, cells: list[str | None], lines: list[int], broken: _Broken
 ) -> Iterator[float | None]:
     for cell, line in zip(cells, lines, strict=True):
-        value = None if cell is None else number(cell)
+        value = None if cell is None else parse_number(cell)
         if value is None and cell is not None:
             broken.add(path, line, name, cell, "must be a finite number")
         yield value

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from factorykit.core.atomic_io import write_whole
+from factorykit.core.atomic_io import write_file
 from factorykit.core.vocabulary import vocabulary
 from factorykit.data.tables import data_folder, resources, table
 
@@ -45,7 +45,7 @@ def write() -> bool:
     path, text = package / "core" / "names.py", module()
     if data_folder() != package.parent / "data" or path.read_text(encoding="utf-8") == text:
         return False
-    write_whole(path, text)
+    write_file(path, text)
     return True
 
 

@@ -13,7 +13,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from factorykit.core.errors import DatasetError, QueryError, ScenarioError, short_repr, unknown_name_message
-from factorykit.core.text_io import frame_of
+from factorykit.core.text_io import frame_of_relation
 from factorykit.core.validation import finite_number
 from factorykit.data.tables import REMEDY, available, data_folder, parquet_path, resource_of
 
@@ -152,7 +152,7 @@ def sql(
         names |= _table_names(query, parser)
         _check_params(statement.named_parameters, params)
         cursor = _ENGINE.cursor(names, max_bytes)
-        return _interruptible(cursor, lambda: frame_of(cursor.sql(query, params=params or None)), timeout_s)
+        return _interruptible(cursor, lambda: frame_of_relation(cursor.sql(query, params=params or None)), timeout_s)
 
 
 def sql_over(
@@ -184,7 +184,9 @@ def sql_over(
         for lock in LOCKS:
             database.execute(lock)
         _check_params(_statement(database, query).named_parameters, params or {})
-        return _interruptible(database, lambda: frame_of(database.sql(query, params=dict(params or {}) or None)))
+        return _interruptible(
+            database, lambda: frame_of_relation(database.sql(query, params=dict(params or {}) or None))
+        )
 
 
 def quoted(path: Path) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from factorykit.core.errors import FactorykitWarning, ScenarioError
+from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
 from factorykit.engine.answer import Answer
@@ -128,7 +127,7 @@ def answered(
         _judge(name, results, chain.steps, outside)
     if math.inf not in (results[name] for name in chain.outputs):
         for sentence in outside:
-            warnings.warn(sentence, FactorykitWarning, stacklevel=4)
+            warn(sentence)
     return chain, results
 
 
@@ -177,7 +176,7 @@ def _judge(name: str, results: Mapping[str, Any], steps: Sequence[Step], outside
             f"{name} = {value:g} is outside {row.bounds}: it follows from {reason}; "
             "change the inputs these are computed from"
         )
-    warnings.warn("; ".join([f"{name} is infinite: {reason}", *outside]), FactorykitWarning, stacklevel=5)
+    warn("; ".join([f"{name} is infinite: {reason}", *outside]))
 
 
 def _direct(step: Step, results: Mapping[str, Any]) -> list[tuple[str, float]]:

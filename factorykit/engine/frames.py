@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from factorykit.core import plausibility
-from factorykit.core.errors import FactorykitWarning, MissingQuantity, ScenarioError, nearest
+from factorykit.core.errors import MissingQuantity, ScenarioError, nearest, warn
 from factorykit.core.validation import frame_schema
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.engine import rules
@@ -236,11 +235,9 @@ def _judge(found: pl.DataFrame, outputs: Sequence[str]) -> None:
                 f"{first} with {found[name][first]:g}; change the inputs it is computed from, or leave these rows out"
             )
         if infinite.any():
-            warnings.warn(
+            warn(
                 f"column {name} is infinite in {infinite.sum()} of {found.height} rows, the first is row "
                 f"{infinite.arg_max()}; factorykit.outside says which conditions fail there",
-                FactorykitWarning,
-                stacklevel=4,
             )
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factorykit.core import plausibility
 from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.units import begins_with_digit
 from factorykit.core.validation import mapping, strings
-from factorykit.core.vocabulary import Quantity, begins_with_digit, quantity
+from factorykit.core.vocabulary import Quantity, quantity
 from factorykit.engine.chain import choice
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def checked(inputs: Mapping[str, Any], without: Container[str] = ()) -> tuple[di
             rivals[name] = choice(name, given)
         else:
             values[name] = value(row, given)
-    plausibility.warn(values)
+    plausibility.warn_unusual(values)
     return values, rivals
 
 

@@ -75,7 +75,7 @@ def build(out: Path | str = "_site", renderer: str = "auto", *, project: Path | 
     root, target = Path(project).resolve(), Path(out)
     cache = root / ".cache"
     cache.mkdir(exist_ok=True)
-    with atomic_io.held(cache):
+    with atomic_io.locked(cache):
         return _locked_build(root, target, renderer, run, started)
 
 
@@ -83,15 +83,15 @@ def _locked_build(root: Path, target: Path, renderer: str, run: bool, started: f
     """Build a site while no other process does."""
     restore(target.absolute())
     require_replaceable(target.absolute())
-    atomic_io.sweep(target.absolute().parent, f"{target.name}.new-")
-    atomic_io.sweep(Path(tempfile.gettempdir()), TEMPORARY)
-    atomic_io.sweep(Path(tempfile.gettempdir()), notebooks.KERNELS)
-    atomic_io.tidy(root / ".cache")
+    atomic_io.remove_stale(target.absolute().parent, f"{target.name}.new-")
+    atomic_io.remove_stale(Path(tempfile.gettempdir()), TEMPORARY)
+    atomic_io.remove_stale(Path(tempfile.gettempdir()), notebooks.KERNELS)
+    atomic_io.remove_all_stale(root / ".cache")
     files = [root / page.source for page in load_project(root).pages if page.is_notebook]
     executed = notebooks.execute(files, cache=root / ".cache" / "notebooks.json") if run else []
     program, reason = choose_renderer(renderer)
-    with atomic_io.held(root / "data") if (root / "data").is_dir() else contextlib.nullcontext():
-        atomic_io.finish(root / "data")
+    with atomic_io.locked(root / "data") if (root / "data").is_dir() else contextlib.nullcontext():
+        atomic_io.move_incoming(root / "data")
         return _render(root, target, program, reason, executed, started)
 
 
@@ -104,7 +104,7 @@ def _render(root: Path, target: Path, program: Path | None, reason: str, execute
         return _result(target, program, reason, pages_kept, executed, started, rendered=False)
 
     # Not below a folder with a leading dot, whose pages Quarto takes for hidden.
-    with atomic_io.workplace(Path(tempfile.gettempdir()), TEMPORARY) as folder:
+    with atomic_io.temporary_folder(Path(tempfile.gettempdir()), TEMPORARY) as folder:
         stage = folder / "project"
         _stage(root, stage)
         pages.write(stage)
@@ -196,7 +196,7 @@ def publish(rendered: Path, target: Path) -> None:
     """Replace ``target`` with the rendered folder in one step."""
     target.parent.mkdir(parents=True, exist_ok=True)
     require_replaceable(target)
-    with atomic_io.workplace(target.parent, f"{target.name}.new-") as fresh:
+    with atomic_io.temporary_folder(target.parent, f"{target.name}.new-") as fresh:
         shutil.copytree(rendered, fresh, dirs_exist_ok=True)
         (fresh / MARKER).write_text("".join(f"{path.name}\n" for path in sorted(rendered.iterdir())), "utf-8")
         fresh.chmod(0o755)

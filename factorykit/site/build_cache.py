@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from factorykit.core.atomic_io import write_whole
+from factorykit.core.atomic_io import write_file
 
 PACKAGE = Path(__file__).parent.parent
 EXCLUDED = {"__pycache__", "static", "sources", "downloads"}
@@ -48,7 +48,7 @@ def keep(stamp: Path, inputs: str, target: Path, pages: int) -> None:
     stamp.parent.mkdir(parents=True, exist_ok=True)
     entries = {folder: entry for folder, entry in _known(stamp).items() if Path(folder).is_dir()}
     entries[str(target)] = {"inputs": inputs, "published": published(target), "pages": pages}
-    write_whole(stamp, json.dumps(entries, indent=1) + "\n")
+    write_file(stamp, json.dumps(entries, indent=1) + "\n")
 
 
 def _known(stamp: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import address, script_json
-from factorykit.core.atomic_io import STAGE, remove, workplace
+from factorykit.core.atomic_io import STAGE_PREFIX, remove_folder, temporary_folder
 from factorykit.site.crosslinks import Known
 from factorykit.site.markup import above, fill, following, made
 from factorykit.site.page_layout import THEME, Around, template
@@ -254,14 +254,14 @@ def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> 
         (folder / name).write_bytes(content)
     if cache and kept:
         cache.mkdir(parents=True, exist_ok=True)
-        with workplace(cache, STAGE) as apart:
+        with temporary_folder(cache, STAGE_PREFIX) as apart:
             for name, content in drawn.items():
                 (apart / name).write_bytes(content)
-            remove(kept)  # of a damaged one; nothing else is there
+            remove_folder(kept)  # of a damaged one; nothing else is there
             apart.rename(kept)
     for old in cache.glob(f"{figure.name}-*") if cache else ():
         if old != kept and re.fullmatch(r"[0-9a-f]{16}", old.name.removeprefix(f"{figure.name}-")):
-            remove(old)
+            remove_folder(old)
 
 
 def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:

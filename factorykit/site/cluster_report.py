@@ -97,8 +97,8 @@ def report(
     )
     out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"
-    atomic_io.write_whole(page, text)
-    atomic_io.write_whole(out / "report.ipynb", _notebook(first_cell))
+    atomic_io.write_file(page, text)
+    atomic_io.write_file(out / "report.ipynb", _notebook(first_cell))
     return page
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from factorykit.core.atomic_io import remove, write_whole
+from factorykit.core.atomic_io import remove_folder, write_file
 from factorykit.core.errors import FactorykitError
 from factorykit.core.vocabulary import vocabulary
 from factorykit.data.entities import BESIDE, KINDS
@@ -58,9 +58,9 @@ def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[lis
     if entries is None:
         cache.mkdir(parents=True, exist_ok=True)
         for outdated in sorted(cache.iterdir()):
-            remove(outdated)
+            remove_folder(outdated)
         entries = write(data, kept, around)
-        write_whole(index, json.dumps({"sizes": _sizes(kept), "entries": entries}, ensure_ascii=False))
+        write_file(index, json.dumps({"sizes": _sizes(kept), "entries": entries}, ensure_ascii=False))
     if kept.is_dir():
         shutil.copytree(kept, out, dirs_exist_ok=True)
     return entries

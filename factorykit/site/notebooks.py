@@ -69,7 +69,7 @@ def execute(
     if not files:
         return []
     cache = cache or files[0].parent.parent / ".cache" / "notebooks.json"
-    with atomic_io.held(files[0].parent):
+    with atomic_io.locked(files[0].parent):
         known = _read_cache(cache)
         code = _digest_of_code(files[0].parent.parent)
         stale = [file for file in files if force or known.get(file.name) != _inputs(file, code)]
@@ -174,7 +174,7 @@ async def _run(file: Path, timeout: int) -> str | None:
         read_cells(text, file.name)
         notebook = nbformat.reads(text, as_version=4)
         temporary = Path(tempfile.gettempdir())
-        with atomic_io.workplace(temporary, KERNELS) as home, (home / "stderr").open("w+") as stderr:
+        with atomic_io.temporary_folder(temporary, KERNELS) as home, (home / "stderr").open("w+") as stderr:
             client = NotebookClient(
                 notebook,
                 timeout=timeout,
@@ -265,4 +265,4 @@ def _write_whole(file: Path, text: str) -> None:
     """Write the file in one step, if its text changes."""
     if not file.is_file() or file.read_text(encoding="utf-8") != text:
         file.parent.mkdir(parents=True, exist_ok=True)
-        atomic_io.write_whole(file, text)
+        atomic_io.write_file(file, text)

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from factorykit.core.atomic_io import write_whole
+from factorykit.core.atomic_io import write_file
 from factorykit.core.errors import SiteError
 from factorykit.site.page_layout import template
 from factorykit.site.sources import Cell, Page, Project, glob, joined, load_project, read_cells
@@ -172,7 +172,7 @@ def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str
         rendered, messages = _pandoc(page, command, text, folder)
         if kept and not messages:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(kept, f"{_digest(rendered)}\n{rendered}")
+            write_file(kept, f"{_digest(rendered)}\n{rendered}")
     title, description, footer, toc, body = (part.strip() for part in rendered.split(SPLIT))
     body = re.sub(r"<!--output-(\d+)-->", lambda found: draft.raw[int(found[1])], body)
     return title, description, footer, toc, body, draft, messages

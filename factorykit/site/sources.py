@@ -148,9 +148,9 @@ def text_of(file: Path) -> str:
     SiteError
         If it cannot be read, or is not UTF-8.
     """
-    content = text_io.content(file, error=SiteError)
+    content = text_io.read_bytes(file, error=SiteError)
     try:
-        return text_io.text(content)
+        return text_io.decode(content)
     except ValueError as error:
         raise SiteError(f"{file.name} {error}") from None
 
@@ -172,7 +172,7 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
         If the text is no notebook, or a cell's options are no YAML.
     """
     try:
-        rows = notebook_markdown.quarto(text_io.fields(text.encode()))["cells"]
+        rows = notebook_markdown.quarto(text_io.parse_json(text.encode()))["cells"]
         return tuple(_cell(number, row, where) for number, row in enumerate(rows, 1))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SiteError(f"{where}: no notebook that can be read ({error}); restore it or save it again") from error

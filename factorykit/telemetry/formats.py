@@ -208,7 +208,7 @@ def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
     if text.lstrip()[:1] not in ("[", "{"):
         return re.sub(r"\n[ \t]+", " ", text).encode(), 0
     try:
-        whole = text_io.fields(text.encode())
+        whole = text_io.parse_json(text.encode())
     except ValueError as error:
         raise DatasetError(f"no document of JSON: it {error}; give all of it, or one record a line") from None
     items = whole.get("items", [whole]) if isinstance(whole, dict) else whole
@@ -221,7 +221,7 @@ def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
 def series(lines: Sequence[str]) -> pl.LazyFrame:
     """Return Prometheus' answer to a range query as a table: labels, ``at`` and ``value`` of each sample."""
     try:
-        result = text_io.fields("\n".join(lines).encode())["data"]["result"]
+        result = text_io.parse_json("\n".join(lines).encode())["data"]["result"]
         rows = [
             (each["metric"], [str(at) for at, _ in values], [str(value) for _, value in values])
             for each in result

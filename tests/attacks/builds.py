@@ -318,7 +318,7 @@ def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, 
         states.append((sources, state(build)))
     assert states[0] == states[-1], f"{kind} gives other bytes each time"
     assert states[0] != states[1], f"{kind} does not change"
-    atomic_io.BORN_S = -1.0  # type: ignore[misc]  # what is new and empty is nobody's: nobody else builds here
+    atomic_io.MIN_STALE_AGE_S = -1.0  # type: ignore[misc]  # what is new and empty is nobody's: nobody else builds here
     chance = random.Random(seed)
     wrong: list[str] = []
     died = 0

@@ -87,8 +87,8 @@ def swap(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
             (folder / name).write_bytes(OLD)
 
     def write() -> None:
-        with atomic_io.held(folder):
-            atomic_io.swap_in(dict.fromkeys(names, NEW), folder)
+        with atomic_io.locked(folder):
+            atomic_io.replace_files(dict.fromkeys(names, NEW), folder)
 
     return begin, write
 
@@ -97,7 +97,7 @@ def file(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """A file by itself: calibrations, notebooks, caches of the site, frames of the command line."""
     from factorykit.core import atomic_io
 
-    return lambda: (folder / "a.ipynb").write_bytes(OLD), lambda: atomic_io.write_whole(folder / "a.ipynb", NEW)
+    return lambda: (folder / "a.ipynb").write_bytes(OLD), lambda: atomic_io.write_file(folder / "a.ipynb", NEW)
 
 
 def publish(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
@@ -179,7 +179,7 @@ def _age(folder: Path) -> None:
     """Let what a killed process left be older than a folder that is being made."""
     from factorykit.core import atomic_io
 
-    atomic_io.BORN_S = -1.0  # type: ignore[misc]
+    atomic_io.MIN_STALE_AGE_S = -1.0  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from factorykit.data.schemas import columns, schemas
 from factorykit.model.planning.plan import read_run
 from factorykit.site.sources import joined, read_cells, text_of
 from factorykit.telemetry.compression import GZIP
-from factorykit.telemetry.tensorboard import masked
+from factorykit.telemetry.tensorboard import masked_crc
 
 CONFIG = {
     "model_type": "llama",
@@ -231,7 +231,7 @@ def _parquet() -> Subject:
     out = io.BytesIO()
     pl.read_csv(ROWS.encode()).write_parquet(out)
     # A Parquet file of a stranger carries no sum of its pages: of a flipped number nothing tells.
-    return Subject(out.getvalue(), text_io.frame, lambda *_: True)
+    return Subject(out.getvalue(), text_io.read_frame, lambda *_: True)
 
 
 @cache
@@ -273,7 +273,7 @@ def _log(name: str, content: bytes, kind: str | None = None) -> Subject:
 
     def right(found: fk.Log, content: bytes) -> bool:
         if content[:2] == GZIP:
-            is_cut = any("cut short" in what for what in found.counts["what"])
+            is_cut = any("truncated" in issue for issue in found.counts["issue"])
             return is_cut or set(found.events["node"]) <= {f"n{day}" for day in DAYS}
         try:
             text = content.decode()
@@ -293,7 +293,7 @@ def _event_file() -> bytes:
 
     def record(message: bytes) -> bytes:
         length = struct.pack("<Q", len(message))
-        return length + struct.pack("<I", masked(length)) + message + struct.pack("<I", masked(message))
+        return length + struct.pack("<I", masked_crc(length)) + message + struct.pack("<I", masked_crc(message))
 
     first = record(field(1, 1, struct.pack("<d", 1772366400.0)) + field(3, 2, b"brain.Event:2"))
     scalar = field(1, 2, field(1, 2, b"iteration-time") + field(2, 5, struct.pack("<f", 1.5)))
@@ -318,7 +318,7 @@ def subjects() -> Mapping[str, Subject]:
             _notebook,
         ),
         "calibration": Subject(json.dumps(CALIBRATION, indent=1).encode(), fk.Calibration.load, _calibration),
-        "rows": Subject(ROWS.encode(), text_io.frame, _rows),
+        "rows": Subject(ROWS.encode(), text_io.read_frame, _rows),
         "sources": _sources(),
         "table": _table(),
         "parquet": _parquet(),

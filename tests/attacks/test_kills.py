@@ -56,7 +56,7 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
     order: list[str] = []
 
     def first() -> None:
-        with atomic_io.held(tmp_path):
+        with atomic_io.locked(tmp_path):
             begun.set()
             time.sleep(0.3)
             order.append("first")
@@ -66,7 +66,7 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
     begun.wait()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        with atomic_io.held(tmp_path):
+        with atomic_io.locked(tmp_path):
             order.append("second")
     thread.join()
     assert order == ["first", "second"]
@@ -77,12 +77,12 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
 def test_workplaces_of_dead_processes_are_swept_and_those_of_living_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atomic_io, "BORN_S", -1.0)
+    monkeypatch.setattr(atomic_io, "MIN_STALE_AGE_S", -1.0)
     (tmp_path / "work-dead").mkdir()
     (tmp_path / "work-dead" / "file").write_text("half")
     (tmp_path / "other").mkdir()
-    with atomic_io.workplace(tmp_path, "work-") as mine:
-        atomic_io.sweep(tmp_path, "work-")
+    with atomic_io.temporary_folder(tmp_path, "work-") as mine:
+        atomic_io.remove_stale(tmp_path, "work-")
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["other", mine.name])
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
@@ -91,7 +91,7 @@ def test_a_file_that_cannot_be_finished_stays_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("before")
 
     def begin() -> None:
-        with atomic_io.whole(tmp_path / "a") as aside:
+        with atomic_io.replacing(tmp_path / "a") as aside:
             aside.write_text("half")
             raise KeyboardInterrupt
 
@@ -120,3 +120,10 @@ def test_of_two_builds_at_once_one_waits_and_says_for_whom(kind: str, tmp_path: 
 def test_a_site_built_beside_its_tables_is_made_of_the_old_or_the_new_ones(tmp_path: Path) -> None:
     found = _said("builds.py", "both", "tables", str(tmp_path / "place"), "5")
     assert (found["wrong"], found["tried"]) == ([], 5)
+
+
+def test_two_writers_of_a_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with atomic_io.replacing(tmp_path / "a") as first, atomic_io.replacing(tmp_path / "a") as second:
+        first.write_text("first")
+        second.write_text("second")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "first")]

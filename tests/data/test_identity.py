@@ -46,7 +46,7 @@ def test_a_name_as_it_is_written_leads_to_the_key(kind, name, key):
     [
         ("accelerator", "H1000", "no accelerator 'H1000'; nearest is 'H100'"),
         ("accelerator", "", "no accelerator ''"),
-        ("accelerator", None, "no accelerator None"),
+        ("accelerator", None, "name of the accelerator must be a string, got None"),
         ("organisation", "Metta", "nearest is 'Meta'"),
         ("chip", "H100", "no kind of thing 'chip'"),
         ("accelerator", "Blackwell", "fits several: b100, b200, b300, gb10, gb200, gb300, rtx_5090"),

@@ -64,7 +64,7 @@ def test_one_statement_of_each_subject_is_preferred_with_a_reason(name):
 def test_an_unknown_table_is_answered_with_the_nearest_name():
     with pytest.raises(UnknownName, match="nearest is 'clusters'"):
         fk.table("cluster")
-    with pytest.raises(UnknownName, match="no table 3"):
+    with pytest.raises(UnknownName, match="name of the table must be a string, got 3"):
         fk.table(3)  # pyright: ignore[reportArgumentType]
 
 

@@ -167,7 +167,7 @@ def test_empty_frames_and_empty_outputs_are_refused() -> None:
 
 
 def test_a_column_of_words_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="column wall_s, row 0: wall_s = 'long' is no value"):
+    with pytest.raises(ScenarioError, match="column wall_s, row 0: wall_s = 'long' is not a value"):
         fk.evaluate(pl.DataFrame({"wall_s": ["long"]}), "wall_days")
     with pytest.raises(ScenarioError, match="column wall_s is Boolean"):
         fk.evaluate(pl.DataFrame({"wall_s": [True]}), "wall_days")

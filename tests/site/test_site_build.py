@@ -83,7 +83,7 @@ def test_a_build_waits_while_its_tables_are_built(made: Made, tmp_path: Path):
     order, begun = [], threading.Event()
 
     def tables() -> None:
-        with atomic_io.held(made.root / "data"):
+        with atomic_io.locked(made.root / "data"):
             begun.set()
             time.sleep(0.3)
             order.append("tables")

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import sys
-import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -25,8 +24,8 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from factorykit.core import text_io
-from factorykit.core.atomic_io import INCOMING, finish, held, swap_in
-from factorykit.core.errors import DatasetError, FactorykitWarning, UnknownName, unknown_name_message
+from factorykit.core.atomic_io import INCOMING, locked, move_incoming, replace_files
+from factorykit.core.errors import DatasetError, UnknownName, unknown_name_message, warn
 from factorykit.core.validation import file_path, one_of
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import connected, register, table
@@ -276,8 +275,8 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
     one_of("connector", name, PUBLISHERS)
     record = _record(name)
     if (record.parent / INCOMING).is_dir():
-        with held(record.parent):
-            finish(record.parent)
+        with locked(record.parent):
+            move_incoming(record.parent)
     if path_or_url is not None:
         content, origin = _content(path_or_url)
         _keep(name, content, origin)
@@ -368,15 +367,15 @@ def _content(path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
         request = Request(said, headers={"User-Agent": "factorykit"})
         try:
             with urlopen(request, timeout=TIMEOUT_S) as answer:
-                packed = answer.read(text_io.LARGEST_BYTES + 1)
+                packed = answer.read(text_io.MAX_FILE_BYTES + 1)
         except (URLError, OSError, ValueError, HTTPException) as error:
             raise DatasetError(f"{said} cannot be fetched ({error}); give the path of a file instead") from None
         try:
-            return text_io.unpacked(packed), said
+            return text_io.decompressed(packed), said
         except ValueError as error:
             raise DatasetError(f"{said} {error}") from None
     path = file_path("path_or_url", said)
-    return text_io.content(path), path.name
+    return text_io.read_bytes(path), path.name
 
 
 def _keep(name: str, content: bytes, origin: str) -> None:
@@ -389,8 +388,8 @@ def _keep(name: str, content: bytes, origin: str) -> None:
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
         told = json.dumps(resource, indent=1, ensure_ascii=False).encode()
-        with held(record.parent):
-            swap_in({f"{name}.parquet": buffer.getvalue(), record.name: told}, record.parent)
+        with locked(record.parent):
+            replace_files({f"{name}.parquet": buffer.getvalue(), record.name: told}, record.parent)
     except OSError as error:
         raise DatasetError(
             f"{error.filename or record.parent} cannot be written ({error.strerror}); "
@@ -404,7 +403,7 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
         told = ", ".join(column.theirs for column in _columns(name))
         raise DatasetError(f"{name}: the file is JSON; give a CSV file with the columns {told}")
     try:
-        lines = [row for _, row in text_io.rows(content)]
+        lines = [row for _, row in text_io.csv_rows(content)]
     except ValueError as error:
         raise DatasetError(f"{name}: the file is no CSV in UTF-8: it {error}") from None
     above, layout = max(
@@ -470,8 +469,7 @@ def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Head
     if twice := sorted({column for column in header if header.count(column) > 1}):
         raise DatasetError(f"{name}: the column {twice[0]!r} occurs twice")
     if new:
-        said = f"{name}: {', '.join(map(repr, new))} {'is' if len(new) == 1 else 'are'} new and left out"
-        warnings.warn(said, FactorykitWarning, stacklevel=5)
+        warn(f"{name}: {', '.join(map(repr, new))} {'is' if len(new) == 1 else 'are'} new and left out")
     return taken
 
 
@@ -496,7 +494,7 @@ def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
     """Return a data set under our names and units, or raise with every cell that is not of its column's type."""
     import polars as pl
 
-    read = {"number": text_io.number, "boolean": _boolean, "date": _date, "text": str}
+    read = {"number": text_io.parse_number, "boolean": _boolean, "date": _date, "text": str}
     types = {"number": pl.Float64, "boolean": pl.Boolean, "date": pl.Date, "text": pl.String}
     series: list[pl.Series] = []
     broken: list[tuple[int, str, str, str]] = []

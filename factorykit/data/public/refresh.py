@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from factorykit.core import text_io
-from factorykit.core.atomic_io import finish, held, swap_in
+from factorykit.core.atomic_io import locked, move_incoming, replace_files
 from factorykit.core.errors import DatasetError, UnknownName, short_repr, unknown_name_message
 from factorykit.core.validation import file_path, path_or_url
 from factorykit.data.identifiers import identify
@@ -51,9 +51,9 @@ class _Table:
     rows: list[dict[str, str]] = field(default_factory=list)
 
     def read(self) -> _Table:
-        content = text_io.content(self.path)
+        content = text_io.read_bytes(self.path)
         try:
-            cells = text_io.columns(content)
+            cells = text_io.csv_columns(content)
         except ValueError as error:
             raise DatasetError(f"{self.path} {error}") from None
         if self.name in resources() and "source" not in cells:
@@ -143,7 +143,7 @@ def _read_all(place: str | Path | None) -> dict[str, _Table]:
     if not home.is_dir():
         raise DatasetError(f"{home} is no folder of source files; give sources=…")
     with suppress(PermissionError):  # of a checkout that may only be read
-        finish(home)
+        move_incoming(home)
     return {path.stem: _Table(path.stem, path).read() for path in sorted(home.glob("*.csv"))}
 
 
@@ -151,8 +151,8 @@ def _write(tables: Iterable[_Table]) -> None:
     """Write source files, all or none."""
     if texts := {each.path: each.text().encode() for each in tables}:
         home = next(iter(texts)).parent
-        with held(home):
-            swap_in({path.name: text for path, text in texts.items()}, home)
+        with locked(home):
+            replace_files({path.name: text for path, text in texts.items()}, home)
 
 
 def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str]]:

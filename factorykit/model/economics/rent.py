@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import ScenarioError
-from factorykit.core.units import columns
 from factorykit.core.validation import boolean, frame
-from factorykit.core.vocabulary import vocabulary
+from factorykit.core.vocabulary import parse_columns, vocabulary
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.read import checked, chosen
@@ -168,7 +167,7 @@ def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
     """
     import polars as pl
 
-    offers = columns(offered(offers, ("provider", PRICE)))
+    offers = parse_columns(offered(offers, ("provider", PRICE)))
     egress = "egress_usd_per_byte" if "egress_usd_per_byte" in offers.columns else "egress_cost_usd"
     unsaid = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}
     missing = [pl.lit(None, pl.Float64).alias(name) for name in unsaid if name not in offers.columns]

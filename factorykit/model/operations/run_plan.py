@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import MissingQuantity, ScenarioError, short_repr
-from factorykit.core.units import duration, parse
+from factorykit.core.units import parse
 from factorykit.core.validation import as_list, boolean, integer
-from factorykit.core.vocabulary import as_float, is_number, quantity
+from factorykit.core.vocabulary import as_float, duration, is_number, quantity
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.uncertainty.distributions import Distribution, in_units_of, is_distribution

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.core.errors import FactorykitError, MissingQuantity, ScenarioError, short_repr
-from factorykit.core.units import duration, parse_column
+from factorykit.core.units import parse_column
 from factorykit.core.validation import MAX_EXACT_INTEGER, frame, integer, one_of
-from factorykit.core.vocabulary import format_number, quantity
+from factorykit.core.vocabulary import duration, format_number, quantity
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.html import html_table
 from factorykit.engine.providers.defaults import defaults

@@ -7,12 +7,11 @@ all runs side by side. Both are vectorised over the runs and seeded.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from factorykit.core.errors import FactorykitWarning, ScenarioError
+from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.extras import need
 from factorykit.core.validation import integer
 from factorykit.model.operations.run_plan import Cause, Maintenance, Tier, plan
@@ -129,7 +128,7 @@ def simulate(
         raise ScenarioError(f"runs = {count:,} are more than {MOST_RUNS:,}; give fewer, or other seeds one by one")
     drawn = _draws().draw(planned, count, integer("seed", seed))
     if drawn.endless:
-        warnings.warn(f"wall_s is infinite{drawn.endless}", FactorykitWarning, stacklevel=3)
+        warn(f"wall_s is infinite{drawn.endless}")
     usd_per_s = pl.lit(planned.usd_per_s, pl.Float64)
     frame = pl.DataFrame({"run": range(1, count + 1)}, {"run": pl.Float64}).with_columns(
         wall_s=drawn.columns["wall_s"],

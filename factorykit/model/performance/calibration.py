@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import text_io
-from factorykit.core.atomic_io import write_whole
+from factorykit.core.atomic_io import write_file
 from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.extras import need
 from factorykit.core.validation import (
@@ -138,7 +138,7 @@ class Calibration(Mapping[str, float]):
         fields |= {"rows": self.rows, "layouts": [list(layout) for layout in self.layouts]}
         file = file_path("path", path)
         try:
-            write_whole(file, json.dumps(fields, indent=1) + "\n")
+            write_file(file, json.dumps(fields, indent=1) + "\n")
         except OSError as error:
             raise ScenarioError(f"{file} cannot be written ({error.strerror}); name another file") from None
         return file
@@ -152,9 +152,9 @@ class Calibration(Mapping[str, float]):
         ScenarioError
             If the file is not a calibration.
         """
-        content, file = text_io.content(path, error=ScenarioError), file_path("path", path)
+        content, file = text_io.read_bytes(path, error=ScenarioError), file_path("path", path)
         try:
-            fields = text_io.fields(content)
+            fields = text_io.parse_json(content)
             return cls(**{name: fields[name] for name in ("constants", "summary", "excluded", "rows", "layouts")})
         except KeyError as error:
             raise ScenarioError(f"{file} is not a calibration: {error} is missing; use Calibration.save") from None

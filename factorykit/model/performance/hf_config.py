@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from factorykit.core import text_io
-from factorykit.core.errors import FactorykitWarning, ScenarioError
+from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.validation import file_path
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
@@ -174,7 +173,7 @@ def _load(path: str | Path) -> tuple[Path, dict[str, Any]]:
     file = file_path("path", path)
     try:
         file = file / "config.json" if file.is_dir() else file
-        config = text_io.fields(text_io.content(file, MAX_FILE_BYTES, ScenarioError))
+        config = text_io.parse_json(text_io.read_bytes(file, MAX_FILE_BYTES, ScenarioError))
     except (OSError, ValueError) as error:
         raise ScenarioError(f"{file} cannot be read as a configuration: {error}") from None
     if not isinstance(config, dict):
@@ -187,11 +186,7 @@ def _merged(file: Path, config: Mapping[str, Any]) -> dict[str, Any]:
     model = next((config[name] for name in LANGUAGE_MODELS if isinstance(config.get(name), dict)), config)
     others = [name for name in OTHER_MODELS if config.get(name)]
     if others and model is not config:
-        warnings.warn(
-            f"{file}: {', '.join(others)} not counted; the quantities are those of the language model",
-            FactorykitWarning,
-            stacklevel=3,
-        )
+        warn(f"{file}: {', '.join(others)} not counted; the quantities are those of the language model")
     outer = {name: config[name] for name in ("tie_word_embeddings", "model_type") if name in config}
     parts = [model[name] for name in PARTS if isinstance(model.get(name), dict)]
     return {name: value for part in (outer, *parts, model) for name, value in part.items()}

@@ -176,9 +176,9 @@ def _rows(
     """Return the columns of a record; a cell that is not of its column's kind is refused by line."""
     import polars as pl
 
-    content, path = text_io.content(path), str(file_path("path", path))
+    content, path = text_io.read_bytes(path), str(file_path("path", path))
     try:
-        cells = text_io.columns(content)
+        cells = text_io.csv_columns(content)
     except ValueError as error:
         raise DatasetError(f"{path} cannot be read: it {error}; give the file of the publisher") from None
     kinds: Mapping[str, tuple[Callable[[str], Any], type[pl.DataType], str]] = (
@@ -206,7 +206,7 @@ def _rows(
 
 
 def _amount(cell: str) -> float:
-    value = text_io.number(cell)
+    value = text_io.parse_number(cell)
     if value is None or value < 0.0:
         raise ValueError
     return value

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from factorykit.core.atomic_io import workplace
+from factorykit.core.atomic_io import temporary_folder
 from factorykit.core.errors import FactorykitError, SiteError
 from factorykit.site.pages.markdown import Marked, code, code_block, escaped, front, link
 
@@ -283,7 +283,7 @@ def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
 
     known: dict[str, Any] = {"fk": fk, "pl": pl}
     parts = []
-    with workplace(Path(tempfile.gettempdir()), TEMPORARY) as here, contextlib.chdir(here):
+    with temporary_folder(Path(tempfile.gettempdir()), TEMPORARY) as here, contextlib.chdir(here):
         for question, source in blocks:
             try:
                 answer = _run(source, known)

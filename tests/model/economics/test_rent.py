@@ -81,7 +81,7 @@ def test_tiers_of_checkpoints_can_stand_for_one():
         (lambda: fk.rent(7, offers()), "inputs are int"),
         (
             lambda: fk.rent(RUN, offers().with_columns(egress_usd_per_byte=pl.lit("free"))),
-            "column egress_usd_per_byte, row 0: egress_usd_per_byte = 'free' is no value",
+            "column egress_usd_per_byte, row 0: egress_usd_per_byte = 'free' is not a value",
         ),
         (lambda: fk.rent(RUN | {"accelerator": "rubin"}), "no provider of the table"),
         (lambda: fk.rent({name: value for name, value in RUN.items() if name != "accelerators"}), "no accelerators"),

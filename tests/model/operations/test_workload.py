@@ -31,7 +31,7 @@ def test_the_load_is_what_was_asked_for():
         (lambda: fk.workload("kalos", estimate_factor=0.5), "estimate_factor = 0.5"),
         (lambda: fk.workload("kalos", estimate_factor="2"), "estimate_factor must be a finite number, got '2'"),
         (lambda: fk.workload("kalos", seed=-1), "seed must be between .* got -1"),
-        (lambda: fk.workload(3), "no workload 3"),
+        (lambda: fk.workload(3), "name of the workload must be a string, got 3"),
     ],
 )
 def test_impossible_workloads_are_refused(call, message):

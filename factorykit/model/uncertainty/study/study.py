@@ -136,7 +136,7 @@ def study(folder: str | Path) -> Study:
     """
     path = file_path("folder", folder)
     try:
-        manifest = text_io.fields(text_io.content(path / MANIFEST))
+        manifest = text_io.parse_json(text_io.read_bytes(path / MANIFEST))
     except (DatasetError, ValueError):
         raise ScenarioError(f"{path} holds no study; name the folder that out= named") from None
     if not isinstance(manifest, dict) or any(type(manifest.get(name)) is not kind for name, kind in SAID.items()):
@@ -192,7 +192,7 @@ def _one_file(design: Design, path: Path) -> pl.LazyFrame:
         yield from map(design.part, range(1, design.parts))
 
     try:
-        with atomic_io.whole(path) as aside:
+        with atomic_io.replacing(path) as aside:
             register_io_source(parts, schema=first.schema).sink_parquet(aside)
     except (OSError, pl.exceptions.ComputeError) as error:
         raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
@@ -205,7 +205,7 @@ def _made(design: Design, folder: Path, verb: str, engine: str) -> Study:
     _claim(folder, manifest)
     done = {number for number, path in _there(folder).items() if _is_whole(path)}
     missing = [number for number in range(design.parts) if number not in done]
-    with atomic_io.workplace(folder, f"{STAGE}{socket.gethostname()}-") as stage:
+    with atomic_io.temporary_folder(folder, f"{STAGE}{socket.gethostname()}-") as stage:
         backends.run(engine, partial(write, stage), design, missing)
     return Study(folder, manifest)
 
@@ -291,7 +291,7 @@ def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:
             return
         if strangers:
             raise ScenarioError(f"{folder} holds {strangers[0]}; name a folder that is empty or does not exist")
-        atomic_io.write_whole(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
+        atomic_io.write_file(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
     except OSError as error:
         raise FactorykitError(f"{folder} cannot be written: {error}; name a folder in one that exists") from None
 
