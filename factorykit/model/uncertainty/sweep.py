@@ -222,7 +222,7 @@ def _spooled(query: pl.LazyFrame, path: Path | None, stack: ExitStack) -> pl.Laz
         return query.head(ROWS_IN_MEMORY + 1).collect(engine="streaming").lazy()
     if not path.suffix:
         path.parent.mkdir(parents=True, exist_ok=True)
-    folder = stack.enter_context(atomic_io.workplace(path.parent.absolute(), f".rows-{socket.gethostname()}-"))
+    folder = stack.enter_context(atomic_io.temporary_folder(path.parent.absolute(), f".rows-{socket.gethostname()}-"))
     query.sink_parquet(folder / "rows.parquet")
     return pl.scan_parquet(folder / "rows.parquet")
 
