@@ -1,6 +1,6 @@
 """Numbers in the sentences of a notebook are computed in that notebook.
 
-A number in a Markdown cell or in the notebook's finding occurs in its code, or in the output of its section, with the same
+A number in a Markdown cell or in the finding of a notebook occurs in its code or in the output of its section, of the same
 size: ``24.3 EFLOP/s`` matches ``24.3e18``, ``38 %`` matches ``0.38``, ``3.09`` an output of ``3.0897``. Names, years,
 references and confidence levels are not claims; numbers quoted from others are listed in the notebook's metadata.
 """
@@ -64,7 +64,11 @@ def claims(prose: str) -> Iterator[tuple[str, list[float], float]]:
         unit = UNIT.match(bare, found.end())
         unit_name = next(filter(None, unit.groups()), "") if unit else ""
         reach = 0.5 * 10.0 ** -len(found[1].partition(".")[2])
-        yield f"{found[1]} {unit_name}".strip(), [value, value * SCALES.get(unit_name, 1.0)], reach / value if value else 0.0
+        yield (
+            f"{found[1]} {unit_name}".strip(),
+            [value, value * SCALES.get(unit_name, 1.0)],
+            reach / value if value else 0.0,
+        )
 
 
 def uncomputed(notebook: dict[str, Any], elsewhere: str = "") -> list[str]:

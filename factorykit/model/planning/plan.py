@@ -373,9 +373,9 @@ def read_run(path: str | Path) -> dict[str, Any]:
     ScenarioError, UnknownName
         If the file cannot be read, names no model, or has a key that is no argument and no quantity.
     """
-    content = text_io.content(path, error=ScenarioError)
+    content = text_io.read_bytes(path, error=ScenarioError)
     try:
-        arguments = text_io.shallow(tomllib.loads(text_io.text(content)))
+        arguments = text_io.check_depth(tomllib.loads(text_io.decode(content)))
     except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{path}: {error}") from None
     given = arguments.pop("given", {})
