@@ -23,7 +23,7 @@ from factorykit.core.vocabulary import quantity
 from factorykit.engine.html import html_text
 from factorykit.site.csp import policy
 from factorykit.site.page_layout import THEME, template
-from factorykit.telemetry.failures import fleet_nodes, window
+from factorykit.telemetry.exposure import fleet_nodes, window
 from factorykit.telemetry.formats import TABLES
 from factorykit.telemetry.tidy import Log
 

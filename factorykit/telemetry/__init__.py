@@ -6,8 +6,8 @@ where each column of ours is found and how its cells are parsed. There are four 
 records), and ``series``, the answer of Prometheus to a range query. A new format needs rows, no code.
 
 polars reads every file as text, plain or compressed (gzip, zstd), and expressions turn it into columns. A row with a
-cell that cannot be parsed is skipped. Skipped rows, lines of other programs, duplicate, unordered and contradicting
-rows are counted in :attr:`Log.notes`; nothing is dropped silently.
+cell that cannot be parsed is skipped. Skipped rows, lines of other programs, implausible timestamps, duplicate,
+unordered and contradicting rows are counted in :attr:`Log.notes`; nothing is dropped silently.
 
 ======== ============================================================== ==========================================
 table    one row per                                                    columns
@@ -21,6 +21,9 @@ power    sample of one accelerator                                      at, node
                                                                         accelerator_power_w, utilization
 ======== ============================================================== ==========================================
 
+Rates need exposure: :attr:`Log.watched` has the nodes and periods that journals, health checks and schedulers observe,
+failing or not.
+
 Timestamps are UTC. Only values with a column are kept: no message, command line or environment enters a table, and
-text in names that looks like a key is hidden when it is read.
+text in names that looks like a key is replaced by a token, the same one for the same text.
 """

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 INTERVAL: Final = "checkpoint_interval_optimal_s"
 
 
-def scenario(log: Log, **given: float | str) -> dict[str, float]:
+def scenario(log: Log, *, exposure: float | pl.DataFrame | None = None, **given: float | str) -> dict[str, float]:
     """Return the largest job and the cluster of a log as inputs of :func:`factorykit.evaluate`.
 
     Parameters
     ----------
     log
         A log with jobs from :func:`factorykit.read_log`.
+    exposure
+        Nodes and periods that were watched, as in :func:`mtbf`.
     **given
         Quantities that override the log or are missing in it, such as a price.
 
@@ -61,7 +63,7 @@ def scenario(log: Log, **given: float | str) -> dict[str, float]:
     overrides = {name: quantity(name).check(value) for name, value in given.items()}
     attempts = started_attempts(log)
     largest = attempts.sort("accelerators", descending=True, maintain_order=True).row(0, named=True)
-    fleet = mtbf(log).row(0, named=True)
+    fleet = mtbf(log, exposure=exposure).row(0, named=True)
     if not fleet["failures"] or not largest["nodes"]:
         raise ScenarioError("the log has no failures, or no nodes of its jobs; a failure rate is needed")
     per_node = largest["accelerators"] / largest["nodes"]
@@ -86,13 +88,17 @@ def scenario(log: Log, **given: float | str) -> dict[str, float]:
     return {name: value for name, value in {**inputs, **overrides}.items() if value is not None}
 
 
-def advise(log: Log, *, confidence: float = 0.95, **given: float | str) -> pl.DataFrame:
+def advise(
+    log: Log, *, exposure: float | pl.DataFrame | None = None, confidence: float = 0.95, **given: float | str
+) -> pl.DataFrame:
     """Return changes to the cluster with their savings per day.
 
     Parameters
     ----------
     log
         A log with jobs from :func:`factorykit.read_log`.
+    exposure
+        As in :func:`scenario`.
     confidence
         Confidence level of the limits, in (0, 1).
     **given
@@ -114,10 +120,10 @@ def advise(log: Log, *, confidence: float = 0.95, **given: float | str) -> pl.Da
     import polars as pl
 
     probability("confidence", confidence)
-    base = scenario(log, **given)
+    base = scenario(log, exposure=exposure, **given)
     if "checkpoint_write_s" not in base:
         raise ScenarioError('the log has no checkpoint times; give checkpoint_write_s, e.g. "30 s"')
-    fleet = mtbf(log, confidence=confidence).row(0, named=True)
+    fleet = mtbf(log, exposure=exposure, confidence=confidence).row(0, named=True)
     ends = [
         {**base, "accelerator_mtbf_s": base["accelerator_mtbf_s"] * fleet[end] / fleet["node_mtbf_s"]}
         for end in ("node_mtbf_s_low", "node_mtbf_s_high")

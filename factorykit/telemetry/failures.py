@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import SECONDS_PER_DAY
-from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
-from factorykit.core.validation import integer, one_of, probability
+from factorykit.core.validation import one_of, probability
 from factorykit.formulas.reliability import cluster_mtbf_counted_s
 from factorykit.model.reliability.reliability import mtbf_interval_s
+from factorykit.telemetry.exposure import exposure_of, nodes_in, window
 from factorykit.telemetry.tidy import Log
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def failures(log: Log) -> pl.DataFrame:
     --------
     >>> import tempfile, pathlib, factorykit as fk
     >>> file = pathlib.Path(tempfile.mkdtemp(), "events.csv")
-    >>> _ = file.write_text("at,node,kind\n2026-03-01,a,failure\n2026-03-01 00:05,a,down\n2026-03-02 00:05,a,up")
+    >>> _ = file.write_text("at,node,kind\n2026-03-01,a,failure\n2026-03-01 00:05,a,down\n2026-03-02 00:05,a,up\n")
     >>> failures(fk.read_log(file)).select("node", "repair_s").row(0)
     ('a', 86700.0)
     """
@@ -89,27 +89,36 @@ def failures(log: Log) -> pl.DataFrame:
     return pl.concat([rows, pl.DataFrame({"gap_s": [last_gap_s], "gap_observed": [False]})], how="diagonal")
 
 
-def mtbf(log: Log, by: str | None = None, *, nodes: float | None = None, confidence: float = 0.95) -> pl.DataFrame:
+def mtbf(
+    log: Log, by: str | None = None, *, exposure: float | pl.DataFrame | None = None, confidence: float = 0.95
+) -> pl.DataFrame:
     r"""Return failure rates and repair times with exact confidence limits.
 
-    .. math:: m_n = \frac{n_s T_\mathrm{obs}}{k_f}, \quad
-        \left[ \frac{2 n_s T}{\chi^2_{1-\alpha/2,\, 2k+2}},\; \frac{2 n_s T}{\chi^2_{\alpha/2,\, 2k}} \right]
+    .. math:: m_n = \frac{T}{k_f}, \quad
+        \left[ \frac{2 T}{\chi^2_{1-\alpha/2,\, 2k+2}},\; \frac{2 T}{\chi^2_{\alpha/2,\, 2k}} \right],
+        \quad T = \sum_i (t_i^\mathrm{until} - t_i^\mathrm{since})
 
     Parameters
     ----------
     log
         A log from :func:`factorykit.read_log`.
     by
-        ``cause``, ``node`` or ``age`` (days since the log begins, in doubling intervals); by default the whole fleet.
-    nodes
-        Servers watched; by default those that the log names.
+        ``cause``, ``node`` or ``age`` (days since the exposure begins, in doubling intervals); by default the whole
+        fleet.
+    exposure
+        Nodes and periods that were watched: a table with ``node``, ``since`` and ``until`` (timestamps with a zone), or
+        the number of nodes watched over the whole log. By default the jobs and node events of a scheduler state the
+        nodes that the log names, over their period, and journals and health checks a node each, from their first to
+        their last line, whether it fails or not.
     confidence
         Confidence level of all limits, in (0, 1).
 
     Returns
     -------
     DataFrame
-        One row per group, most failures first (ages in order): ``failures`` [1]; ``node_days`` [d] watched;
+        One row per group, most failures first (ages in order): ``failures`` [1] within the exposure, and
+        ``failures_unwatched`` [1] outside of it, which count in no rate; ``nodes`` [1] and ``node_days`` [d] watched,
+        and the sources of this ``exposure``;
         ``node_mtbf_s`` [s] with ``node_mtbf_s_low`` and ``node_mtbf_s_high``; ``cluster_mtbf_s`` [s], the time between
         such failures anywhere in the cluster, with its limits (for the fleet and for causes); ``repairs`` [1] with a
         known end; ``node_repair_s`` [s], the mean, with limits that are exact for exponentially distributed repairs;
@@ -119,7 +128,7 @@ def mtbf(log: Log, by: str | None = None, *, nodes: float | None = None, confide
     Raises
     ------
     UnknownName, ScenarioError
-        If ``by`` is an unknown group, the log has neither events nor jobs, or it names no nodes and none are given.
+        If ``by`` is an unknown group, the log covers no period, or it states no exposure and none is given.
 
     Notes
     -----
@@ -135,7 +144,7 @@ def mtbf(log: Log, by: str | None = None, *, nodes: float | None = None, confide
     ... 2026-03-03,a,up,
     ... 2026-03-11,b,notice,
     ... ''')
-    >>> rate = mtbf(fk.read_log(file)).row(0, named=True)
+    >>> rate = mtbf(fk.read_log(file), exposure=2).row(0, named=True)
     >>> rate["failures"], rate["node_days"], rate["node_repair_s"] / 3600
     (1.0, 20.0, 24.0)
     """
@@ -144,83 +153,39 @@ def mtbf(log: Log, by: str | None = None, *, nodes: float | None = None, confide
     if by is not None:
         one_of("group of failures", by, GROUPS)
     probability("confidence", confidence)
-    start, end = window(log)
-    watched_s = (end - start).total_seconds()
-    names = fleet_nodes(log)
-    count = integer("nodes", nodes) if nodes is not None else len(names)
-    if not count:
-        raise ScenarioError("the log names no nodes; give nodes, the number of servers watched")
-    rows = failures(log).filter(pl.col("at").is_not_null())
+    watched = exposure_of(log, exposure)
+    start, days = watched.start, watched.days
+    counts = {"nodes": watched.nodes, "exposure": watched.source}
+    rows = watched.mark(failures(log).filter(pl.col("at").is_not_null()))
+    groups: list[tuple[dict[str, Any], pl.DataFrame, float, float]]
     if by == "age":
-        days = [0.0, *(2.0**n for n in range(64) if 2.0**n < watched_s / SECONDS_PER_DAY), watched_s / SECONDS_PER_DAY]
+        ends = [0.0, *(2.0**n for n in range(64) if 2.0**n < days), days]
         age = (pl.col("at") - pl.lit(start)).dt.total_seconds() / SECONDS_PER_DAY
         groups = [
-            ({"age_from": low, "age_to": high}, rows.filter(age >= low, (age < high) | (high == days[-1])), high - low)
-            for low, high in pairwise(days)
+            ({"age_from": low, "age_to": high}, rows.filter(age >= low, (age < high) | (high == days)), low, high)
+            for low, high in pairwise(ends)
         ]
     elif by is None:
-        groups = [({}, rows, watched_s / SECONDS_PER_DAY)]
+        groups = [({}, rows, 0.0, days)]
     else:
         counted = rows[by].value_counts(sort=True)[by].to_list()
-        groups = [
-            ({by: each}, rows.filter(pl.col(by).eq_missing(each)), watched_s / SECONDS_PER_DAY) for each in counted
-        ]
+        groups = [({by: each}, rows.filter(pl.col(by).eq_missing(each)), 0.0, days) for each in counted]
     rates = [
         label
-        | _rates(group, days_, 1 if by == "node" else count, confidence, is_cluster=by in (None, "cause"))
-        | ({"p_value": _p_value(group.height, rows.height, count)} if by == "node" else {})
-        for label, group, days_ in groups
+        | counts
+        | _rates(
+            group,
+            (watched.of(label["node"]) if by == "node" else watched).node_days(start, low, high),
+            high - low if by in (None, "cause") else None,
+            confidence,
+        )
+        for label, group, low, high in groups
     ]
+    if by == "node":
+        total = sum(rate["failures"] for rate in rates)
+        rates = [rate | {"nodes": 1.0, "p_value": _p_value(rate["failures"], total, counts["nodes"])} for rate in rates]
     schema = {by: pl.String} if by in ("cause", "node") else {}
     return pl.DataFrame(rates, schema_overrides=schema, infer_schema_length=None)
-
-
-def window(log: Log) -> tuple[datetime, datetime]:
-    """Return the first and the last timestamp of a log.
-
-    Raises
-    ------
-    ScenarioError
-    """
-    if not isinstance(log, Log):
-        raise ScenarioError(f"log must be a Log, got {short_repr(log)}; read one with fk.read_log")
-    times = [
-        time
-        for frame, names in (
-            (log.events, ("at", "until")),
-            (log.jobs, ("submitted", "started", "ended")),
-            (log.steps, ("at",)),
-            (log.power, ("at",)),
-        )
-        for name in names
-        for time in (frame[name].min(), frame[name].max())
-        if isinstance(time, datetime)
-    ]
-    if not times or min(times) == max(times):
-        raise ScenarioError("the log covers no period; give logs with timestamps, of a day or more")
-    return min(times), max(times)
-
-
-def fleet_nodes(log: Log) -> list[str]:
-    """Return the names of all nodes in a log."""
-    import polars as pl
-
-    allocated = log.jobs.select(nodes_in("node_list").alias("node")).explode("node")
-    named = [frame.select("node") for frame in (log.events, log.steps, log.power)]
-    return pl.concat([allocated, *named])["node"].drop_nulls().unique().sort().to_list()
-
-
-def nodes_in(column: str) -> pl.Expr:
-    """Return the nodes of node lists in the notation of Slurm; each distinct list is expanded once."""
-    import polars as pl
-
-    from factorykit.telemetry.parsing import node_names
-
-    def expand(lists: pl.Series) -> pl.Series:
-        expanded = {text: node_names(text) if text else None for text in lists.unique()}
-        return pl.Series([expanded[text] for text in lists], dtype=pl.List(pl.String))
-
-    return pl.col(column).map_batches(expand, return_dtype=pl.List(pl.String))
 
 
 def _failures_from_events(log: Log) -> pl.DataFrame:
@@ -257,13 +222,14 @@ def _failures_from_events(log: Log) -> pl.DataFrame:
     )
 
 
-def _rates(rows: pl.DataFrame, days: float, nodes: int, confidence: float, *, is_cluster: bool) -> dict[str, Any]:
+def _rates(rows: pl.DataFrame, node_days: float, days: float | None, confidence: float) -> dict[str, Any]:
+    """Return rates of failures per node, and in the cluster if its ``days`` are given; and repair times."""
     import polars as pl
 
-    count, window_s = float(rows.height), days * SECONDS_PER_DAY
-    rates = {"failures": count, "node_days": nodes * days}
-    rates |= _mean_time("node_mtbf_s", count, nodes * window_s, confidence)
-    rates |= _mean_time("cluster_mtbf_s", count, window_s, confidence) if is_cluster else {}
+    count = float(rows["is_watched"].sum())
+    rates = {"failures": count, "failures_unwatched": rows.height - count, "node_days": node_days}
+    rates |= _mean_time("node_mtbf_s", count, node_days * SECONDS_PER_DAY, confidence)
+    rates |= {} if days is None else _mean_time("cluster_mtbf_s", count, days * SECONDS_PER_DAY, confidence)
     repairs = rows.filter(pl.col("repair_s").is_not_null())
     ended = float(repairs["repair_observed"].sum())
     rates["repairs"] = ended
@@ -294,7 +260,7 @@ def _median(times: list[float], confidence: float) -> tuple[float | None, float 
     return middle, times[below - 1] if below else 0.0, times[count - below] if below else math.inf
 
 
-def _p_value(count: int, all_failures: int, nodes: int) -> float:
+def _p_value(count: float, all_failures: float, nodes: float) -> float:
     """Return the probability that the worst of equal nodes has at least this number of failures."""
     at_least = need("scipy.stats").poisson.sf(count - 1, all_failures / nodes)
     return -math.expm1(nodes * math.log1p(-float(at_least))) if at_least < 1.0 else 1.0

@@ -1,4 +1,4 @@
-"""The known formats, as ``formats.csv`` and ``columns.csv`` say: by what each is recognised, where its cells lie."""
+"""Log formats of ``formats.csv`` and ``columns.csv``: how each is recognised, and where its cells are."""
 
 from __future__ import annotations
 
@@ -36,31 +36,32 @@ NEEDED: Final = {
     "steps": ("step",),
     "power": ("at", "accelerator_power_w"),
 }
-"""Columns without which a line says nothing."""
+"""Columns without which a row is invalid."""
 HEAD: Final = 2000
-"""Lines of a file by which it is recognised."""
+"""Lines of a file that are searched first."""
 END: Final = "\x1f"
-"""Separates cells in no format: a line is one cell."""
+"""A separator that no format has: a line is one cell."""
 OWN: Final = tuple(TABLES)
-"""Formats with our own names of columns: a table is one of them where it is nothing else."""
+"""Formats with our column names, for tables of no other format."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One of our columns, and where a format has it: names, paths or expressions, of which the first told wins."""
+    """One of our columns, and the names, paths or expressions of its cells; the first one with a value counts."""
 
     ours: str
     theirs: tuple[str, ...]
     read: str
-    factor: float
+    unit: str
 
 
 @dataclass(frozen=True)
 class Format:
-    """What a kind of log looks like.
+    """A format of logs.
 
-    ``lines`` is what a line, or the first of the columns ``needs``, has to match to be meant; ``named`` is the column
-    that the name of a file gives where its lines do not.
+    ``needs`` are the columns or paths of a record, or patterns of lines that show the format; ``lines`` is the pattern
+    of the lines that are read, or of the first of the columns ``needs``; ``named`` is the column that the name of a
+    file gives if its lines do not; ``watches`` is the source of the nodes and times that a file observes.
     """
 
     name: str
@@ -70,21 +71,39 @@ class Format:
     needs: tuple[str, ...]
     lines: str
     named: str
+    watches: str
     document: str
     columns: tuple[Column, ...]
 
     def fits(self, head: Sequence[str]) -> bool:
-        """Return whether the first lines of a file look like this."""
+        """Return whether the first lines of a file have this format."""
         match self.shape:
             case "table":
                 return set(self.needs) <= set(header(head, self.separator))
-            case "line":
-                return any(re.search(self.lines, line) for line in head)
             case "json":
-                return any(all(_told(record, path) for path in self.needs) for record in records(head))
+                return any(all(_has(record, path) for path in self.needs) for record in records(head))
             case _:
-                start = "".join(head[:HEAD])
-                return '"resultType"' in start[:4000] and re.search(rf'"{self.lines[1:-1]}"', start) is not None
+                return any(re.search(pattern, line) for pattern in self.patterns for line in head)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Patterns of lines, each of which shows a format of lines or of series."""
+        return (f'"{self.lines[1:-1]}"',) if self.shape == "series" else self.needs or (self.lines,)
+
+    def is_shown(self) -> pl.Expr:
+        """Return whether any line of a file shows this format."""
+        line = pl.col("line")
+        if self.shape != "json":
+            return pl.any_horizontal(line.str.contains(pattern).any() for pattern in self.patterns)
+        record = pl.when(line.str.starts_with("{")).then(line)
+        names = (record.str.contains(f'"{path.rpartition(".")[2]}"', literal=True) for path in self.needs)
+        likely = pl.when(*names).then(record)
+        return pl.all_horizontal(likely.str.json_path_match(path).is_not_null() for path in self.needs).any()
+
+
+def is_series(head: Sequence[str]) -> bool:
+    """Return whether a file begins as the result of a range query."""
+    return '"resultType"' in "".join(head[:HEAD])[:4000]
 
 
 def formats() -> Mapping[str, Format]:
@@ -96,10 +115,8 @@ def formats() -> Mapping[str, Format]:
 def _formats() -> Mapping[str, Format]:
     columns: dict[str, list[Column]] = {}
     for row in _rows("columns.csv"):
-        theirs = tuple(row["theirs"].split(" || "))
-        columns.setdefault(row["format"], []).append(
-            Column(row["ours"], theirs, row["read"], float(row["factor"] or 1.0))
-        )
+        column = Column(row["ours"], tuple(row["theirs"].split(" || ")), row["read"], row["unit"])
+        columns.setdefault(row["format"], []).append(column)
     return {
         row["format"]: Format(
             row["format"],
@@ -109,6 +126,7 @@ def _formats() -> Mapping[str, Format]:
             tuple(filter(None, row["needs"].split(";"))),
             row["lines"],
             row["named"],
+            row["watches"],
             row["document"],
             tuple(columns[row["format"]]),
         )
@@ -121,9 +139,20 @@ def _rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def recognised(head: Sequence[str]) -> list[Format]:
-    """Return the formats that the first lines of a file show; our own names count where nothing else fits."""
-    found = [each for each in formats().values() if each.fits(head)]
+def recognised(source: Path | bytes) -> list[Format]:
+    """Return the formats that any line of a file shows; our own names count if nothing else fits.
+
+    A table has its format in the first line. All others are searched in the first lines, then in the whole file.
+    """
+    lines = scan(source)
+    head = lines.head(HEAD).collect()["line"].fill_null("").to_list() if source else []
+    shapes = ("series",) if is_series(head) else ("table", "line", "json")
+    possible = [each for each in formats().values() if each.shape in shapes]
+    found = [each for each in possible if each.fits(head)]
+    if len(head) == HEAD and not any(each.shape == "table" for each in found):
+        others = [each for each in possible if each.shape != "table" and each not in found]
+        shown = lines.select(each.is_shown().alias(each.name) for each in others).collect(engine="streaming")
+        found += [each for each in others if shown[each.name].item()]
     return [each for each in found if each.name not in OWN] or found
 
 
@@ -131,7 +160,7 @@ def header(head: Sequence[str], separator: str) -> list[str]:
     """Return the names in the first line of a table, without the units that nvidia-smi writes behind them."""
     try:
         names = next(csv.reader(head[:1], delimiter=separator), [])
-    except csv.Error:  # it is none
+    except csv.Error:  # no table
         return []
     return [bare(name) for name in names]
 
@@ -146,7 +175,7 @@ def bare(name: str) -> str:
 
 
 def records(lines: Iterable[str]) -> list[Any]:
-    """Return the records in lines of JSON; lines that are none are left out."""
+    """Return the records in lines of JSON, without other lines."""
     found = []
     for line in lines:
         try:
@@ -156,7 +185,7 @@ def records(lines: Iterable[str]) -> list[Any]:
     return found
 
 
-def _told(record: Any, path: str) -> bool:
+def _has(record: Any, path: str) -> bool:
     for name in path.split(".")[1:]:
         if not isinstance(record, dict) or name not in record:
             return False
@@ -165,7 +194,7 @@ def _told(record: Any, path: str) -> bool:
 
 
 def scan(source: Path | bytes, separator: str = END) -> pl.LazyFrame:
-    """Return the lines of a file, or its cells, as text; packed ones too."""
+    """Return the lines of a file, or its cells, as text; compressed ones too."""
     is_table = separator != END
     return pl.scan_csv(
         source,
@@ -182,7 +211,7 @@ def scan(source: Path | bytes, separator: str = END) -> pl.LazyFrame:
 
 
 def cell(theirs: str, shape: str) -> pl.Expr:
-    """Return the text that stands in one place of a line."""
+    """Return the text at one place of a line."""
     where, _, condition = theirs.partition(" ? ")
     match shape:
         case "line":
@@ -196,30 +225,30 @@ def cell(theirs: str, shape: str) -> pl.Expr:
 
 
 def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
-    """Return one record a line, of a document of JSON or of paragraphs whose further lines begin with a space.
+    """Return a document of JSON, or paragraphs whose further lines begin with a space, as one record per line.
 
-    Jobs and pods of Kubernetes become their attempts; the second number is how many they count and do not tell.
+    Jobs and pods of Kubernetes become their attempts; the second number is that of attempts without details.
 
     Raises
     ------
     DatasetError
     """
     text = "\n".join(lines)
-    if text.lstrip()[:1] not in ("[", "{"):
+    if re.match(r"\s*(?:\{|\[\s*[{\]\"])", text) is None:
         return re.sub(r"\n[ \t]+", " ", text).encode(), 0
     try:
         whole = text_io.parse_json(text.encode())
     except ValueError as error:
-        raise DatasetError(f"no document of JSON: it {error}; give all of it, or one record a line") from None
+        raise DatasetError(f"no document of JSON: it {error}; give all of it, or one record per line") from None
     items = whole.get("items", [whole]) if isinstance(whole, dict) else whole
     if kubernetes.has_workloads(items):
-        told, untold = kubernetes.attempts(items)
-        return "\n".join(told).encode(), untold
+        attempts, without_details = kubernetes.attempts(items)
+        return "\n".join(attempts).encode(), without_details
     return "\n".join(json.dumps(item, ensure_ascii=False) for item in items).encode(), 0
 
 
 def series(lines: Sequence[str]) -> pl.LazyFrame:
-    """Return Prometheus' answer to a range query as a table: labels, ``at`` and ``value`` of each sample."""
+    """Return the result of a range query of Prometheus as a table: labels, ``at`` and ``value`` of each sample."""
     try:
         result = text_io.parse_json("\n".join(lines).encode())["data"]["result"]
         rows = [
@@ -228,17 +257,12 @@ def series(lines: Sequence[str]) -> pl.LazyFrame:
             for values in [each.get("values") or [each["value"]]]
         ]
     except (ValueError, KeyError, TypeError) as error:
-        raise DatasetError(
-            f"it is no answer to a range query ({error}); give the JSON of /api/v1/query_range"
-        ) from None
+        raise DatasetError(f"no result of a range query ({error}); give the JSON of /api/v1/query_range") from None
     labels = sorted({label for metric, _, _ in rows for label in metric})
     wide = {label: [metric.get(label) for metric, _, _ in rows] for label in labels}
     kinds = {str(label): pl.String() for label in labels} | dict.fromkeys(("at", "value"), pl.List(pl.String))
-    told = pl.LazyFrame(
-        wide | {"at": [at for _, at, _ in rows], "value": [value for _, _, value in rows]},
-        kinds,
-    )
-    return told.explode("at", "value").with_row_index("row")
+    samples = {"at": [at for _, at, _ in rows], "value": [value for _, _, value in rows]}
+    return pl.LazyFrame(wide | samples, kinds).explode("at", "value").with_row_index("row")
 
 
-READERS: Final = {"text": parsing.text, "list": parsing.listed, "number": parsing.number, "tres": parsing.accelerators}
+READERS: Final = {"text": parsing.text, "list": parsing.listed, "tres": parsing.accelerators}

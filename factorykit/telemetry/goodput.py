@@ -8,7 +8,8 @@ from factorykit.core.constants import SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError
 from factorykit.core.vocabulary import quantity
 from factorykit.formulas.cost import rental_cost_usd
-from factorykit.telemetry.failures import failures, fleet_nodes, window
+from factorykit.telemetry.exposure import fleet_nodes, window
+from factorykit.telemetry.failures import failures
 from factorykit.telemetry.tidy import Log
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from factorykit.core.errors import ScenarioError
 from factorykit.formulas.energy import accelerator_energy_kwh
-from factorykit.telemetry.failures import nodes_in, window
+from factorykit.telemetry.exposure import nodes_in, window
 from factorykit.telemetry.tidy import Log
 
 if TYPE_CHECKING:

@@ -4,99 +4,162 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
+from secrets import token_bytes
 from typing import Final
 
 import polars as pl
 
 BLANK: Final = ("", "-", "Unknown", "None", "null", "N/A", "[N/A]", "n/a", "NaN", "(null)", "[Not Supported]")
-"""What stands for nothing, in one format or another."""
+"""Cells without a value, in one format or another."""
 OTHERWISE: Final = {"state": "unknown", "reason": "notice", "result": "notice", "xid_kind": "notice"} | {
     "kind": "notice",
     "xid_cause": "software",
     "cause": "other",
 }
-"""Word for what no row of ``words.csv`` knows: an Xid that is no failure of a part comes from a program."""
+"""Category of a word that is not in ``words.csv``: an Xid that is no failure of a part is caused by a program."""
 SECRET: Final = (
     r"(?i)\b(?:sk|pk|hf|ghp|gho|ghs|github_pat|glpat|xox[abprs]|AKIA|ASIA|AIza|ya29|eyJ)[-_A-Za-z0-9.]{12,}"
     r"|(?:password|passwd|secret|token|api[-_]?key|bearer|authorization)[\"']?\s*[:=\s]\s*\S+"
     r"|\b[A-Za-z0-9+/_]{40,}={0,2}|://[^/\s:@]+:[^/\s@]+@"
 )
-"""What looks like a key: by the prefixes of those who issue them, by the word before it, by its length."""
-SHORTEST_SECRET: Final = 8
-"""Bytes of what is looked at for a key."""
-HIDDEN: Final = "(hidden)"
-LONGEST: Final = 80
-"""Characters of a name that are kept."""
+"""Text that looks like a key: by the prefix of its issuer, by the word before it, or by its length."""
+MIN_SECRET_BYTES: Final = 8
+"""Shorter cells hold no key."""
+HIDING_KEY: Final = token_bytes(32)
+"""Key of the tokens of hidden text: the same text has the same token in all logs that a process reads."""
+MAX_NAME_LETTERS: Final = 80
+"""Of a longer name, the rest is replaced by a token."""
 USUAL: Final = (
     ("%Y-%m-%dT%H:%M:%S", None),
     ("%Y-%m-%d %H:%M:%S%.f", None),
     ("%Y/%m/%d %H:%M:%S%.f", None),
     ("%Y-%m-%dT%H:%M:%S%.fZ", "UTC"),
 )
-"""Forms of moments that most logs keep to, and the zone that they say."""
-LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
+"""Forms of most timestamps, and their zone."""
+WITH_YEAR: Final = "%b %e %H:%M:%S %Y"
+LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d", WITH_YEAR)
 SINCE_EPOCH: Final = r"^\d{9,13}(?:\.\d+)?$"
 OFFSET: Final = r"(?:Z|[+-]\d\d:?\d\d)$"
+SYSLOG: Final = r"^(\w{3} +\d+ \d\d:\d\d:\d\d)$"
+"""Timestamp of syslog, which has no year."""
+LEAP_YEAR: Final = 2024
+TIME: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
+POWER: Final = {"mW": 1e-3, "W": 1.0, "kW": 1e3}
+SHARE: Final = {"%": 0.01, "share": 1.0}
+UNITS: Final = {"s": TIME, "ms": TIME, "W": POWER, "%": SHARE, "share": SHARE, "": {"": 1.0}}
+"""Units that a cell may have, by the unit of the cells of its column that have none; factors to our unit."""
+NUMBER: Final = r"^([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) *"
 
 
 def text(cell: pl.Expr) -> pl.Expr:
-    """Return a name as it stands, without what looks like a key."""
-    return listed(cell.str.slice(0, LONGEST))
+    """Return a name; text that looks like a key, and the end of a long name, are replaced by tokens."""
+    is_long = cell.str.len_chars() > MAX_NAME_LETTERS
+    return listed(pl.when(is_long).then(_mapped(pl.when(is_long).then(cell), _shortened)).otherwise(cell))
 
 
 def listed(cell: pl.Expr) -> pl.Expr:
-    """Return a list of names as it stands."""
-    told = pl.when(is_told(cell)).then(cell)
-    hidden = pl.when(told.str.len_bytes() >= SHORTEST_SECRET).then(told).str.replace_all(SECRET, HIDDEN)
-    return hidden.fill_null(told)
+    """Return a list of names; text that looks like a key is replaced by a token."""
+    given = pl.when(has_value(cell)).then(cell)
+    is_suspect = (given.str.len_bytes() >= MIN_SECRET_BYTES) & given.str.contains(SECRET)
+    return _mapped(pl.when(is_suspect).then(given), _hidden).fill_null(given)
 
 
-def number(cell: pl.Expr) -> pl.Expr:
-    """Return the finite number that a cell begins with, whatever unit follows."""
-    plain = cell.cast(pl.Float64, strict=False)
+def _mapped(cells: pl.Expr, change: Callable[[str], str]) -> pl.Expr:
+    """Return cells, few of which have a value, with each distinct value changed."""
+
+    def changed(values: pl.Series) -> pl.Series:
+        return values.replace_strict({value: change(value) for value in values.drop_nulls().unique()}, default=None)
+
+    return cells.map_batches(changed, return_dtype=pl.String, is_elementwise=True)
+
+
+def _hidden(value: str) -> str:
+    return re.sub(SECRET, lambda found: f"(hidden {_token(found[0])})", value)
+
+
+def _shortened(value: str) -> str:
+    return f"{value[: MAX_NAME_LETTERS // 2]}~{_token(value)}"
+
+
+def _token(value: str) -> str:
+    return blake2b(value.encode(), key=HIDING_KEY, digest_size=5).hexdigest()
+
+
+def number(cell: pl.Expr, unit: str = "") -> pl.Expr:
+    """Return a finite number in our unit; one without a unit has that of its column.
+
+    Separators of thousands, decimal commas and unknown units give no number, since they can be read in two ways.
+
+    >>> cells = pl.Series(["300.5", "0.35 kW", "5,123", "1.234.567", "00:05:10"])
+    >>> pl.select(number(pl.lit(cells), "W")).to_series().to_list()
+    [300.5, 350.0, None, None, None]
+    """
+    factors = UNITS[unit]
+    plain = cell.str.strip_suffix(unit).str.strip_chars_end().cast(pl.Float64, strict=False) * factors[unit]
     odd = pl.when(plain.is_null()).then(cell)
-    begins = odd.str.extract(r"^([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?)")
-    value = plain.fill_null(begins.str.replace_all(",", "").cast(pl.Float64, strict=False))
+    factor = odd.str.replace(NUMBER, "").replace_strict(factors, default=None, return_dtype=pl.Float64)
+    value = plain.fill_null(odd.str.extract(NUMBER).cast(pl.Float64, strict=False) * factor)
     return pl.when(value.is_finite()).then(value)
 
 
 Form = tuple[str, str | None]
 
 
-def usual(told: pl.Series) -> Form:
-    """Return the form that reads most of some moments: it is tried first, and alone where it reads all.
+def usual(cells: pl.Series) -> Form:
+    """Return the form that reads most timestamps: it is tried first, and alone where it reads all.
 
     >>> usual(pl.Series(["2026/03/01 12:00:00.000"]))
     ('%Y/%m/%d %H:%M:%S%.f', None)
     """
-    return max(USUAL, key=lambda form: told.str.to_datetime(form[0], time_unit="us", strict=False).count())
+    return max(USUAL, key=lambda form: cells.str.to_datetime(form[0], time_unit="us", strict=False).count())
 
 
-def moment(cell: pl.Expr, zone: str, year: int, form: Form) -> pl.Expr:
-    """Return a moment in UTC: ISO 8601 and its kin, seconds since the epoch, or a day of ``year`` as syslog writes it.
+def moment(cell: pl.Expr, zone: str, form: Form, modified: datetime | None = None) -> pl.Expr:
+    """Return a timestamp in UTC: ISO 8601 and similar forms, seconds since the epoch, or a day without a year.
 
-    A moment that says no zone is one of ``zone``.
+    A timestamp without a zone is one of ``zone``; one without a year is of the last year before the file was
+    ``modified``, if that is given.
     """
     first = _at_first(cell, form)
     odd = pl.when(first.is_null()).then(cell)
     even = odd.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True).str.replace(",", ".")
     other = pl.coalesce(even.str.to_datetime(each, time_unit="us", strict=False) for each in LOCAL)
-    syslog = pl.concat_str(odd.str.extract(r"^(\w{3} +\d+ \d\d:\d\d:\d\d)"), pl.lit(f" {year}"))
-    other = other.fill_null(syslog.str.to_datetime("%b %e %H:%M:%S %Y", time_unit="us", strict=False))
+    other = other if modified is None else other.fill_null(_of_syslog(odd, modified))
     since = odd.str.extract(f"({SINCE_EPOCH})").cast(pl.Float64)
     since = (pl.when(since > 1e11).then(since * 1e3).otherwise(since * 1e6)).cast(pl.Int64).cast(pl.Datetime("us"))
-    told = pl.when(even.str.contains(OFFSET)).then(even).str.replace("Z$", "+00:00")
-    told = told.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
-    return pl.coalesce(_in_utc(first, form[1] or zone), _in_utc(other, zone), told, _in_utc(since, "UTC"))
+    zoned = pl.when(even.str.contains(OFFSET)).then(even).str.replace("Z$", "+00:00")
+    zoned = zoned.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
+    return pl.coalesce(_in_utc(first, form[1] or zone), _in_utc(other, zone), zoned, _in_utc(since, "UTC"))
+
+
+def _of_syslog(cell: pl.Expr, modified: datetime) -> pl.Expr:
+    """Return timestamps without a year, in the order of a file: the last one is not later than its modification.
+
+    Where time goes back by half a year or more, a new year began; a late line of the old year goes forth again.
+    """
+    stamp = cell.str.extract(SYSLOG)
+    day = (stamp + f" {LEAP_YEAR}").str.to_datetime(WITH_YEAR, time_unit="us", strict=False)
+    step = (day - day.forward_fill().shift(1)).dt.total_days()
+    turn = (step < -183).cast(pl.Int32) - (step > 360).cast(pl.Int32)
+    years = turn.fill_null(0).cum_sum()
+    limit = modified.replace(tzinfo=None) + timedelta(days=1)
+    latest = day.filter(years == years.last()).max()
+    is_this_year = latest <= limit.replace(year=LEAP_YEAR)
+    year = limit.year - (~is_this_year).cast(pl.Int32) - (years.last() - years)
+    written = pl.concat_str(stamp, pl.lit(" "), year.cast(pl.String))
+    return written.str.to_datetime(WITH_YEAR, time_unit="us", strict=False)
 
 
 def is_local(cell: pl.Expr, form: Form) -> pl.Expr:
-    """Return whether a moment says no zone."""
+    """Return whether a timestamp has no zone."""
     first = _at_first(cell, form)
     odd = pl.when(first.is_null()).then(cell)
-    is_odd = ~odd.str.contains(f"{SINCE_EPOCH}|{OFFSET}") & is_told(odd)
+    is_odd = ~odd.str.contains(f"{SINCE_EPOCH}|{OFFSET}") & has_value(odd)
     return is_odd.fill_null(False) | (first.is_not_null() & (form[1] is None))
 
 
@@ -111,8 +174,8 @@ def _in_utc(local: pl.Expr, zone: str) -> pl.Expr:
     return there.dt.convert_time_zone("UTC")
 
 
-def is_told(cell: pl.Expr) -> pl.Expr:
-    """Return whether a cell says something."""
+def has_value(cell: pl.Expr) -> pl.Expr:
+    """Return whether a cell has a value."""
     return cell.is_not_null() & ~cell.is_in(BLANK)
 
 
@@ -126,7 +189,7 @@ def accelerators(cell: pl.Expr) -> pl.Expr:
 
 
 def word(of: str, cell: pl.Expr) -> pl.Expr:
-    """Return our word for one of theirs.
+    """Return the category of a word.
 
     >>> pl.select(a=word("state", pl.lit("CANCELLED by 1000")), b=word("cause", pl.lit("Xid 79 on GPU 3"))).row(0)
     ('cancelled', 'accelerator')
@@ -143,7 +206,7 @@ def word(of: str, cell: pl.Expr) -> pl.Expr:
 
 @cache
 def words(of: str) -> dict[str, str]:
-    """Return what others call things of one kind, and what we do."""
+    """Return the categories of words of one kind."""
     with Path(__file__).with_name("words.csv").open(encoding="utf-8", newline="") as file:
         return {row["theirs"]: row["ours"] for row in csv.DictReader(file) if row["of"] == of}
 

@@ -48,12 +48,14 @@ def prior() -> Prior:
     return Prior(equivalent_failures, equivalent_failures / mean)
 
 
-def compare_with_published(log: Log, *, nodes: float | None = None, confidence: float = 0.95) -> pl.DataFrame:
+def compare_with_published(
+    log: Log, *, exposure: float | pl.DataFrame | None = None, confidence: float = 0.95
+) -> pl.DataFrame:
     r"""Return the failure rate of a log, observed and shrunk to the published rates, together with these.
 
     Parameters
     ----------
-    log, nodes, confidence
+    log, exposure, confidence
         As in :func:`mtbf`.
 
     Returns
@@ -75,14 +77,14 @@ def compare_with_published(log: Log, *, nodes: float | None = None, confidence: 
     >>> import tempfile, pathlib, factorykit as fk
     >>> file = pathlib.Path(tempfile.mkdtemp(), "events.csv")
     >>> _ = file.write_text("at,node,kind\n2026-03-01,a,notice\n2026-03-11,b,notice\n")
-    >>> rates = compare_with_published(fk.read_log(file))
+    >>> rates = compare_with_published(fk.read_log(file), exposure=2)
     >>> rates.filter(label="this cluster, shrunk")["per_1000_node_days"].round(1).item()
     5.3
     """
     import polars as pl
 
     inside = probability("confidence", confidence)
-    rate = mtbf(log, nodes=nodes).row(0, named=True)
+    rate = mtbf(log, exposure=exposure).row(0, named=True)
     count, days, published = rate["failures"], rate["node_days"], prior()
     shape, scale = count + published.failures, 1000.0 / (days + published.node_days)
     quantile = need("scipy.stats").gamma(shape, scale=scale).ppf

@@ -1,11 +1,11 @@
-"""Files of others become one log: each is recognised, read, and told with what was left out."""
+"""Reading of log files: each is recognised and parsed, and skipped lines are counted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -17,7 +17,6 @@ from factorykit.core.errors import DatasetError, ScenarioError, short_repr
 from factorykit.core.validation import as_list, file_path, mapping, one_of, string
 from factorykit.telemetry import compression, parsing, tensorboard
 from factorykit.telemetry.formats import (
-    HEAD,
     NEEDED,
     OWN,
     READERS,
@@ -28,14 +27,15 @@ from factorykit.telemetry.formats import (
     cell,
     formats,
     recognised,
+    records,
     scan,
     series,
     unfolded,
 )
-from factorykit.telemetry.tidy import OTHER_LINES, Log, tidy_log
+from factorykit.telemetry.tidy import OTHER_LINES, WATCHED, Log, tidy_log
 
 SOME: Final = 100
-"""Lines by which the form of moments is found."""
+"""Lines from which the form of timestamps is inferred."""
 READ: Final = "lines read"
 PARSE_ERRORS: Final = "parse errors, skipped"
 LOCAL: Final = "timestamps without a zone"
@@ -43,35 +43,43 @@ UNRECOGNISED: Final = "unrecognised files, skipped"
 UNREADABLE: Final = "unreadable files, skipped"
 TRUNCATED: Final = "truncated files, read up to the cut"
 WITHOUT_DETAILS: Final = "attempts without details, skipped"
+UNFINISHED: Final = "unfinished last line, skipped"
+IMPLAUSIBLE: Final = "implausible timestamps, skipped"
+FIRST_DAY: Final = date(2005, 1, 1)
+"""Earlier timestamps are those of a clock that was not set."""
+MAX_GAP: Final = timedelta(days=366)
+MIN_SHARE: Final = 0.05
+"""A period more than a year from all others, with fewer of the timestamps of a file, is that of a wrong clock."""
 START: Final = 64
-"""Bytes by which an event file is known."""
+"""Bytes that identify an event file."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file, and its text or the lines made of it; the last line may be unfinished."""
+
+    file: Path
+    text: Path | bytes
+    is_unfinished: bool
+
+    @property
+    def modified(self) -> datetime:
+        return datetime.fromtimestamp(self.file.stat().st_mtime, UTC)
 
 
 @dataclass
 class _Reading:
-    """What is read so far."""
+    """Rows and notes so far."""
 
     zone: str
     rows: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {name: [] for name in TABLES})
     notes: list[dict[str, Any]] = field(default_factory=list)
+    watched: list[pl.DataFrame] = field(default_factory=list)
 
-    def note(self, file: Path, known: str, what: str, count: int, line: int | None = None, shape: str = "") -> None:
+    def note(self, file: Path, known: str, issue: str, count: int, line: int | None = None, shape: str = "") -> None:
         if count:
-            told = {
-                "file": file.name,
-                "format": known,
-                "issue": what,
-                "count": count,
-                "first_line": line,
-                "masked_line": shape,
-            }
-            self.notes.append(told)
-
-    def add(self, other: _Reading) -> None:
-        """Take what another one read."""
-        for name, frames in other.rows.items():
-            self.rows[name] += frames
-        self.notes += other.notes
+            note = {"file": file.name, "format": known, "issue": issue, "count": count}
+            self.notes.append(note | {"first_line": line, "masked_line": shape})
 
 
 def read_log(
@@ -88,32 +96,36 @@ def read_log(
     path
         A file, a folder with files in it, or several of them; plain, gzip or zstd.
     kind
-        Format, where it shall not be recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
+        Format; by default it is recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
         ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``prometheus_power``, ``prometheus_xid``,
         ``openmetrics_power``, ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``, ``nemo``, ``torchtitan``,
         ``deepspeed``, ``maxtext``, ``wandb``, ``wandb_history``, ``tensorboard``, ``tensorboard_events``,
-        ``kubernetes_jobs``; or for a CSV of one's own the table it is: ``events``, ``jobs``, ``steps``, ``power``.
+        ``kubernetes_jobs``; or the table of a custom CSV: ``events``, ``jobs``, ``steps``, ``power``.
     columns
-        Names in a CSV of one's own by the name of our column, where they differ: ``{"at": "When"}``. Needs ``kind``.
+        Column names of a custom CSV that differ from ours, by our name: ``{"at": "When"}``. Needs ``kind``.
     zone
-        Time zone of moments that say none, such as ``Europe/Berlin``.
+        Time zone of timestamps without one, such as ``Europe/Berlin``.
 
     Returns
     -------
     Log
-        ``events``, ``jobs``, ``steps``, ``power`` and ``notes``: what was counted and left out.
+        ``events``, ``jobs``, ``steps``, ``power``; ``watched``, the nodes and periods that the files observe; and
+        ``notes``, the counts of skipped and changed rows.
 
     Raises
     ------
     DatasetError
-        If nothing can be read, or no file is a known log.
+        If nothing can be read, no file is a known log, or a file decompresses to more than 1 GB.
     UnknownName, ScenarioError
-        If ``kind`` or ``zone`` is none, or ``columns`` name none of ours.
+        If ``kind``, ``zone`` or a name in ``columns`` is unknown.
 
     Notes
     -----
-    Repeated rows count once, rows are put into the order of time. A line is bad if what it needs is missing or a number
-    or moment cannot be read. Where lines name no node or job, the name of the file does.
+    Repeated rows count once, and rows are sorted by time. A line is a parse error if a required cell is missing, or a
+    number or timestamp is invalid: decimal commas and separators of thousands are, units are converted. A last line
+    without line end is skipped unless it is a complete record of JSON, and so are timestamps before 2005 or a year away
+    from nearly all others of their file. Timestamps of syslog are of the last year before the file was modified. If
+    lines name no node or job, the name of the file does.
 
     Examples
     --------
@@ -133,7 +145,7 @@ def read_log(
     if one_of("time zone", zone, available_timezones()) and kind is not None:
         one_of("format", kind, formats())
     if columns is not None and kind not in OWN:
-        raise ScenarioError(f"columns are given and kind = {kind!r}; say which table it is: {', '.join(OWN)}")
+        raise ScenarioError(f"columns need kind to be a table, got {kind!r}; give one of {', '.join(OWN)}")
     chosen = _renamed(kind, columns) if kind is not None else None
     given = [path] if isinstance(path, (str, PathLike)) else as_list("path", path)
     reading = _Reading(zone)
@@ -148,20 +160,20 @@ def read_log(
                 elif isinstance(error, DatasetError):
                     raise
                 else:
-                    said = str(error).partition("\n")[0]
-                    raise DatasetError(f"{file} cannot be read as text ({said}); give files of logs") from error
+                    reason = str(error).partition("\n")[0]
+                    raise DatasetError(f"{file} cannot be read as text ({reason}); give files of logs") from error
     except OSError as error:
         raise DatasetError(
             f"{short_repr(path)} cannot be read ({error.strerror or error}); give files of logs"
         ) from None
-    if not any(reading.rows.values()):
+    if not any(reading.rows.values()) and not reading.watched:
         issues = "; ".join(f"{note['file']}: {note['issue']}" for note in reading.notes[:3])
         raise DatasetError(f"no rows in {len(files)} files ({issues}); give kind=, the format of the logs")
-    return tidy_log(reading.rows, reading.notes)
+    return tidy_log(reading.rows, reading.notes, reading.watched)
 
 
 def _renamed(kind: str, columns: Mapping[str, str] | None) -> Format:
-    """Return a format, its columns called as the caller says."""
+    """Return a format with the column names of the caller."""
     known = formats()[kind]
     if columns is None:
         return known
@@ -186,21 +198,33 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _read(file: Path, chosen: Format | None, reading: _Reading) -> None:
-    """Read one file; one that ends in the middle of its packing is read again, as far as it goes."""
+    """Read one file, up to the cut if its compression is truncated."""
+    source = _source(file, reading)
+    found = [chosen] if chosen else recognised(source.text)
+    if not found:
+        source, found = _unfolded(source, reading)
+    if not found:
+        reading.note(file, "", UNRECOGNISED, 1)
+    for known in found:
+        rows = _rows(known, source, reading)
+        if rows.height:
+            reading.rows[known.table].append(rows)
+
+
+def _source(file: Path, reading: _Reading) -> _Source:
     with file.open("rb") as stream:
-        start = stream.read(START)
-        source = _scalars(file, stream, reading) if tensorboard.is_event_file(start) else file
-    is_packed = start.startswith((compression.GZIP, compression.ZSTD))
-    try:
-        told = _told(source, file, chosen, reading.zone)
-        if is_packed and not any(told.rows.values()):  # then nobody came to where its packing ends
-            scan(file).select(pl.len()).collect(engine="streaming")
-    except (OSError, pl.exceptions.PolarsError):
-        if not is_packed:
-            raise
-        reading.note(file, "", TRUNCATED, 1)
-        told = _told(compression.truncated(file), file, chosen, reading.zone)
-    reading.add(told)
+        if tensorboard.is_event_file(stream.read(START)):
+            return _Source(file, _scalars(file, stream, reading), False)
+    is_truncated, tail = compression.ending(file)
+    reading.note(file, "", TRUNCATED, int(is_truncated))
+    text = compression.truncated(file) if is_truncated else file
+    return _Source(file, text, not is_truncated and _is_unfinished(tail))
+
+
+def _is_unfinished(tail: bytes) -> bool:
+    """Return whether a text ends within a line; a complete record of JSON is one without a line end, too."""
+    last = tail.rpartition(b"\n")[2].strip()
+    return bool(last) and not (last.startswith(b"{") and records([last.decode(errors="replace")]))
 
 
 def _scalars(file: Path, stream: BinaryIO, reading: _Reading) -> bytes:
@@ -212,77 +236,117 @@ def _scalars(file: Path, stream: BinaryIO, reading: _Reading) -> bytes:
     return lines
 
 
-def _told(source: Path | bytes, file: Path, chosen: Format | None, zone: str) -> _Reading:
-    """Return what a file tells by every format that it shows, or by the one that was chosen."""
-    told = _Reading(zone)
-    head = _head(source)
-    found = [chosen] if chosen else recognised(head)
-    if not found and any(line[:1] in "[{ " for line in head if line):
-        source, untold = unfolded(_lines(source))
-        found = recognised(_head(source))
-        told.note(file, found[0].name if found else "", WITHOUT_DETAILS, untold)
-    if not found:
-        told.note(file, "", UNRECOGNISED, 1)
-    for known in found:
-        rows = _rows(known, source, file, told)
-        if rows.height:
-            told.rows[known.table].append(rows)
-    return told
+def _unfolded(source: _Source, reading: _Reading) -> tuple[_Source, list[Format]]:
+    """Return a document of JSON or indented paragraphs as a record per line, and their formats."""
+    lines = _lines(source.text)
+    if not any(line[:1] in ("[", "{", " ") for line in lines if line):
+        return source, []
+    text, without_details = unfolded(lines)
+    found = recognised(text)
+    reading.note(source.file, found[0].name if found else "", WITHOUT_DETAILS, without_details)
+    return _Source(source.file, text, source.is_unfinished and _is_unfinished(text)), found
 
 
-def _head(source: Path | bytes) -> list[str]:
-    return scan(source).head(HEAD).collect()["line"].fill_null("").to_list() if source else []
+def _lines(text: Path | bytes) -> list[str]:
+    return scan(text).collect()["line"].fill_null("").to_list() if text else []
 
 
-def _lines(source: Path | bytes) -> list[str]:
-    return scan(source).collect()["line"].fill_null("").to_list()
-
-
-def _rows(known: Format, source: Path | bytes, file: Path, reading: _Reading) -> pl.DataFrame:
-    """Return the tidy rows of a file; note what it has besides."""
+def _rows(known: Format, source: _Source, reading: _Reading) -> pl.DataFrame:
+    """Return the tidy rows of a file, and note its other lines and the nodes that it observes."""
     frame, names = _frame(known, source)
-    year = datetime.fromtimestamp(file.stat().st_mtime, UTC).year
-    found = [
-        (column, theirs)
+    found = {
+        column: theirs
         for column in known.columns
         if (theirs := [each for each in column.theirs if known.shape in ("line", "json") or each in names])
-    ]
-    texts = frame.filter(_is_meant(known, names)).select(
-        "row", *(_cell(theirs, known).alias(column.ours) for column, theirs in found)
-    )
+    }
+    cells = [_cell(theirs, known).alias(column.ours) for column, theirs in found.items()]
+    texts = frame.filter(_is_meant(known, names)).select("row", *cells)
     some = texts.head(SOME).collect(engine="streaming")
-    forms = {column.ours: parsing.usual(some[column.ours]) for column, _ in found if column.read == "moment"}
-    read = {column.ours: _value(column, pl.col(column.ours)) for column, _ in found if column.read != "moment"}
-    read |= {name: parsing.moment(pl.col(name), reading.zone, year, form) for name, form in forms.items()}
+    forms = {column.ours: parsing.usual(some[column.ours]) for column in found if column.read == "moment"}
+    read = {column.ours: _value(column, pl.col(column.ours)) for column in found if column.read != "moment"}
+    read |= {
+        name: parsing.moment(pl.col(name), reading.zone, form, _without_year(some[name], source))
+        for name, form in forms.items()
+    }
     if known.named:
-        read.setdefault(known.named, pl.lit(_stem(file)))
-    tried = [column.ours for column, _ in found if column.read in ("moment", "number")]
+        read[known.named] = read.get(known.named, pl.lit(None, pl.String)).fill_null(_stem(source.file))
+    tried = [column.ours for column in found if column.read in ("moment", "number")]
     local = [parsing.is_local(pl.col(name), form) for name, form in forms.items()]
     values = texts.select(
         "row",
         *(read.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in TABLES[known.table].items()),
         *(
-            parsing.is_told(pl.when(read[name].is_null()).then(pl.col(name))).fill_null(False).alias(f"{name} unread")
+            parsing.has_value(pl.when(read[name].is_null()).then(pl.col(name))).fill_null(False).alias(f"{name} unread")
             for name in tried
         ),
         local=pl.any_horizontal(local) if local else pl.lit(False),
     )
     missing = [pl.col(name).is_null() for name in NEEDED[known.table]]
     unread = [f"{name} unread" for name in tried]
-    told = values.with_columns(bad=pl.any_horizontal(*missing, *unread)).drop(unread)
-    lines, rows = pl.collect_all([frame.select(pl.len()), told], engine="streaming")
-    reading.note(file, known.name, READ, lines.item())
-    reading.note(file, known.name, OTHER_LINES, lines.item() - rows.height)
-    wrong = rows.filter("bad")["row"]
-    if len(wrong):
+    marked = values.with_columns(bad=pl.any_horizontal(*missing, *unread)).drop(unread)
+    lines, rows = pl.collect_all([frame.select(pl.len()), marked], engine="streaming")
+    _note(known, source, reading, lines.item(), rows)
+    kept, count = _plausible(rows.filter(~pl.col("bad")).drop("row", "bad", "local"))
+    reading.note(source.file, known.name, IMPLAUSIBLE, count)
+    if known.watches:
+        stamps = _stamps(known, source, frame, reading.zone) if known.watches == "lines" else kept
+        reading.watched.append(_watched(known, stamps))
+    return kept
+
+
+def _note(known: Format, source: _Source, reading: _Reading, lines: int, rows: pl.DataFrame) -> None:
+    """Note how many lines of a file were read, which ones are not, and which have no zone."""
+    reading.note(source.file, known.name, READ, lines)
+    reading.note(source.file, known.name, OTHER_LINES, lines - rows.height)
+    reading.note(source.file, known.name, UNFINISHED, int(source.is_unfinished and known.shape != "series"))
+    if len(wrong := rows.filter("bad")["row"]):
         line = int(wrong[0]) + (2 if known.shape == "table" else 1)
-        reading.note(file, known.name, PARSE_ERRORS, len(wrong), line, _shape(source, line))
-    reading.note(file, known.name, f"{LOCAL}, taken as {reading.zone}", int(rows["local"].sum()))
-    return rows.filter(~pl.col("bad")).drop("row", "bad", "local")
+        reading.note(source.file, known.name, PARSE_ERRORS, len(wrong), line, _shape(source.text, line))
+    reading.note(source.file, known.name, f"{LOCAL}, taken as {reading.zone}", int(rows["local"].sum()))
+
+
+def _without_year(stamps: pl.Series, source: _Source) -> datetime | None:
+    """Return when a file was modified, if its timestamps have no year."""
+    return source.modified if stamps.str.contains(parsing.SYSLOG).any() else None
+
+
+def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Return the rows whose timestamps are those of a clock that was set, and the number of the others.
+
+    One wrong timestamp would stretch the period of a log, and so the time between failures, by decades.
+    """
+    names = rows.select(pl.selectors.datetime()).columns
+    dates = pl.concat([rows[name].drop_nulls().dt.date().alias("day") for name in names])
+    days = dates.value_counts().sort("day")
+    periods = days.with_columns(period=(pl.col("day").diff() > MAX_GAP).fill_null(False).cum_sum())
+    share = pl.col("count").sum().over("period") / pl.col("count").sum()
+    wrong = periods.filter((pl.col("day") < FIRST_DAY) | (share < MIN_SHARE))["day"]
+    is_wrong = pl.any_horizontal(pl.col(name).dt.date().is_in(wrong.implode()).fill_null(False) for name in names)
+    kept = rows.filter(~is_wrong) if len(wrong) else rows
+    return kept, rows.height - kept.height
+
+
+def _stamps(known: Format, source: _Source, frame: pl.LazyFrame, zone: str) -> pl.DataFrame:
+    """Return node and time of all lines of a file, whether they are events or not."""
+    theirs = {column.ours: column.theirs for column in known.columns}
+    cells = frame.select(at=_cell(theirs["at"], known), node=_cell(theirs["node"], known)).drop_nulls("at")
+    distinct = cells.unique(maintain_order=True).collect(engine="streaming")
+    form, modified = parsing.usual(distinct["at"]), _without_year(distinct["at"], source)
+    node = parsing.text(pl.col("node")).fill_null(_stem(source.file))
+    return _plausible(distinct.select(node, parsing.moment(pl.col("at"), zone, form, modified)))[0]
+
+
+def _watched(known: Format, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the period in which a file observes each node, or for a scheduler that of all its nodes."""
+    node = pl.lit(None, pl.String) if known.watches == "scheduler" else pl.col("node")
+    last = "until" if "until" in rows.columns else "at"
+    periods = rows.drop_nulls("at").group_by(node.alias("node"), maintain_order=True)
+    ends = periods.agg(since=pl.col("at").min(), until=pl.max_horizontal(pl.col("at").max(), pl.col(last).max()))
+    return ends.select(*ends.columns, source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
 
 
 def _is_meant(known: Format, names: Iterable[str]) -> pl.Expr:
-    """Return whether a line is one of the format's, and not of something else that writes there."""
+    """Return whether a line belongs to the format, and not to another program that writes to the same file."""
     if not known.lines:
         return pl.lit(True)
     first = "line" if known.shape == "line" else "__name__" if "__name__" in names else known.needs[0]
@@ -291,44 +355,43 @@ def _is_meant(known: Format, names: Iterable[str]) -> pl.Expr:
 
 
 def _cell(theirs: Iterable[str], known: Format) -> pl.Expr:
-    """Return what the first of some places says; commas are often followed by a space."""
-    told = pl.coalesce(cell(each, known.shape) for each in theirs)
-    return told.str.strip_chars() if known.separator != "|" else told
+    """Return the text of the first of some places that has one; commas are often followed by a space."""
+    text = pl.coalesce(cell(each, known.shape) for each in theirs)
+    return text.str.strip_chars() if known.separator != "|" else text
 
 
 def _shape(source: Path | bytes, line: int) -> str:
-    """Return a line with its letters as x and its digits as 9, so that it tells no secret."""
+    """Return a line with its letters as x and its digits as 9, so that it reveals no secret."""
     found = scan(source).filter(pl.col("row") == line - 1).head(1).collect()["line"]
     text = str(found[0])[:120] if len(found) else ""
     return re.sub(r"[^\W\d_]", "x", re.sub(r"\d", "9", text))
 
 
-def _frame(known: Format, source: Path | bytes) -> tuple[pl.LazyFrame, list[str]]:
-    """Return the text of a file as columns, and their names."""
-    match known.shape:
-        case "table":
-            frame = scan(source, known.separator)
-            theirs = frame.collect_schema().names()
-            names = [bare(name) for name in theirs]
-            return frame.rename(dict(zip(theirs, names, strict=True))), names[1:]
-        case "series":
-            frame = series(_lines(source))
-            return frame, [name for name in frame.collect_schema().names() if name != "row"]
-        case _:
-            return scan(source), ["line"]
+def _frame(known: Format, source: _Source) -> tuple[pl.LazyFrame, list[str]]:
+    """Return the text of a file as columns without an unfinished last line, and their names."""
+    if known.shape == "series":
+        frame = series(_lines(source.text))
+        return frame, [name for name in frame.collect_schema().names() if name != "row"]
+    frame = scan(source.text, known.separator) if known.shape == "table" else scan(source.text)
+    if source.is_unfinished:
+        frame = frame.head(max(frame.select(pl.len()).collect(engine="streaming").item() - 1, 0))
+    if known.shape != "table":
+        return frame, ["line"]
+    theirs = frame.collect_schema().names()
+    names = [bare(name) for name in theirs]
+    return frame.rename(dict(zip(theirs, names, strict=True))), names[1:]
 
 
-def _value(column: Column, told: pl.Expr) -> pl.Expr:
-    if column.read not in READERS:
-        return parsing.word(column.read, told)
-    value = READERS[column.read](told)
-    return value * column.factor if column.factor != 1.0 else value
+def _value(column: Column, cells: pl.Expr) -> pl.Expr:
+    if column.read == "number":
+        return parsing.number(cells, column.unit)
+    return READERS[column.read](cells) if column.read in READERS else parsing.word(column.read, cells)
 
 
 def _stem(file: Path) -> str:
-    """Return what a file's name says of job or node: the number of a Slurm job, or all before the first point.
+    """Return the job or node in a file's name: the number of a Slurm job, or the part before the first point.
 
-    Event files stand in a folder of the run's name.
+    The folder of an event file has the name of its run.
     """
     if ".tfevents." in file.name:
         return file.parent.name

@@ -8,7 +8,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.extras import need
 from factorykit.core.validation import probability
 from factorykit.formulas.cost import rental_cost_usd
-from factorykit.telemetry.failures import window
+from factorykit.telemetry.exposure import window
 from factorykit.telemetry.goodput import checked_price, started_attempts
 from factorykit.telemetry.tidy import Log
 

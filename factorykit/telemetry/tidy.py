@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from secrets import token_bytes
 from typing import Any, Final
@@ -12,7 +12,7 @@ import polars as pl
 
 from factorykit.core import validation
 from factorykit.core.errors import ScenarioError
-from factorykit.telemetry.formats import TABLES
+from factorykit.telemetry.formats import MOMENT, TABLES
 from factorykit.telemetry.parsing import node_names
 
 NOTES: Final = {
@@ -23,6 +23,7 @@ NOTES: Final = {
     "first_line": pl.Int64,
     "masked_line": pl.String,
 }
+WATCHED: Final = {"node": pl.String, "since": MOMENT, "until": MOMENT, "source": pl.String}
 DUPLICATES: Final = "duplicate rows, skipped"
 OTHER_LINES: Final = "lines of other programs, ignored"
 PERSONAL: Final = {"user": "user", "node": "node", "node_list": "node", "job": "job"}
@@ -44,6 +45,9 @@ class Log:
     notes
         One row per file and issue: ``file``, ``format``, ``issue``, ``count``, and for parse errors the number of the
         ``first_line`` and the ``masked_line``: its letters as x and its digits as 9, so that it reveals no secret.
+    watched
+        One row per node and file that observes it, failing or not: ``node``, ``since``, ``until`` and the ``source``.
+        Of a scheduler ``node`` is null: it observes all nodes.
     """
 
     events: pl.DataFrame
@@ -51,6 +55,7 @@ class Log:
     steps: pl.DataFrame
     power: pl.DataFrame
     notes: pl.DataFrame
+    watched: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=WATCHED))
 
     def __post_init__(self) -> None:
         """Validate the columns of the tables.
@@ -60,7 +65,7 @@ class Log:
         ScenarioError
             If a table lacks a column, or has one of another type.
         """
-        for name, kinds in {**TABLES, "notes": NOTES}.items():
+        for name, kinds in {**TABLES, "notes": NOTES, "watched": WATCHED}.items():
             frame = validation.frame(name, getattr(self, name), kinds)
             if wrong := next((column for column, kind in kinds.items() if frame.schema[column] != kind), None):
                 raise ScenarioError(f"{name}: {wrong} must be {kinds[wrong]}, got {frame.schema[wrong]}; cast it")
@@ -87,7 +92,7 @@ class Log:
         """
         key = token_bytes(32)
         tables = {}
-        for name in TABLES:
+        for name in (*TABLES, "watched"):
             frame = getattr(self, name)
             columns = [column for column in PERSONAL if column in frame.columns]
             tables[name] = frame.with_columns(_pseudonyms(frame[column], column, key) for column in columns)
@@ -109,7 +114,9 @@ def _pseudonyms(values: pl.Series, column: str, key: bytes) -> pl.Series:
     return values.replace_strict(hashed, return_dtype=pl.String) if hashed else values
 
 
-def tidy_log(rows: Mapping[str, Sequence[pl.DataFrame]], notes: Sequence[Mapping[str, Any]]) -> Log:
+def tidy_log(
+    rows: Mapping[str, Sequence[pl.DataFrame]], notes: Sequence[Mapping[str, Any]], watched: Sequence[pl.DataFrame]
+) -> Log:
     """Return the log made of the rows of all files."""
     all_notes = list(notes)
     tables = {}
@@ -118,7 +125,7 @@ def tidy_log(rows: Mapping[str, Sequence[pl.DataFrame]], notes: Sequence[Mapping
         tables[name], counts = _tidy_jobs(frame) if name == "jobs" else _sort(frame, rows[name], TIDY[name])
         all_notes += [{"format": name, "issue": issue, "count": count} for issue, count in counts.items() if count]
     noted = pl.DataFrame(all_notes, NOTES).with_columns(pl.col("file", "format", "masked_line").fill_null(""))
-    return Log(**tables, notes=noted)
+    return Log(**tables, notes=noted, watched=pl.concat([pl.DataFrame(schema=WATCHED), *watched]))
 
 
 Tidied = tuple[pl.DataFrame, dict[str, int]]

@@ -115,11 +115,11 @@ def test_a_log_is_a_scenario_with_the_true_values(simulated) -> None:
 
 def test_a_rate_from_few_failures_is_shrunk_and_one_from_many_is_not(tmp_path: Path) -> None:
     none = events(tmp_path, "at,node,kind\n2026-03-01,a,notice\n2026-03-11,b,notice\n")
-    rate = fk.fleet.compare_with_published(none).filter(label="this cluster, shrunk").row(0, named=True)
+    rate = fk.fleet.compare_with_published(none, exposure=2).filter(label="this cluster, shrunk").row(0, named=True)
     prior = fk.fleet.prior()
     assert rate["per_1000_node_days"] == pytest.approx(1000 * prior.failures / (prior.node_days + 20))
     assert 0.0 < rate["per_1000_low"] < rate["per_1000_node_days"] < rate["per_1000_high"]
-    assert fk.fleet.compare_with_published(none, nodes=1e6).row(0, named=True)["per_1000_node_days"] < 1e-3
+    assert fk.fleet.compare_with_published(none, exposure=1e6).row(0, named=True)["per_1000_node_days"] < 1e-3
 
 
 def test_bursts_and_maintenance_are_not_separate_failures(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_repair_times_have_exact_limits(tmp_path: Path) -> None:
     rows = "".join(
         f"2026-03-{day:02d}T00:00,n{day},down\n2026-03-{day:02d}T{day:02d}:00,n{day},up\n" for day in range(1, 11)
     )
-    rates = fk.fleet.mtbf(events(tmp_path, "at,node,kind\n" + rows)).row(0, named=True)
+    rates = fk.fleet.mtbf(events(tmp_path, "at,node,kind\n" + rows), exposure=10).row(0, named=True)
     assert rates["node_repair_s"] / 3600 == 5.5
     assert [rates[f"node_repair_median_s{end}"] / 3600 for end in ("_low", "", "_high")] == [2.0, 5.5, 9.0]
     low, high = fk.reliability.mtbf_interval_s(10, 55 * 3600.0)
@@ -152,7 +152,7 @@ def test_verbs_name_the_data_that_a_log_lacks(tmp_path: Path) -> None:
     for verb in (fk.fleet.goodput, fk.fleet.stragglers, fk.fleet.energy, fk.fleet.scenario):
         with pytest.raises(fk.FactorykitError, match="give"):
             verb(log)
-    never = fk.fleet.mtbf(log).row(0, named=True)
+    never = fk.fleet.mtbf(log, exposure=2).row(0, named=True)
     assert (never["repairs"], never["node_repair_s"], math.isinf(never["node_repair_s_high"])) == (0.0, None, True)
 
 

@@ -89,7 +89,7 @@ def test_timestamps_without_a_zone_have_the_given_one(write) -> None:
 def test_contradicting_jobs_are_counted_and_shortened(write) -> None:
     rows = ["1,completed,05:00,03:00", "2,running,00:00,", "2,failed,00:00,04:00", "2,completed,03:00,09:00"]
     lines = [row.replace(",0", ",2026-03-01 0") for row in rows]
-    log = fk.read_log(write("job,state,started,ended\n" + "\n".join(lines)))
+    log = fk.read_log(write("job,state,started,ended\n" + "\n".join(lines) + "\n"))
     assert log.jobs.select("job", "state", pl.col("ended").dt.hour()).rows() == [
         ("2", "failed", 3),
         ("2", "completed", 9),
@@ -103,7 +103,9 @@ def test_contradicting_jobs_are_counted_and_shortened(write) -> None:
 def test_keys_in_names_are_hidden_and_names_can_be_hashed(write) -> None:
     key = "hf_" + "a1B2c3D4e5F6g7H8"
     log = fk.read_log(write(f"at,node,kind,cause\n2026-03-01,n1,failure,token={key}\n2026-03-02,n2,failure,{key}\n"))
-    assert log.events["cause"].to_list() == ["(hidden)", "(hidden)"]
+    first, second = log.events["cause"]
+    assert first != second
+    assert not any("a1B2" in cause for cause in (first, second))
     jobs = fk.read_log(write(SACCT)).anonymised().jobs
     first, second = jobs.filter(state="node failure")["node_list"].item().split(",")
     assert first.startswith("node-")
@@ -117,7 +119,7 @@ def test_keys_in_names_are_hidden_and_names_can_be_hashed(write) -> None:
     [
         ({"kind": "slurm"}, "no format 'slurm'"),
         ({"zone": "Berlin"}, "time zone"),
-        ({"columns": {"at": "When"}}, "say which table"),
+        ({"columns": {"at": "When"}}, "columns need kind"),
         ({"kind": "events", "columns": {"when": "at"}}, "no column 'when'"),
     ],
 )

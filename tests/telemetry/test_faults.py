@@ -1,0 +1,184 @@
+"""Realistic faults of logs: each is read right or counted in the notes, never silently wrong."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.telemetry import compression
+
+MEGATRON = " [2026-03-01 12:00:{at:02d}] iteration {step:8d}/ 1000 | elapsed time per iteration (ms): {ms} |\n"
+XID = "{at} {node} kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
+
+
+def counts(log: fk.Log) -> dict[str, int]:
+    return dict(log.counts.iter_rows())
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    """Read a text as a file, written at a given time."""
+
+    def read_text(text: str, name: str = "a.log", modified: datetime | None = None, **options: str) -> fk.Log:
+        file = tmp_path / name
+        file.write_text(text)
+        if modified:
+            os.utime(file, (modified.timestamp(),) * 2)
+        return fk.read_log(file, **options)
+
+    return read_text
+
+
+@pytest.mark.parametrize("banner", [0, 2_500, 20_000])
+def test_a_log_is_recognised_after_any_number_of_other_lines(read, banner: int) -> None:
+    steps = "".join(MEGATRON.format(at=step, step=step, ms=4321.5) for step in range(1, 6))
+    log = read("loading library 12 of 99\n" * banner + steps)
+    assert log.steps["step_s"].to_list() == [4.3215] * 5
+
+
+def test_records_of_two_formats_in_one_file_are_all_read(read) -> None:
+    health = '{"node": "n1", "health_check": "gpu", "result": 2, "start_time": 1772366400.0}\n'
+    power = '{"time": 1772366400, "gpu_id": 3, "hostname": "n1", "power_draw": 612.5}\n'
+    log = read(health * 2_100 + power)
+    assert (log.events.height, log.power.height) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("JobID|State|Start|End|AllocTRES\n" + "7|FAILED|2026-03-01|2026-03-02|gres/gpu=16\n" * 2, 1),
+        ("at,accelerator_power_w\n2026-03-01,359.25\n2026-03-02,359.25\n", 1),
+        (MEGATRON.format(at=1, step=1, ms=5099.1) + MEGATRON.format(at=2, step=2, ms=5099.1), 1),
+    ],
+)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_an_unfinished_last_line_is_not_counted(tmp_path: Path, text: str, kept: int, is_packed: bool) -> None:
+    cut = text[: len(text) - 3].encode()
+    (tmp_path / "a.log").write_bytes(gzip.compress(cut) if is_packed else cut)
+    log = fk.read_log(tmp_path)
+    assert log.jobs.height + log.steps.height + log.power.height == kept
+    assert counts(log)["unfinished last line, skipped"] == 1
+
+
+def test_a_complete_record_without_a_line_end_counts(read) -> None:
+    assert read('{"_step": 10, "_timestamp": 1772366400.0, "step_time": 4.25}').steps.height == 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "step_s"),
+    [("5.1", 5.1), ("5100 ms", 5.1), ("5.1 s", 5.1), ("2 min", 120.0), ("5.1e0", 5.1)]
+    + [(cell, None) for cell in ('"5,123"', '"5,1"', "1.234.567", "00:05:10", "5.1 W", "5.1 of 6", "0x5", "1_000")],
+)
+def test_a_number_has_one_meaning_or_is_a_parse_error(read, cell: str, step_s: float | None) -> None:
+    log = read(f"step,step_s\n1,4.25\n2,{cell}\n")
+    assert log.steps["step_s"].to_list() == pytest.approx([4.25] + [step_s] * (step_s is not None))
+    assert counts(log).get("parse errors, skipped", 0) == (step_s is None)
+
+
+def test_power_has_the_unit_of_its_cell(read) -> None:
+    power = read(
+        "timestamp, index, power.draw [W]\n"
+        + "".join(f"2026/03/01 12:00:0{n}.000, 3, {cell}\n" for n, cell in enumerate(["612.5 W", "0.35 kW", "612.5"]))
+    ).power
+    assert power["accelerator_power_w"].to_list() == [612.5, 350.0, 612.5]
+
+
+@pytest.mark.parametrize("number", ["5,210.5", "1.234,5"])
+def test_a_number_with_separators_within_a_line_is_a_parse_error(read, number: str) -> None:
+    log = read(MEGATRON.format(at=1, step=1, ms=4321.5) + MEGATRON.format(at=2, step=2, ms=number))
+    assert (log.steps.height, counts(log)["parse errors, skipped"]) == (1, 1)
+
+
+def test_years_of_syslog_go_back_from_the_time_of_the_file(read) -> None:
+    stamps = ["Nov 30 08:00:00", "Dec 31 23:59:58", "Jan  1 00:00:01", "Dec 31 23:59:59", "Jan  2 07:00:00"]
+    text = "".join(XID.format(at=at, node=f"n{n}") for n, at in enumerate(stamps))
+    log = read(text, modified=datetime(2026, 1, 2, 8, tzinfo=UTC))
+    years = dict(log.events.select("node", pl.col("at").dt.year()).iter_rows())
+    assert years == {"n0": 2025, "n1": 2025, "n2": 2026, "n3": 2025, "n4": 2026}
+    december = read(XID.format(at="Dec 31 23:59:58", node="n"), modified=datetime(2026, 1, 2, 8, tzinfo=UTC))
+    assert december.events["at"].item().year == 2025
+
+
+def test_a_leap_day_of_syslog_is_read(read) -> None:
+    log = read(XID.format(at="Feb 29 12:00:00", node="n"), modified=datetime(2024, 3, 2, tzinfo=UTC))
+    assert log.events["at"].item() == datetime(2024, 2, 29, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("absurd", ["1970-01-01 00:00:07", "2000-01-01 00:00:00", "2062-03-01 00:00:00"])
+def test_lines_with_a_wrong_clock_are_set_apart_and_counted(read, absurd: str) -> None:
+    days = [f"2026-03-{day:02d} 12:00:00,n{day % 5},failure" for day in range(1, 26)]
+    log = read("\n".join(["at,node,kind", *days[:20], f"{absurd},n1,notice", *days[20:], ""]))
+    assert counts(log)["implausible timestamps, skipped"] == 1
+    rate = fk.fleet.mtbf(log, exposure=5).row(0, named=True)
+    assert rate["failures"] == 25
+    assert rate["cluster_mtbf_s"] == pytest.approx(24 * 86400 / 25)
+
+
+def test_hidden_names_stay_distinct(read) -> None:
+    names = [f"hf_llama3_70b_run_{n}" for n in range(3)] + [f"{'x' * 85}{n}" for n in range(2)]
+    rows = [f"{name},completed,2026-03-01 00:00,2026-03-01 10:00,1,8" for name in names]
+    log = read("\n".join(["job,state,started,ended,nodes,accelerators", *rows, *rows, ""]))
+    assert log.jobs["job"].n_unique() == log.jobs.height == 5
+    assert fk.fleet.goodput(log, accelerators=40)["accelerator_hours"].head(8).sum() == pytest.approx(400)
+    assert not log.jobs["job"].str.contains("llama").any()
+    again = read("\n".join(["job,state,started,ended,nodes,accelerators", *rows, ""]), "b.log")
+    assert set(again.jobs["job"]) == set(log.jobs["job"])
+
+
+@pytest.mark.parametrize("form", ["gzip", "zstd"])
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, form: str, monkeypatch) -> None:
+    monkeypatch.setattr(compression, "MAX_BYTES", 1_000_000)
+    file = tmp_path / "a.log"
+    if form == "gzip":
+        file.write_bytes(gzip.compress(b"at,node,kind\n" + b"0" * 2_000_000))
+    else:
+        pl.LazyFrame({"line": ["at,node,kind", "0" * 2_000_000]}).sink_csv(
+            file, include_header=False, quote_style="never", compression="zstd", check_extension=False
+        )
+    with pytest.raises(fk.FactorykitError, match="more than 1 MB"):
+        fk.read_log(file)
+
+
+def journals(folder: Path, *, nodes: int, failing: int, lines: int, days: int) -> None:
+    """Write a journal of each node; the first ones have one Xid each, at a line of their own."""
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    for node in range(nodes):
+        stamps = [start + timedelta(days=days) * line / (lines - 1) for line in range(lines)]
+        text = [f"{at:%Y-%m-%dT%H:%M:%S+00:00} n{node} kernel: usb 1-1: new device\n" for at in stamps]
+        if node < failing:
+            line = lines * (2 * node + 1) // (2 * failing)
+            text[line] = XID.format(at=f"{stamps[line]:%Y-%m-%dT%H:%M:%S+00:00}", node=f"n{node}")
+        (folder / f"n{node}.log").write_text("".join(text))
+
+
+def test_journals_of_healthy_nodes_count_as_watched(tmp_path: Path) -> None:
+    journals(tmp_path, nodes=10, failing=4, lines=5_000, days=30)
+    rate = fk.fleet.mtbf(fk.read_log(tmp_path)).row(0, named=True)
+    assert (rate["failures"], rate["nodes"], rate["exposure"]) == (4.0, 10.0, "xid")
+    assert rate["node_days"] == pytest.approx(300.0)
+    assert rate["node_mtbf_s"] == pytest.approx(75 * 86400.0)
+
+
+def test_no_rate_without_exposure(read) -> None:
+    log = read("at,node,kind\n2026-03-01,a,failure\n2026-03-11,b,failure\n")
+    with pytest.raises(fk.FactorykitError, match="exposure"):
+        fk.fleet.mtbf(log)
+    assert fk.fleet.mtbf(log, exposure=20)["node_days"].item() == 200.0
+
+
+def test_failures_outside_the_exposure_are_counted_apart(read) -> None:
+    log = read("at,node,kind\n2026-03-01,a,failure\n2026-03-11,b,failure\n2026-03-21,c,failure\n")
+    day = lambda number: datetime(2026, 3, number, tzinfo=UTC)  # noqa: E731
+    watched = pl.DataFrame(
+        {"node": ["a", "a", "b"], "since": [day(1), day(5), day(12)], "until": [day(6), day(9), day(20)]}
+    )
+    rate = fk.fleet.mtbf(log, exposure=watched).row(0, named=True)
+    assert (rate["failures"], rate["failures_unwatched"], rate["nodes"], rate["node_days"]) == (1.0, 2.0, 2.0, 16.0)
+    by_age = fk.fleet.mtbf(log, "age", exposure=watched)
+    assert by_age["node_days"].sum() == pytest.approx(16.0)
