@@ -17,7 +17,6 @@ from scipy.optimize import differential_evolution
 
 from factorykit.data.tables import table
 from factorykit.engine.providers.constants import EVERYTHING, constants
-from factorykit.engine.providers.frameworks import named
 from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.performance.fit_constants import Measured, fit, row_weights
 
@@ -135,8 +134,8 @@ def strata_of(rows: pl.DataFrame, family: str) -> pl.DataFrame:
     """Return the strata that each row belongs to."""
     return rows.select(
         pl.lit(family).alias("family"),
-        pl.col("hardware").alias("chip"),
-        pl.Series("framework", [named(row) or "" for row in rows.iter_rows(named=True)]),
+        pl.col("accelerator").alias("chip"),
+        pl.col("framework").fill_null(""),
         pl.col("precision").fill_null(""),
         (pl.col("experts").fill_null(0) > 1).cast(pl.String),
         "group",

@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from factorykit.core.errors import UnknownName
 from factorykit.data import tables
-from factorykit.data.identifiers import accelerator_in
-from factorykit.engine.providers import frameworks
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.providers.constants import constants
 from factorykit.model.performance.calibration import Calibration, calibrate
@@ -65,24 +62,14 @@ def whole_runs() -> None:
 
 def told(rows: pl.DataFrame) -> pl.DataFrame:
     """Return publisher, framework, generation of the chip and time of release of each row."""
-    named = list(rows.iter_rows(named=True))
-    keys = [accelerator_in(row["hardware"]) if row["hardware"] in _known(rows) else None for row in named]
-    return rows.select("organisation").with_columns(
-        pl.Series("framework", [frameworks.named(row) or "" for row in named]),
-        pl.Series("generation", [str(chips()[key]["generation"]) if key else "" for key in keys]),
-        pl.Series("released", [software_year(row) or constants()["software_year"] for row in named]),
+    generation = {key: str(chip["generation"]) for key, chip in chips().items()}
+    years = [software_year(row) or constants()["software_year"] for row in rows.iter_rows(named=True)]
+    return rows.select(
+        "organisation",
+        pl.col("framework").fill_null(""),
+        pl.col("accelerator").replace_strict(generation, default="").alias("generation"),
+        pl.Series("released", years),
     )
-
-
-def _known(rows: pl.DataFrame) -> set[str]:
-    known = set()
-    for name in rows["hardware"].unique().drop_nulls():
-        try:
-            accelerator_in(name)
-        except UnknownName:
-            continue
-        known.add(name)
-    return known
 
 
 def folds(measured: Measured, names: np.ndarray, rows: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -289,7 +289,7 @@ def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
             continue
         found[key].append(
             {
-                "what": f"{row['accelerator_count']:,.0f} {row['hardware']}",
+                "what": f"{row['accelerator_count']:,.0f} {row['accelerator_stated']}",
                 "predicted": f"{each['step_s']:.3g} s",
                 "measured": f"{each['measured_s']:.3g} s",
                 "error": f"{each['error']:+.0%}",

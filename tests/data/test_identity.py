@@ -142,7 +142,7 @@ def columns() -> list[tuple[str, str, str]]:
     # Most models of measured sweeps are sizes that stand for no model that anybody trained.
     found = [(*each, kinds[each[1]]) for each in fields if each[1] in kinds and each != ("training_runs", "model")]
     more = [("clusters", "name", "cluster"), ("cloud_providers", "cloud_provider", "organisation")]
-    return [*found, *more, ("training_runs", "hardware", "accelerator")]
+    return [*found, *more, ("training_runs", "accelerator_stated", "accelerator")]
 
 
 SEVERAL = {

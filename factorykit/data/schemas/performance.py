@@ -92,7 +92,7 @@ class Frameworks(Sourced):
 
     framework = key("name of the software", unique=True, entity=True)
     name = text("name for reading", required=True)
-    also_called = text("names by which texts mean it, parted by semicolons; = before one that is shared", required=True)
+    also_called = text("further names, separated by semicolons", required=True)
     maker = text("vendor of the chips whose kernels it carries; own if it comes with each chip from its vendor")
     maker_kernels = share("1 if recipes are tuned by that vendor too, 0.5 if anybody's run its kernels")
     fused_kernels = share("1 if element-wise chains run as one kernel each; 0 for eager code")

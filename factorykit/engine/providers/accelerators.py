@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -97,12 +96,11 @@ def chip_in(hardware: str | None) -> Mapping[str, Any]:
 @cache
 def evidence() -> Mapping[str, frozenset[str]]:
     """Return the families of measured training runs seen on each accelerator."""
-    rows = tables.table("training_runs").select("hardware", "group", "kind", "layers").collect()
+    rows = tables.table("training_runs").select("accelerator", "layers", "kind", "group").collect()
     seen: dict[str, set[str]] = {}
-    for hardware, group, kind, layers in rows.iter_rows():
-        if hardware and layers and kind in ("throughput", "mlperf"):
-            with suppress(UnknownName):
-                seen.setdefault(accelerator_in(hardware), set()).add(group.partition("-")[0])
+    for chip, layers, kind, group in rows.iter_rows():
+        if chip and layers and kind in ("throughput", "mlperf"):
+            seen.setdefault(chip, set()).add(group.partition("-")[0])
     return MappingProxyType({chip: frozenset(families) for chip, families in seen.items()})
 
 

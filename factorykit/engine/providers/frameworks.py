@@ -1,4 +1,4 @@
-"""What the name of training software brings: the features that it has by default at the time of a release."""
+"""Training frameworks: names, and the features that each has by default at the time of a release."""
 
 from __future__ import annotations
 
@@ -21,12 +21,9 @@ FROM: Final = (
     "expert_overlap",
     "interleaved_overlap",
 )
-"""Features that software has from a time on; the table's column ends in ``_from``."""
-
-AMBIGUOUS: Final = "="
-"""Stands before names that are of something else, too: "Hugging Face" is a place where models are published."""
+"""Features that software has from a release on; the column of the table ends in ``_from``."""
 RACK: Final = 32.0
-"""Chips of one fast fabric from which on recipes take it for a rack: they capture graphs there."""
+"""Chips of a scale-up domain from which recipes treat it as a rack and capture graphs."""
 PARTLY_GRAPHED: Final = 0.5
 """Share of the launches of a layer that captured graphs of attention and routing save."""
 
@@ -34,7 +31,7 @@ FEATURES: Final = (
     *("maker_kernels", "fused_kernels", "evidence_software", "reduced_bytes_per_parameter", "grouped_tile_tokens"),
     *FROM,
 )
-"""Quantities that a framework brings."""
+"""Quantities that a framework determines."""
 
 
 @cache
@@ -44,42 +41,34 @@ def frameworks() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _names(anywhere: bool) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return patterns of names and the framework each means, longest names first; only those that name nothing else."""
+def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Return patterns of names with the key of each framework, longest names first."""
     pairs = [(name, key) for key, row in frameworks().items() for name in row["also_called"].split(";")]
-    pairs = [(name.removeprefix(AMBIGUOUS), key) for name, key in pairs if not (anywhere and name[:1] == AMBIGUOUS)]
     pairs.sort(key=lambda pair: -len(pair[0]))
     return tuple((re.compile(rf"(?<![a-z]){re.escape(name.lower())}(?![a-z])"), key) for name, key in pairs)
 
 
 @lru_cache(maxsize=512)
-def find(text: str, *, anywhere: bool = False) -> str | None:
-    """Return the framework that a text names, or None; the longest name within the text counts.
-
-    Names that may also be of a publisher or a model count where a text is about software, not ``anywhere``.
+def find(text: str) -> str | None:
+    """Return the key of the framework in a description of software, or None; the longest name counts.
 
     >>> find("Megatron-Bridge 0.4.2 / Megatron-Core"), find("MLPerf container (NeMo)"), find("own software")
     ('megatron_bridge', 'mlperf_container', None)
     """
+    if text in frameworks():
+        return text
     lowered = text.lower()
-    return next((key for pattern, key in _names(anywhere) if pattern.search(lowered)), None)
-
-
-def named(row: Mapping[str, Any]) -> str | None:
-    """Return the framework that a measured run names, in its own column or in the words of its source."""
-    texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "model"))
-    return find(str(row.get("framework") or "")) or find(texts, anywhere=True)
+    return next((key for pattern, key in _names() if pattern.search(lowered)), None)
 
 
 @cache
 def evidence() -> Mapping[str, frozenset[str]]:
     """Return the families of measured training runs seen with each framework."""
-    rows = table("training_runs").select("group", "kind", "layers", "framework", "locator", "source", "model")
+    rows = table("training_runs").select("framework", "layers", "kind", "group").collect()
     seen: dict[str, set[str]] = {}
-    for row in rows.collect().iter_rows(named=True):
-        key = named(row)
-        if key and row["layers"] and row["kind"] in ("throughput", "mlperf"):
-            seen.setdefault(key, set()).add(row["group"].partition("-")[0])
+    for key, layers, kind, group in rows.iter_rows():
+        if key and layers and kind in ("throughput", "mlperf"):
+            seen.setdefault(key, set()).add(group.partition("-")[0])
     return {key: frozenset(families) for key, families in seen.items()}
 
 
@@ -108,7 +97,7 @@ def features(framework: str, software_year: float, vendor: str, scale_up_domain:
 
 @lru_cache(maxsize=512)
 def unnamed(software_year: float) -> dict[str, float]:
-    """Return the features of software that nobody names: what the formulas say of its time.
+    """Return the features of unknown software of a time, by the formulas.
 
     >>> unnamed(2025.5)["maker_kernels"]
     0.5

@@ -12,6 +12,7 @@ from factorykit.data.tables import table
 from factorykit.engine.providers.accelerators import chip_in
 from factorykit.formulas.compute import training_flop, training_s
 from factorykit.formulas.energy import facility_power_w, node_overhead_power_built_w, training_energy_kwh
+from factorykit.model.validation.source_terms import read_notes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +21,7 @@ TOLERANCE: Final = 0.2
 """Relative error within which a measured energy counts as reproduced."""
 KWH_PER_MWH: Final = 1000.0
 ACCELERATORS_PER_NODE: Final = 8.0
-"""Chips that share a host where a row does not say; the servers whose parts the vocabulary holds have eight."""
+"""Chips that share a host, as in the servers whose parts the vocabulary has."""
 NUMBERS: Final = (
     "energy_mwh",
     "power_w_per_accelerator",
@@ -38,10 +39,15 @@ NUMBERS: Final = (
     "seq_len",
     "tokens_per_s_per_gpu",
 )
-TEXTS: Final = ("id", "kind", "model", "hardware", "energy_basis", "note", "notes")
+TEXTS: Final = ("id", "kind", "model", "hardware", "accelerator", "energy_basis", "energy_boundary")
 HOST_PARTS: Final = ("host_power_w", "nics_per_node", "nic_power_w", "fan_power_w")
-BEFORE_PUE: Final = r"(?i)before PUE|no cooling"
-"""Words by which a row says that its energy is that of the servers or chips alone."""
+EVIDENCE: Final = {
+    "measured": "measured",
+    "measured power x hours": "measured power times hours",
+    "tdp x hours": "assumed power times hours",
+    "estimated (power x hours)": "assumed power times hours",
+}
+"""Evidence for each basis of a stated energy."""
 
 
 def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFrame:
@@ -55,15 +61,15 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
         at the row's MFU or, where it has none, at the median utilization of other whole runs on the same chip, or on
         any. Power that is not stated is the thermal design power of the chip, and for energy at the meter (kind
         ``energy_measured``) a chip's share of host, adapters and fans as well; where the maker publishes none, it is
-        the median measured in other runs. A PUE that is not stated counts as one, and so does one that the note says is
-        not in the energy.
+        the median measured in other runs. The PUE is 1 where it is not stated, and where ``energy_boundary`` is
+        ``it_equipment``.
 
     Returns
     -------
     DataFrame
         One row per run, in the order given: ``id``, ``name``, ``evidence`` (measured, measured power times hours,
-        assumed power times hours, not said), ``stated_kwh``, ``computed_kwh`` [kWh], ``error`` (computed over stated,
-        less one), ``hours_from`` (published, days, throughput, compute), ``assumed`` (what the row leaves open),
+        assumed power times hours, not stated), ``stated_kwh``, ``computed_kwh`` [kWh], ``error`` (computed over stated,
+        less one), ``hours_from`` (published, days, throughput, compute), ``assumed`` (missing inputs),
         ``verdict`` (reproduced, missed, no evidence, not computable, not stated) and ``reason`` for the last three.
 
     Raises
@@ -87,7 +93,7 @@ def validate_energy(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataF
         _usual(frame, known.filter(_measured_power()), "power_w_per_accelerator"),
     )
     hours, origin = _hours()
-    before_pue = pl.any_horizontal(pl.col(name).str.contains(BEFORE_PUE).fill_null(False) for name in ("note", "notes"))
+    before_pue = pl.col("energy_boundary").eq_missing("it_equipment")
     pue = pl.when(before_pue).then(1.0).otherwise(pl.col("pue").fill_null(1.0))
     parts = {name: quantity(name).default or 0.0 for name in HOST_PARTS}
     host_w = node_overhead_power_built_w(**parts, network_power_w=0.0, nodes=1.0) / ACCELERATORS_PER_NODE
@@ -129,25 +135,29 @@ def _frame(rows: Any) -> pl.DataFrame:
     if not set(wanted) & set(frame.columns):
         hint = unknown_name_message("column", frame.columns[0] if frame.columns else "", wanted)
         raise ScenarioError(f"the frame has none of the columns {', '.join(wanted)}; {hint}")
+    if "energy_boundary" not in frame.columns:
+        notes = [read_notes(row).get("energy_boundary") for row in frame.iter_rows(named=True)]
+        frame = frame.with_columns(pl.Series("energy_boundary", notes, pl.String))
     there = frame.columns
-    return frame.select(
+    read = frame.select(
         *((pl.col(name) if name in there else pl.lit(None)).cast(pl.String).alias(name) for name in TEXTS),
         *(
             (pl.col(name) if name in there else pl.lit(None)).cast(pl.Float64, strict=False).alias(name)
             for name in NUMBERS
         ),
     )
+    return read.with_columns(accelerator=pl.coalesce("hardware", "accelerator"))
 
 
 def _chip_column(frame: pl.DataFrame, column: str, name: str) -> pl.Series:
     import polars as pl
 
-    found = [chip_in(hardware).get(column) for hardware in frame["hardware"]]
+    found = [chip_in(chip).get(column) for chip in frame["accelerator"]]
     return pl.Series(name, found, pl.Float64)
 
 
 def _kin(hardware: str | None) -> str:
-    """Return what chips of one kind share: the name without memory and form factor."""
+    """Return the name that chips of one kind share, without memory and form factor."""
     key = chip_in(hardware).get("accelerator", "")
     return key if key.startswith("tpu") else key.split("_")[0]
 
@@ -157,12 +167,12 @@ def _usual(frame: pl.DataFrame, seen: pl.DataFrame, name: str) -> pl.Series:
     import polars as pl
 
     known = seen.drop_nulls(name)
-    known = known.with_columns(pl.Series("kin", [_kin(hardware) for hardware in known["hardware"]], pl.String))
+    known = known.with_columns(pl.Series("kin", [_kin(chip) for chip in known["accelerator"]], pl.String))
     found: list[Any] = []
-    for key, hardware in frame.select("id", "hardware").iter_rows():
+    for key, chip in frame.select("id", "accelerator").iter_rows():
         others = known.filter(pl.col("id").ne_missing(pl.lit(key)))
-        kin = others.filter(pl.col("kin") == _kin(hardware))
-        found.append((others if kin.is_empty() else kin)[name].median() if chip_in(hardware) else None)
+        kin = others.filter(pl.col("kin") == _kin(chip))
+        found.append((others if kin.is_empty() else kin)[name].median() if chip_in(chip) else None)
     return pl.Series(f"usual_{name}", found, pl.Float64)
 
 
@@ -197,28 +207,21 @@ def _hours() -> tuple[pl.Expr, pl.Expr]:
 def _measured_power() -> pl.Expr:
     import polars as pl
 
-    return pl.col("energy_basis").str.to_lowercase().str.contains("measured").fill_null(False)
+    return pl.col("energy_basis").str.starts_with("measured").fill_null(False)
 
 
 def _evidence() -> pl.Expr:
     import polars as pl
 
-    basis = pl.col("energy_basis").str.to_lowercase()
-    return (
-        pl.when(basis.str.contains("tdp|estimated|assumed"))
-        .then(pl.lit("assumed power times hours"))
-        .when(basis.str.contains("measured power"))
-        .then(pl.lit("measured power times hours"))
-        .when(basis.str.contains("measured") | (basis.is_null() & (pl.col("kind") == "energy_measured")))
-        .then(pl.lit("measured"))
-        .otherwise(pl.lit("not said"))
-    )
+    metered = pl.col("energy_basis").is_null() & (pl.col("kind") == "energy_measured")
+    stated = pl.col("energy_basis").replace_strict(EVIDENCE, default="not stated", return_dtype=pl.String)
+    return pl.when(metered).then(pl.lit("measured")).otherwise(stated)
 
 
 def _assumed(before_pue: pl.Expr) -> pl.Expr:
     import polars as pl
 
-    said = (
+    sentences = (
         pl.when(pl.col("power_w_per_accelerator").is_null() & pl.col("tdp_w").is_not_null()).then(
             pl.lit("power is the thermal design power")
         ),
@@ -230,14 +233,14 @@ def _assumed(before_pue: pl.Expr) -> pl.Expr:
             pl.lit("utilization of other runs")
         ),
     )
-    return pl.concat_str(said, separator="; ", ignore_nulls=True)
+    return pl.concat_str(sentences, separator="; ", ignore_nulls=True)
 
 
 def _reason() -> pl.Expr:
     import polars as pl
 
     no_hours = pl.lit("no gpu_hours, and not all of tokens, parameters and a known chip to compute them from")
-    chip = pl.col("hardware").fill_null("nothing")
+    chip = pl.col("accelerator").fill_null("nothing")
     no_chip = pl.format("no power_w_per_accelerator, and {} is no accelerator of the table", chip)
     missing = pl.when(pl.col("hours_from").is_null()).then(no_hours).otherwise(no_chip)
     verdict = pl.col("verdict")
@@ -246,8 +249,8 @@ def _reason() -> pl.Expr:
         .then(missing)
         .when(verdict == "not stated")
         .then(pl.lit("the row states no energy"))
-        .when((verdict == "no evidence") & (pl.col("evidence") == "not said"))
-        .then(pl.lit("the row does not say how its energy was found"))
+        .when((verdict == "no evidence") & (pl.col("evidence") == "not stated"))
+        .then(pl.lit(f"energy_basis must be one of {', '.join(EVIDENCE)}"))
         .when(verdict == "no evidence")
         .then(pl.lit("the stated energy is itself hours times an assumed power"))
     )

@@ -1,14 +1,23 @@
-"""What sources mean by their words: number formats, sharding, recomputation, links, names of models.
+"""Spellings of measured runs: words in the rows of users, read into columns of the ``training_runs`` table.
 
-Frameworks and papers word one thing in many ways. Each reading here is a rule; what no rule knows is None, and whoever
-asks says so or assumes.
+Rows may describe hardware, network, precision, sharding, recomputation, framework and details of a run in the words of
+their source. Each description is read once, when the row enters, by the rules of this module; ``assumed`` names the
+columns that come from a note. A column that the frame has, even if it is empty, is never read from notes, so that notes
+of the shipped table have no effect.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from factorykit.core.errors import FactorykitError
+from factorykit.data.identifiers import accelerator_in
+from factorykit.engine.providers import frameworks
+
+MISSING: Final = ("", "-", "--", "?", "n/a", "na", "null", "nan", "unknown", "not stated")
+"""Cells that state nothing, in lower case."""
 PRECISIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"(nv|mx)?fp4|e2m1", "nvfp4"),
     (r"mxfp8", "mxfp8"),
@@ -17,12 +26,12 @@ PRECISIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"fp16|(?<!b)float16|\bhalf\b|\b16-(mixed|true)", "fp16"),
     (r"bf16|bfloat16|nf4|\b4-?bits?\b|\b16-?bits?\b|^mixed( precision)?$|\bamp\b", "bf16"),
 )
-"""Number formats of matrix products by words of a description, the more special ones first. Weights stored in 4 bits
-without a format of products (NF4, GPTQ) are widened to 16 before they are multiplied; four bits of either maker run at
-the rate of four."""
+"""Patterns of a description, and the number format of its matrix products, the more specific ones first. Frozen weights
+in 4 bits without a format of products (NF4, GPTQ) are widened to 16 bits before they are multiplied; four bits of
+either maker run at the rate of four."""
 DENIED: Final = r"\b(?:no|without)[ -]\w+|\b\w+[ -](?:off|disabled)\b"
-"""Words about what is not done."""
-NARROW_WEIGHTS: Final = r"nf4|\b4-?bits?\b|gptq|awq|qlora"
+"""Words about features that are off."""
+FOUR_BIT_WEIGHTS: Final = r"nf4|\b4-?bits?\b|gptq|awq|qlora"
 """Words for frozen weights of 4 bits."""
 STAGES: Final[tuple[tuple[str, float], ...]] = (
     (r"no[ _]shard", 0.0),
@@ -31,40 +40,75 @@ STAGES: Final[tuple[tuple[str, float], ...]] = (
     (r"dist(?:ributed)?[ _-]?opt|optim\w*(?: states?)? shard|shard\w* optim|zero redundancy|\bzero\b", 1.0),
     (r"\bnone\b|data[ -]parallel|\bddp\b|\bplain dp\b|replicated", 0.0),
 )
-"""ZeRO stages by words of a description, the more special ones first, where it states none in digits."""
+"""Patterns of a description without the number of its ZeRO stage, and that stage, the more specific ones first."""
+PORTS: Final = {"edr": 100.0, "hdr": 200.0, "ndr": 400.0, "xdr": 800.0}
+"""Gb/s of a port of each generation of InfiniBand."""
+GIGABITS: Final = r"(?:g(?:bit|b)(?:/s|ps)|gbe?\b)"
+CHIPS: Final = r"(?:gpus?|gcds?|npus?|xpus?|hpus?|chips?|cards?|devices?|accelerators?|[a-z]+\d+\w*)"
+DEVICES: Final[Mapping[str, tuple[str, float]]] = {
+    "mi250x": ("gcd", 2.0),
+    "max_1550": ("tile|stack", 2.0),
+    "trainium1": ("(?:neuron)?[ -]?core", 2.0),
+    "trainium2": ("(?:neuron)?[ -]?core", 8.0),
+}
+"""Chips that appear to software as several devices: the word for a device, and their number."""
+WHOLE_CHIPS: Final = r"\b(?:chips|gpus|modules)\b"
+"""Words for chips, which are counted then, even if their devices are named."""
 
-
-DROPPED: Final = r"dropout\W{0,3}(?:of )?0?\.\d*[1-9]"
-"""Words for adapters that drop a part of their inputs."""
-LOSS_IN_PARTS: Final = r"liger|chunked (?:loss|cross|ce\b|logits)|cut cross|fused linear cross|linear cross[ -]entropy"
-"""Words for logits and a loss that are computed in parts."""
-MOMENTS: Final[tuple[tuple[str, float, float], ...]] = (
-    (r"8-?bit(?: paged)?[ -]?adam|adamw?[ -_]?8-?bit|adam\w* (?:in|of) 8 bits", 2.0, 2.0),
-    (r"adafactor|\bsgd\b(?! with momentum)|signsgd|\badam-?mini\b", 0.0, 0.0),
-    (r"\blion\b|\bmuon\b|sgd with momentum", 4.0, 2.0),
+NOTES: Final[tuple[tuple[str, str, Any], ...]] = (
+    (r"deepep|hybridep|once (?:a|per|to a) (?:node|domain)", "dispatched_once", 1.0),
+    (r"nccl all-to-all", "dispatched_once", 0.0),
+    (r"no (?:flash attention|transformer engine)", "flash_attention", 0.0),
+    (r"\b(?:fa|flash-?attention[ -]?)[34]\b", "native_attention", 1.0),
+    (r"overlap off|no (?:all-to-all|ep) overlap", "expert_overlap", 0.0),
+    (r"(?:all-to-all|ep) overlap", "expert_overlap", 1.0),
+    (r"overlap off|no (?:all-to-all|ep) overlap", "interleaved_overlap", 0.0),
+    (r"no sequence parallel", "sequence_parallel", 0.0),
+    (r"padded dense experts", "dispatch_masks", 1.0),
+    (r"capacity factor (\d+\.?\d*)", "expert_imbalance", float),
+    (r"compile", "fused_kernels", 1.0),
+    (r"liger|chunked (?:loss|cross|ce\b|logits)|cut cross|linear cross[ -]entropy", "chunked_loss", 1.0),
+    (r"fp32 gradient accumulation", "gradient_bits", 32.0),
+    (r"optimizer state in bfloat16|bf16 optimizer", "optimizer_state_bits", 16.0),
+    (r"optimizer on the cpu|optimizer(?: states?)?[ -]offload|cpuadam", "offloaded_optimizer_share", 1.0),
+    (r"8-?bit(?: paged)?[ -]?adam|adamw?[ -_]?8-?bit", "optimizer", "adam_8bit"),
+    (r"(adafactor|\blion\b|\bmuon\b)", "optimizer", str),
+    (r"(?<!no )(?<!without )\b(dualpipe)", "schedule", str),
+    (r"(?<!no )(?<!without )\bzero[ -]bubble", "schedule", "zb1p"),
+    (r"\b(?:one|1) mtp layer|w/ mtp", "mtp_layers", 1.0),
+    (
+        r"\b(?:grad(?:ient)?[ _-]acc(?:um(?:ulation)?)?|ga)(?:[ _-]steps?)?\D{0,4}(\d+)\b",
+        "gradient_accumulation_steps",
+        float,
+    ),
+    (r"peak allocated|max_memory_allocated|max allocated", "memory_measure", "allocated"),
+    (r"max_memory_reserved|peak reserved|reserved by", "memory_measure", "reserved"),
+    (r"nvidia-smi|rocm-smi|of the device", "memory_measure", "process"),
+    (r"\brank (\d+)|\br ?= ?(\d+)", "lora_rank", float),
+    (
+        r"gate_proj|up_proj|fc1|all[ -](?:linear|layers|modules|matrices|weights)|\bmlp\b|\bffn\b",
+        "lora_matrices",
+        "all",
+    ),
+    (
+        r"o_proj|linear_proj|qkvo|(?:of|on|in|to) (?:the )?attention|attention (?:only|layers)",
+        "lora_matrices",
+        "attention",
+    ),
+    (r"q_proj|linear_qkv|\bqkv\b|\bqv\b|\bq(?:uery)?,? (?:and )?v(?:alue)?\b|c_attn", "lora_matrices", "query_value"),
+    (r"dropout\W{0,3}(?:of )?0?\.\d*[1-9]", "adapter_dropout", 1.0),
+    (FOUR_BIT_WEIGHTS, "weight_bits", 4.0),
+    (r"before pue|no cooling", "energy_boundary", "it_equipment"),
 )
-"""Bytes of an optimizer's moments for each parameter, where state is in 32 bits and where it is in 16, by its name."""
-ADAPTED: Final[tuple[tuple[str, str], ...]] = (
-    (r"gate_proj|up_proj|fc1|all[ -](?:linear|layers|modules|matrices|weights)|all linear|\bmlp\b|\bffn\b", "all"),
-    (r"o_proj|linear_proj|qkvo|(?:of|on|in|to) (?:the )?attention|attention (?:only|layers|modules)", "attention"),
-    (r"q_proj|linear_qkv|\bqkv\b|\bqv\b|\bq(?:uery)?,? (?:and )?v(?:alue)?\b|query_key_value|c_attn", "query_value"),
-)
-"""Matrices that adapters stand beside, by words of a note; the first that is said counts."""
-
-
-class Recomputation(NamedTuple):
-    """What a source says of recomputed activations."""
-
-    kind: str
-    """``none``, ``selective`` (the attention core) or ``full``."""
-    share: float | None
-    """Share of the layers that is recomputed whole; None where ``kind`` tells it."""
-    layers_a_chunk: float | None = None
-    """Layers of each chunk of a stage that are recomputed whole, where that is what is said."""
+"""Patterns of notes, their column, and its value or the type of the matched text; the first of a column counts."""
+ADAPTERS: Final = ("lora_rank", "lora_matrices", "adapter_dropout", "weight_bits")
+"""Columns that are read from the notes of runs with LoRA alone."""
+NOTE_COLUMNS: Final = ("group", "model", "framework", "precision", "sharding", "note", "notes")
+"""Columns whose words are searched for the patterns of notes."""
 
 
 def number(text: str, base: float = 1000.0) -> float | None:
-    """Return the number that a cell holds, with its multiple and its thousands, or None; ``base`` is that of a k.
+    """Return the number in a cell, with its multiple and its thousands, or None; ``base`` is the value of a k.
 
     >>> number("1,024"), number("7B"), number("4.2M"), number("8K", base=1024.0), number("4M tokens")
     (1024.0, 7000000000.0, 4200000.0, 8192.0, None)
@@ -75,86 +119,96 @@ def number(text: str, base: float = 1000.0) -> float | None:
 
 
 def precision_of(text: str) -> str | None:
-    """Return the number format of matrix products that a description means, or None.
+    """Return the number format of matrix products in a description, or None.
 
     >>> precision_of("bfloat16"), precision_of("FP8 (E4M3)"), precision_of("MXFP4"), precision_of("tf32")
     ('bf16', 'fp8', 'nvfp4', None)
     """
-    said = re.sub(DENIED, "", text.lower().replace("_", "-")).strip()
-    return next((name for words, name in PRECISIONS if re.search(words, said)), None)
+    lowered = re.sub(DENIED, "", text.lower().replace("_", "-")).strip()
+    return next((name for words, name in PRECISIONS if re.search(words, lowered)), None)
 
 
 def zero_stage(text: str) -> float | None:
-    """Return the ZeRO stage that a description of sharding means, None where it says nothing of sharding.
+    """Return the ZeRO stage of a description of sharding, None where it does not mention sharding.
 
     >>> zero_stage("FSDP (FULL_SHARD)"), zero_stage("ZeRO stage 2"), zero_stage("none"), zero_stage("sequence parallel")
     (3.0, 2.0, 0.0, None)
     """
-    said = text.lower()
-    stated = re.search(r"(?:zero|stage|\bz)(?:[ _-]*(?:dp|stage))?[ _=:-]*([0-3])(?!\d)", said)
+    lowered = text.lower()
+    stated = re.search(r"(?:zero|stage|\bz)(?:[ _-]*(?:dp|stage))?[ _=:-]*([0-3])(?!\d)", lowered)
     if stated:
         return float(stated[1])
-    return next((stage for words, stage in STAGES if re.search(words, said)), None)
+    return next((stage for words, stage in STAGES if re.search(words, lowered)), None)
 
 
-def recomputation(text: str) -> Recomputation | None:
-    """Return what a description of activation checkpointing means, None where it leaves it open.
+def offloaded(sharding: str) -> dict[str, float]:
+    """Return the shares of optimizer state and of weights in host memory; ZeRO-Infinity and FSDP keep weights there.
 
-    >>> recomputation("full, 1 layer of 4").share, recomputation("block 20").layers_a_chunk, recomputation("custom")
-    (0.25, 20.0, None)
-    >>> recomputation("selective (every 2nd layer)").share, recomputation("yes").kind
-    (0.5, 'full')
+    >>> offloaded("ZeRO-2 + CPU offload"), offloaded("FSDP2"), offloaded("ZeRO-3, no offload")
+    ({'offloaded_optimizer_share': 1.0}, {}, {})
     """
-    said = text.lower().strip()
-    part = re.search(r"(\d+)(?: layers?)? ?(?:of|/|out of) ?(?:the |all )?(\d+)", said)
-    every = re.search(r"every (other|\d+)(?:st|nd|rd|th)? ?layers?", said)
-    chunk = re.search(r"\bblock\D{0,20}(\d+)", said)
+    lowered = re.sub(DENIED, "", re.sub(r"activations?[ -]offload\w*", "", sharding.lower()))
+    weights = re.search(r"zero-?infinity|param\w*[ -]offload|fsdp.*offload", lowered)
+    if not weights and not re.search("offload|optimizer on the cpu", lowered):
+        return {}
+    return {"offloaded_optimizer_share": 1.0} | ({"offloaded_weights_share": 1.0} if weights else {})
+
+
+def recomputation(text: str) -> dict[str, Any]:
+    """Return the columns of a description of activation checkpointing, empty where it is not specific.
+
+    >>> recomputation("full, 1 layer of 4"), recomputation("block 20")["recompute_layers_per_chunk"]
+    ({'recompute': 'full', 'recompute_share': 0.25}, 20.0)
+    >>> recomputation("selective (every 2nd layer)")["recompute_share"], recomputation("yes"), recomputation("custom")
+    (0.5, {'recompute': 'full'}, {})
+    """
+    lowered = text.lower().strip()
+    part = re.search(r"(\d+)(?: layers?)? ?(?:of|/|out of) ?(?:the |all )?(\d+)", lowered)
+    every = re.search(r"every (other|\d+)(?:st|nd|rd|th)? ?layers?", lowered)
+    chunk = re.search(r"\bblock\D{0,20}(\d+)", lowered)
+    offload = {"offloaded_share": 1.0} if "offload" in lowered else {}
     if part and 0.0 < float(part[1]) <= float(part[2]):
-        return Recomputation("full", float(part[1]) / float(part[2]))
+        return {"recompute": "full", "recompute_share": float(part[1]) / float(part[2]), **offload}
     if every:
-        return Recomputation("full", 1.0 / (2.0 if every[1] == "other" else max(float(every[1]), 1.0)))
+        share = 1.0 / (2.0 if every[1] == "other" else max(float(every[1]), 1.0))
+        return {"recompute": "full", "recompute_share": share, **offload}
     if chunk:
-        return Recomputation("full", None, float(chunk[1]))
-    if re.match(r"(none|no|off|false|disabled|without|not used|0)\b", said):
-        return Recomputation("none", 0.0)
-    if re.match(r"selective|minimal", said):
-        return Recomputation("selective", None)
-    if re.match(r"(full|uniform|all|yes|true|on|enabled|every layer|1)\b", said) or re.search(
-        r"offload|(?:activation|gradient)[ -]?checkpoint", said
+        return {"recompute": "full", "recompute_layers_per_chunk": float(chunk[1]), **offload}
+    if re.match(r"(none|no|off|false|disabled|without|not used|0)\b", lowered):
+        return {"recompute": "none"}
+    if re.match(r"selective|minimal", lowered):
+        cheap = {"kept_share": 0.6} if re.search(r"\bmoe\b|up_proj|layernorm", lowered) else {}
+        return {"recompute": "selective", **offload, **cheap}
+    if re.match(r"(full|uniform|all|yes|true|on|enabled|every layer|1)\b", lowered) or re.search(
+        r"offload|(?:activation|gradient)[ -]?checkpoint", lowered
     ):
-        return Recomputation("full", 1.0)
-    return None
-
-
-PORTS: Final = {"edr": 100.0, "hdr": 200.0, "ndr": 400.0, "xdr": 800.0}
-"""Gb/s of a port of each generation of InfiniBand."""
-GIGABITS: Final = r"(?:g(?:bit|b)(?:/s|ps)|gbe?\b)"
-CHIPS: Final = r"(?:gpus?|gcds?|npus?|xpus?|hpus?|chips?|cards?|devices?|accelerators?|[a-z]+\d+\w*)"
+        return {"recompute": "full", **offload}
+    return {}
 
 
 def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float | None:
-    """Return the rate per accelerator and direction that a description of a network means, or None.
+    """Return the rate per accelerator and direction in a description of a network, or None.
 
     >>> link_bytes_per_s("8x200 Gb/s HDR per node"), link_bytes_per_s("400 Gbps RoCE per GPU")
     (25000000000.0, 50000000000.0)
     >>> link_bytes_per_s("4x HDR InfiniBand") == link_bytes_per_s("0.8 Tb/s per node") == 12.5e9
     True
     """
-    said = network.lower().replace("\N{MULTIPLICATION SIGN}", "x")
-    said = re.sub(r"(\d+(?:\.\d+)?) ?t(?:bit|b)(?:/s|ps)", lambda rate: f"{round(float(rate[1]) * 1000.0)} gb/s", said)
+    lowered = network.lower().replace("\N{MULTIPLICATION SIGN}", "x")
+    lowered = re.sub(r"(\d+(?:\.\d+)?) ?t(?:bit|b)(?:/s|ps)", lambda rate: f"{float(rate[1]) * 1e3:.0f} gb/s", lowered)
     for name, rate in PORTS.items():
-        said = re.sub(rf"\b(\d+) ?x ?{name}\b", rf"\1x{rate:.0f} gb/s", said)
-    several = re.search(rf"(\d+) ?x ?(\d+) ?{GIGABITS}", said)
-    if several:
-        return float(several[1]) * float(several[2]) * 1e9 / 8.0 / accelerators_per_node
-    one = re.search(rf"(\d+) ?{GIGABITS}[^,;]*? (?:per|a) (gpu|gcd|npu|chip|accelerator|node)\b", said)
-    if not one:
+        lowered = re.sub(rf"\b(\d+) ?x ?{name}\b", rf"\1x{rate:.0f} gb/s", lowered)
+    ports = re.search(rf"(\d+) ?x ?(\d+) ?{GIGABITS}", lowered)
+    if ports:
+        return float(ports[1]) * float(ports[2]) * 1e9 / 8.0 / accelerators_per_node
+    port = re.search(rf"(\d+) ?{GIGABITS}[^,;]*? (?:per|a) (gpu|gcd|npu|chip|accelerator|node)\b", lowered)
+    if not port:
         return None
-    return float(one[1]) * 1e9 / 8.0 / (accelerators_per_node if one[2] == "node" else 1.0)
+    return float(port[1]) * 1e9 / 8.0 / (accelerators_per_node if port[2] == "node" else 1.0)
 
 
 def node_size(text: str) -> float | None:
-    """Return how many accelerators a node has by a description of hardware and network, or None.
+    """Return the number of accelerators of a node in a description of hardware or network, or None.
 
     >>> node_size("Slingshot-11, 8 GCDs per node"), node_size("4 GH200 a node"), node_size("800 Gb/s per node")
     (8.0, 4.0, None)
@@ -163,55 +217,82 @@ def node_size(text: str) -> float | None:
     return float(found[1]) if found else None
 
 
-def offloaded(sharding: str, notes: str) -> tuple[float, float]:
-    """Return the shares of optimizer state and of weights that wait on the host, by the words of a source.
+def _hardware(text: str, _: Mapping[str, Any]) -> dict[str, Any]:
+    lowered = text.lower()
+    memory, watts = re.search(r"(\d+) ?gb", lowered), re.search(r"(\d+) ?w\b", lowered)
+    try:
+        word, devices = DEVICES.get(accelerator_in(text), ("", None))
+    except FactorykitError:
+        return {"accelerator": text}
+    counted = devices and re.search(rf"\b(?:{word})s?\b", lowered) and not re.search(WHOLE_CHIPS, lowered)
+    return {
+        "accelerator": accelerator_in(text),
+        "accelerator_memory_bytes": float(memory[1]) * 1e9 if memory else None,
+        "devices_per_accelerator": devices if counted else None,
+        "power_limit_w": float(watts[1]) if watts else None,
+        "power_limited": 1.0 if "power limited" in lowered else None,
+        "accelerators_per_node": node_size(text),
+    }
 
-    >>> offloaded("ZeRO-2 + CPU offload", ""), offloaded("ZeRO-Infinity", ""), offloaded("ZeRO-3", "no offload")
-    ((1.0, 0.0), (1.0, 1.0), (0.0, 0.0))
 
-    FSDP keeps weights there, too: ``offloaded("FSDP2 + CPU offload", "") == (1.0, 1.0)``.
+def _network(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    node = row.get("accelerators_per_node") or node_size(text)
+    fabrics = (name for name in ("omni_path", "efa") if re.search(rf"\b{name.replace('_', '-')}\b", text.lower()))
+    rate = link_bytes_per_s(text, node or 8.0)
+    return {"accelerators_per_node": node, "scale_out_bytes_per_s": rate, "fabric": next(fabrics, None)}
+
+
+def _precision(text: str, _: Mapping[str, Any]) -> dict[str, Any]:
+    narrow = 4.0 if re.search(FOUR_BIT_WEIGHTS, text.lower()) else None
+    return {"precision": precision_of(text), "weight_bits": narrow}
+
+
+READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]] = {
+    "hardware": _hardware,
+    "network": _network,
+    "precision": _precision,
+    "sharding": lambda text, _: {"zero_stage": zero_stage(text), **offloaded(text)},
+    "recompute": lambda text, _: recomputation(text),
+    "framework": lambda text, _: {"framework": frameworks.find(text)},
+}
+"""Columns with words, in the order in which they are read."""
+
+
+def read_words(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with the columns that follow from its words.
+
+    >>> read_words({"sharding": "FSDP", "network": "4x100 Gb/s Omni-Path, 4 GPUs per node"})["zero_stage"]
+    3.0
     """
-    both = re.sub(DENIED, "", f"{sharding} {notes}".lower())
-    of_state = re.sub(DENIED, "", re.sub(r"activations?[ -]offload\w*", "", sharding.lower()))
-    weights = r"zero-?infinity|param\w*[ -]offload|offload\w*[ -](?:of )?(?:the )?(?:param|weight)"
-    state = r"optimizer on the cpu|optimizer(?: states?)?[ -]offload|offload\w* (?:of )?(?:the )?optim|cpuadam"
-    whole = "fsdp" in sharding.lower() and "offload" in of_state
-    infinite = whole or bool(re.search(weights, both))
-    return float(infinite or bool(re.search(state, both)) or "offload" in of_state), float(infinite)
+    found = dict(row)
+    for column, reader in READERS.items():
+        text = row.get(column)
+        if isinstance(text, str) and text.lower() not in MISSING:
+            found |= {name: value for name, value in reader(text, found).items() if value is not None}
+    return found
 
 
-def adapted(notes: str) -> str | None:
-    """Return the matrices that adapters stand beside, by the words of a note, or None.
+def read_notes(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that a row lacks and its words state.
 
-    >>> adapted("LoRA rank 16 on q_proj, k_proj, v_proj, o_proj"), adapted("r=8, q and v"), adapted("flash attention")
-    ('attention', 'query_value', None)
+    >>> read_notes({"note": "DeepEP; capacity factor 1.25; gradient accumulation 4"})
+    {'dispatched_once': 1.0, 'expert_imbalance': 1.25, 'gradient_accumulation_steps': 4.0}
+    >>> read_notes({"note": "DeepEP", "dispatched_once": None})
+    {}
     """
-    return next((matrices for words, matrices in ADAPTED if re.search(words, notes.lower())), None)
-
-
-def moment_bytes(notes: str, *, wide: bool) -> float:
-    """Return the bytes of the optimizer's moments for each parameter, those of Adam where no other is named.
-
-    >>> moment_bytes("", wide=True), moment_bytes("PagedAdamW8bit", wide=True), moment_bytes("8-bit AdamW", wide=False)
-    (8.0, 2.0, 2.0)
-    """
-    said = notes.lower()
-    found = next(((full, half) for words, full, half in MOMENTS if re.search(words, said)), (8.0, 4.0))
-    return found[0] if wide else found[1]
-
-
-def accumulated(notes: str) -> float | None:
-    """Return how many micro-batches each copy of the model accumulates, where a note says so.
-
-    >>> accumulated("LoRA; gradient accumulation steps = 8"), accumulated("padded")
-    (8.0, None)
-    """
-    found = re.search(r"\b(?:grad(?:ient)?[ _-]acc(?:um(?:ulation)?)?|ga)(?:[ _-]steps?)?\D{0,4}(\d+)\b", notes.lower())
-    return float(found[1]) if found else None
+    text = " ".join(str(row.get(name) or "") for name in NOTE_COLUMNS).lower()
+    found: dict[str, Any] = {"lora": 1.0} if "lora" in text and "lora_rank" not in row else {}
+    for pattern, column, value in NOTES:
+        if column in row or column in found or (column in ADAPTERS and "lora" not in found):
+            continue
+        if match := re.search(pattern, text):
+            stated = next(filter(None, match.groups()), "")
+            found[column] = value(stated) if isinstance(value, type) else value
+    return found
 
 
 def is_no_language_model(text: str) -> bool:
-    """Return whether a model sees, hears, draws or ranks, or reads in both directions, by its name.
+    """Return whether a name is of a model for images, sound or ranking, or of one that reads in both directions.
 
     >>> is_no_language_model("ViT-22B"), is_no_language_model("Stable Diffusion v2"), is_no_language_model("Vicuna 7B")
     (True, True, False)
@@ -221,7 +302,7 @@ def is_no_language_model(text: str) -> bool:
 
 
 def model_names(text: str) -> list[str]:
-    """Return the names that a description of a model may hold, the longest first.
+    """Return the names that a description of a model may contain, the longest first.
 
     >>> model_names("meta-llama/Llama-3.1-8B-Instruct, QLoRA")
     ['meta-llama/Llama-3.1-8B-Instruct, QLoRA', 'Llama-3.1-8B-Instruct, QLoRA', 'Llama-3.1-8B-Instruct', 'Llama-3.1-8B']

@@ -1,21 +1,20 @@
-"""Published training runs as scenarios: the columns of the ``training_runs`` table read into quantities.
+"""Measured training runs as scenarios: rows of the ``training_runs`` table read into quantities.
 
-What a source leaves out is filled by rule, never by row: each filling is named in ``assumed``, and a row that cannot
-be filled says why in ``reason``.
+Inputs that a source omits are filled by rule, never by row. Each filled input is named in ``assumed``; a row that
+cannot be filled has the cause in ``reason``.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import validation
-from factorykit.core.errors import FactorykitError, ScenarioError, UnknownName, unknown_name_message
+from factorykit.core.errors import FactorykitError, ScenarioError, unknown_name_message
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import accelerator_in, identify
 from factorykit.data.tables import table
@@ -30,53 +29,50 @@ from factorykit.model.validation import source_terms
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMNS: Final = ("id", "group", "layers", "hidden", "heads", "seq_len", "hardware", "accelerator_count")
+NEEDED: Final = ("layers", "hidden", "heads", "seq_len", "accelerator", "accelerator_count")
 """Columns without which nothing can be predicted."""
-NUMBERS: Final = frozenset(
+COUNTS: Final = frozenset(
     {
-        *("year", "total_params", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "mlp_gated", "vocab"),
-        *(
-            "experts",
-            "top_k",
-            "moe_ffn",
-            "shared_experts",
-            "seq_len",
-            "accelerator_count",
-            "tp",
-            "pp",
-            "dp",
-            "vp",
-            "ep",
-            "cp",
-            "etp",
-        ),
-        *("micro_batch", "global_batch", "global_batch_tokens"),
+        *("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab"),
+        *("experts", "top_k", "moe_ffn", "shared_experts", "seq_len", "accelerator_count"),
+        *("tp", "pp", "dp", "vp", "ep", "cp", "etp", "micro_batch", "gradient_accumulation_steps"),
     }
 )
-"""Columns of numbers that a scenario is read from."""
-WHOLE: Final = NUMBERS - {"year", "total_params", "mlp_gated", "global_batch", "global_batch_tokens"}
-"""Columns of counts; a batch may be the mean of a ramp."""
+"""Columns of whole numbers."""
+NUMBERS: Final = COUNTS | {"year", "total_params", "mlp_gated", "global_batch", "global_batch_tokens"}
+"""Columns of the configuration of a run; a batch may be the mean of a ramp."""
+SOFTWARE: Final = (
+    *("fused_kernels", "flash_attention", "native_attention", "dispatched_once", "dispatch_masks"),
+    *("expert_imbalance", "expert_overlap", "interleaved_overlap", "chunked_loss", "whole_logits", "sequence_parallel"),
+)
+"""Columns of features of the software, which override the defaults of its framework."""
+STATED: Final = (
+    *("accelerator_memory_bytes", "devices_per_accelerator", "accelerators_per_node", "power_limit_w", "power_limited"),
+    *("scale_up_bytes_per_s", "scale_out_bytes_per_s", "zero_stage", "offloaded_optimizer_share"),
+    *("offloaded_weights_share", "offloaded_share", "recompute_share", "recompute_layers_per_chunk", "kept_share"),
+    *("mtp_layers", "lora_rank", "adapter_dropout", "weight_bits", "optimizer_state_bits", "gradient_bits"),
+)
+"""Further columns of numbers, each optional."""
+TEXTS: Final = (
+    *("kind", "group", "model", "organisation", "hardware", "accelerator", "network", "fabric"),
+    *("precision", "sharding", "recompute", "flops_basis", "memory_measure", "schedule", "optimizer", "lora_matrices"),
+    *("framework", "cuda_graphs", "release_month", "gpu_hours_basis"),
+)
+"""Columns of text."""
+MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
+"""Columns of measurements that give a step time or a memory."""
 WITHOUT_STEPS: Final = ("training_run", "cost_estimate", "reliability", "energy_measured")
 """Kinds of rows about whole runs."""
-UNSAID: Final = ("", "-", "--", "?", "n/a", "na", "none", "null", "nan", "unknown", "not stated")
-"""How cells say that they say nothing, whatever their case."""
-LARGEST: Final = 1e15
-"""No cell of these columns comes near it; products of larger ones could overflow."""
-TEXTS: Final = (
-    *("kind", "group", "model", "organisation", "hardware", "precision"),
-    *("recompute", "sharding", "network", "flops_basis"),
-    *("framework", "framework_version", "cuda_graphs", "release_month"),
-    *("source", "locator", "note", "notes"),
-)
-"""Columns of words."""
-MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_per_gpu", "mem_gib_per_gpu")
-"""Columns of measurements, of which a step time or a memory follows."""
+MAX_NUMBER: Final = 1e15
+"""Bound of these columns; products of larger numbers could overflow."""
+PRECISIONS: Final = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "int8")
+"""Number formats of matrix products that are modelled."""
 INT8_TPU_YEAR: Final = 2023.0
-"""TPUs multiply whole numbers of 8 bits twice as fast as those of 16 bits from v5e of that year on; v4 as fast."""
+"""Year of TPU v5e, the first TPU that multiplies 8-bit integers twice as fast as 16-bit numbers."""
 EIGHT_BITS_YEAR: Final = 2024.0
-"""All 75 submissions to MLPerf from that year on that say their number format say one of 8 bits."""
-USUAL_HEAD: Final = 128.0
-"""Width of a head where a source gives no number of heads."""
+"""All 75 submissions to MLPerf from that year on that state a number format state one of 8 bits."""
+DEFAULT_HEAD_SIZE: Final = 128.0
+"""Size of a head where a source states no number of heads."""
 SHAPE: Final = {
     "layers": "layers",
     "hidden": "hidden_size",
@@ -91,96 +87,93 @@ SHAPE: Final = {
     "moe_ffn": "expert_ffn_size",
     "shared_experts": "shared_experts",
 }
-"""Columns of a shape, and what the table of architectures calls them."""
-OF_A_MODEL: Final = ("layers", "hidden", "heads")
-"""Columns that tell one model from another."""
+"""Columns of a shape, and their names in the table of architectures."""
+IDENTIFYING: Final = ("layers", "hidden", "heads")
+"""Columns that differ between models."""
 STATES: Final = (
     *("attention_layers", "linear_attention_layers", "ffn_layers", "linear_key_heads", "linear_key_size"),
     *("linear_value_heads", "linear_value_size", "linear_gates", "linear_gate_rank", "convolution_width", "step_rank"),
     *("state_element_flop", "gated_attention", "index_heads", "index_head_size"),
 )
-"""What else the shape of a hybrid has, which no column states: of the model that the row names."""
-BINARY: Final = 1024.0
-"""A k of the tokens of a sequence."""
-NOT_FOUR: Final = 0.01
-"""Blocks without a gate are four hidden sizes wide, as GPT's are, those with one are not: so where nobody says."""
-USUAL_VOCABULARY: Final = 51_200.0
-"""Rows of the GPT-2 vocabulary, padded: stands in where a source gives none."""
+"""Quantities of hybrid models that no column states; they come from the architecture of the row's model."""
+SEQUENCE_K: Final = 1024.0
+"""Value of a k in the tokens of a sequence."""
+MAX_UNGATED_DEVIATION: Final = 0.01
+"""Deviation of the feed-forward width from four hidden sizes, as in GPT, above which a feed-forward is taken as gated
+where a source does not state it."""
+DEFAULT_VOCABULARY: Final = 51_200.0
+"""Padded GPT-2 vocabulary, where a source states none."""
 GIB: Final = 2.0**30
-PLAIN_MOMENTS: Final = 4.0
-"""Bytes of Adam's two moments in 16 bits."""
+MOMENT_BYTES: Final = {
+    "adam_8bit": (2.0, 2.0),
+    "adafactor": (0.0, 0.0),
+    "sgd": (0.0, 0.0),
+    "lion": (4.0, 2.0),
+    "muon": (4.0, 2.0),
+}
+"""Bytes of the moments of an optimizer per parameter, with a state of 32 bits and of 16 bits."""
+ADAM_BYTES: Final = (8.0, 4.0)
+"""Bytes of the two moments of Adam per parameter, with a state of 32 bits and of 16 bits."""
 CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
-"""Share of the activations of models with experts that software of that year keeps: it repeats norms, activations and
-up-projections at little cost (Megatron-Core's ``recompute_modules``), and recipes do so without saying it. So does
-selective recomputation that names them, or whole layers of experts (``moe``; ``moe_act`` is their activation alone)."""
-KEPT_NARROW: Final = 0.5
-"""Bytes of activations that a source says are kept in 8 bits over those of 16."""
+"""Share of the activations of models with experts that software of that year keeps: it recomputes norms, activation
+functions and up-projections at little cost (Megatron-Core's ``recompute_modules``), in recipes that do not state it.
+Selective recomputation of these modules or of whole expert layers (``moe``) keeps the same share."""
 FULL_GRADIENT_BYTES: Final = 4.0
-"""Bytes of the copy in 32 bits that an update of fp16 training takes of each gradient."""
+"""Bytes per parameter of the 32-bit copy of the gradients that an update in fp16 training needs."""
 GRAPH_POOL: Final = 0.3
-"""Share of activations that a graph of a whole step keeps in a pool of its own: 187 GB without graphs, 193 with those
-of attention and routing and 225 with one of the step, for one layout of Hy3 on GB300 (activations about 90 GB)."""
-FUSED_LOSS: Final = 0.25
-"""Whole logits of a library whose loss is one kernel: 8 bytes for each token and entry of the vocabulary in place of
-14, as it holds them in 16 bits beside those in 32 and their gradient. Slopes over the batch of Llama 3 8B with
-adapters, fms-acceleration."""
-USUAL_RANK: Final = 16.0
-"""Rank of adapters where a source gives none: that of the MLPerf reference, on the four matrices of attention."""
+"""Share of activations in the memory pool of a graph of a whole step: 187 GB without graphs, 193 GB with graphs of
+attention and routing and 225 GB with a graph of the step, for one layout of Hy3 on GB300 (activations about 90 GB)."""
+DEFAULT_RANK: Final = 16.0
+"""Rank of adapters where a source states none."""
+MLPERF_ADAPTERS: Final = {"lora_rank": 16.0, "lora_matrices": "attention", "adapter_dropout": 1.0}
+"""Adapters of the MLPerf reference."""
 LEAST_GAIN: Final = 0.02
 """Share of the stated parameters that one dense layer less has to explain."""
 LAST_FP16_YEAR: Final = 2022.0
 FP16_FRAMEWORKS: Final = (None, "megatron_lm", "megatron_deepspeed")
-"""Runs of Megatron in fp16 use the software of the time before bf16 became the rule, whenever they were published."""
+"""Frameworks whose fp16 runs use software from before bf16 became the default, whenever they were published."""
 FABRICS: Final = {
-    "omni-path": {"scale_out_share": 0.34},
+    "omni_path": {"scale_out_share": 0.34},
     "efa": {"scale_out_share": 0.65, "scale_out_latency_s": 7e-4, "message_s": 1.5e-6},
 }
-"""What networks reach that are no InfiniBand, by a word of their description.
+"""Constants of networks other than InfiniBand.
 
 Omni-Path: 135 of 400 Gb/s between nodes of Jean Zay, measured before BLOOM and a year later (S. Bekman, "Machine
-learning engineering," 744d01e, network, Omni-Path); its adapters leave messages to the processor. EFA: what the
-tensor-parallel rows of nanotron over two and four nodes reach, and 0.7 ms for each further node of a ring; its messages
-go through the processor, and DeepEP, which sends tokens one by one, takes 1.2 to 2 us for each."""
+learning engineering," 744d01e, network, Omni-Path); its adapters leave messages to the processor. EFA: the rate of the
+tensor-parallel rows of nanotron over two and four nodes, and 0.7 ms for each further node of a ring; its messages go
+through the processor, and DeepEP, which sends tokens one by one, takes 1.2 to 2 us for each."""
 POWER_LIMITED: Final = 0.72
-"""Share of a chip's design power where a source says that it is limited, not to what: 500 of 700 W in Meta's fleet."""
-PARTS_APART: Final = 2.0
-"""Most that the memories of two parts of one chip differ by (A100 of 40 and 80 GB); beyond it a name tells the memory
-of the host or the node, as "GH200 480GB" does."""
-CONTAINER: Final = r"v?(2\d)\.(\d\d?)(?!\d)"
-"""Version of a container that is its year and month."""
-PARTS: Final[Mapping[str, tuple[str, float]]] = {
-    "mi250x": ("gcd", 2.0),
-    "max_1550": ("tile|stack", 2.0),
-    "trainium1": ("(?:neuron)?[ -]?core", 2.0),
-    "trainium2": ("(?:neuron)?[ -]?core", 8.0),
-}
-"""Parts that some count instead of chips: the word for them, and how many a chip has."""
-WHOLE_CHIPS: Final = r"\b(?:chips|gpus|modules)\b"
-"""Words that say that chips are counted, whatever is said of their parts."""
-OF_A_PART: Final = (
+"""Share of a chip's design power where a source states a limit but not its value: 500 of 700 W in Meta's fleet."""
+MAX_MEMORY_RATIO: Final = 2.0
+"""Ratio of a stated memory to that of the chip (A100 of 40 and 80 GB) beyond which it is that of the host or node, as
+in "GH200 480GB"."""
+PER_DEVICE: Final = (
     *("peak_flop_per_s", "peak_16bit_flop_per_s", "exponentials_per_s", "accelerator_memory_bytes"),
     *("memory_bytes_per_s", "scale_up_bytes_per_s", "scale_out_bytes_per_s"),
 )
-"""What the parts of a chip have shares of."""
-RELEASES: Final = {"v2.1": 2022.5, "v3.0": 2023.5, "v3.1": 2023.85, "v4.0": 2024.45, "v4.1": 2024.85} | {
-    "v5.0": 2025.45,
-    "v5.1": 2025.85,
-    "v6.0": 2026.45,
-}
-"""Rounds of MLPerf Training and when their results appeared."""
-SCHEDULES: Final = {"dualpipe": "dualpipe", "zero.bubble": "zb1p"}
-"""Pipeline schedules by the word of a note."""
+"""Quantities of a chip that its devices share."""
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
-TENSOR_WAYS: Final = (1.0, 2.0, 4.0, 8.0)
-PIPELINE_STAGES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
-EXPERT_WAYS: Final = (1.0, 8.0, 16.0, 32.0, 64.0)
+TENSOR_DEGREES: Final = (1.0, 2.0, 4.0, 8.0)
+PIPELINE_DEGREES: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
+EXPERT_DEGREES: Final = (1.0, 8.0, 16.0, 32.0, 64.0)
 """Degrees that are tried where a source states no layout; operators choose the fastest that fits."""
-FROZEN_NARROW: Final = ("fp8", "mxfp8")
-"""Precisions in which frozen weights are stored: they need no copy in 16 bits (Transformer Engine's
-``quantized_model_init``), and H200 holds those of Llama 2 70B whole."""
+FROZEN_8BIT: Final = ("fp8", "mxfp8")
+"""Precisions in which frozen weights are stored without a copy in 16 bits (Transformer Engine's
+``quantized_model_init``); H200 holds those of Llama 2 70B unsharded."""
+OFFLOADED: Final = ("offloaded_share", "offloaded_optimizer_share", "offloaded_weights_share")
 LAYOUT_DEGREES: Final = 5
 """Inputs that are assumed where a source states no layout: tensor, pipeline, virtual, context and expert degree."""
+FRAMEWORK_COLUMNS: Final = (
+    *("logs_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
+    *("state_bytes", "gradient_bytes", "half_gradient_bytes", "update_bytes", "bucket_bytes", "gather_buffer_bytes"),
+    *("whole_logits", "dropout", "cached_share", "arising_gradients"),
+)
+"""Columns of the ``frameworks`` table that are read for measured runs alone."""
+
+
+class _Unpredictable(Exception):
+    """Cause for which a row cannot be predicted."""
 
 
 def family(group: str) -> str:
@@ -192,14 +185,16 @@ def family(group: str) -> str:
     return group.partition("-")[0]
 
 
-@cache
-def _architectures() -> Mapping[tuple[float, float, float], Mapping[str, Any]]:
-    rows = table("architectures").reverse().collect().iter_rows(named=True)  # the first of a shape counts
-    return {(row["hidden_size"], row["attention_heads"], row["vocabulary_size"]): row for row in rows}
+def software_year(row: Mapping[str, Any]) -> float | None:
+    """Return the release of a row's software as a year with fraction: that of its month, or the middle of its year.
 
-
-class _Unpredictable(Exception):
-    """Why a row cannot be predicted."""
+    >>> software_year({"release_month": "2026-04", "year": 2026}), software_year({"year": 2023})
+    (2026.25, 2023.5)
+    """
+    year, _, month = (row.get("release_month") or "").partition("-")
+    if year.isdigit() and month.isdigit():
+        return float(year) + (float(month) - 1.0) / 12.0
+    return float(row["year"]) + 0.5 if row.get("year") else None
 
 
 def _precision(row: Mapping[str, Any], assumed: list[str]) -> str:
@@ -207,197 +202,127 @@ def _precision(row: Mapping[str, Any], assumed: list[str]) -> str:
     if not stated:
         assumed.append("precision")
         late = row.get("kind") == "mlperf" and (software_year(row) or 0.0) >= EIGHT_BITS_YEAR
-        return "fp8" if late and chip_in(row.get("hardware")).get("peak_fp8_flop_per_s") else "bf16"
-    found = source_terms.precision_of(stated)
-    if found is None:
+        return "fp8" if late and chip_in(row.get("accelerator")).get("peak_fp8_flop_per_s") else "bf16"
+    if stated not in PRECISIONS:
         raise _Unpredictable(
             f"precision {stated!r} is not modelled; give that of matrix products: bf16, fp16, fp8, mxfp8, nvfp4 or int8"
         )
-    return found
+    return str(stated)
+
+
+def _year(row: Mapping[str, Any], precision: str, assumed: list[str]) -> float:
+    stated = software_year(row)
+    if stated is None:
+        assumed.append("software_year")
+    year = stated or constants()["software_year"]
+    if precision == "fp16" and not row.get("release_month") and _framework(row) in FP16_FRAMEWORKS:
+        return min(year, LAST_FP16_YEAR + 0.5)
+    return year
 
 
 def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
-    hardware = row["hardware"] or ""
+    """Return the quantities of a row's accelerator and of its links, with what the row states of them."""
     try:
-        key = accelerator_in(hardware)
+        key = accelerator_in(row["accelerator"])
     except FactorykitError as error:
-        raise _Unpredictable(f"{error}; for a chip of one's own ask fk.evaluate with fk.accelerator") from None
+        raise _Unpredictable(f"{error}; for a chip outside the tables use fk.evaluate with fk.accelerator") from None
+    known = chips()[key]
     chip: dict[str, Any] = brought(key, "bf16" if precision == "int8" else precision)
     if precision == "int8" and chip["chip_year"] >= INT8_TPU_YEAR:
         chip["peak_flop_per_s"] *= 2.0
-    if unsaid := [name for name in BROUGHT if name not in chip]:
-        raise _Unpredictable(f"{chips()[key]['name']}: the tables do not say {', '.join(unsaid)} at {precision}")
-    memory = re.search(r"(\d+) ?GB", hardware)
-    if memory and float(memory[1]) * 1e9 <= PARTS_APART * chip["accelerator_memory_bytes"]:
-        chip["accelerator_memory_bytes"] = float(memory[1]) * 1e9
-    word, parts = PARTS.get(key, ("", 0.0))
-    if parts and re.search(rf"\b(?:{word})s?\b", hardware.lower()) and not re.search(WHOLE_CHIPS, hardware.lower()):
-        chip |= {name: chip[name] / parts for name in OF_A_PART}
-        chip["scale_up_domain"] *= parts if chips()[key]["scale_up_domain"] else 1.0
-    network = row.get("network") or ""
-    node = source_terms.node_size(f"{hardware} {network}")
-    if node and chip["scale_up_domain"] < frameworks.RACK:
-        chip["scale_up_domain"] = node
-    watts = re.search(r"(\d+) ?W\b", hardware)
-    design = chips()[key]["tdp_w"] or chips()[key]["tdp_estimated_w"]
-    limited = POWER_LIMITED if "power limited" in hardware.lower() else 1.0
-    chip["power_limit_share"] = float(watts[1]) / design if watts and design else limited
-    cut = re.search(r"NVLink cut to (\d+) GB/s", network)
-    if cut:
-        chip["scale_up_bytes_per_s"] = float(cut[1]) * 0.5e9
-    stated = source_terms.link_bytes_per_s(network, node or 8.0)
-    if stated:
-        chip["scale_out_bytes_per_s"] = stated
-    fabric = next((what for word, what in FABRICS.items() if re.search(rf"\b{word}\b", network.lower())), {})
-    usual = {name: constants()[name] for name in ("scale_out_share", "scale_out_latency_s")}
-    return {**chip, **usual, "message_s": 0.0, **fabric, "accelerator": key}
-
-
-OWN: Final = (
-    *("logs_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
-    *("state_bytes", "gradient_bytes", "half_gradient_bytes", "update_bytes", "bucket_bytes", "gather_buffer_bytes"),
-    *("whole_logits", "dropout", "cached_share", "arising_gradients"),
-)
-"""Columns of frameworks that only the reading of rows needs."""
-
-
-LOGS: Final = {
-    "allocated": ("peak allocated", "max_memory_allocated", "max allocated"),
-    "reserved": ("max_memory_reserved", "peak reserved", "reserved by"),
-    "process": ("nvidia-smi", "rocm-smi", "of the device"),
-}
-"""Words of a note that say what a printed memory is of: tensors, what the allocator holds for them, or the process."""
-
-
-def logged(row: Mapping[str, Any], usual: str) -> str:
-    """Return what a row's memory is of, by the words of its note, or what is usual.
-
-    >>> logged({"note": "memory is the peak of nvidia-smi"}, "reserved"), logged({}, "reserved")
-    ('process', 'reserved')
-    """
-    said = f"{row.get('note')} {row.get('notes')}".lower()
-    return next((what for what, words in LOGS.items() if any(word in said for word in words)), usual)
-
-
-def software_year(row: Mapping[str, Any]) -> float | None:
-    """Return year and part of a year of the software that a row states, the middle of a year stated alone, or None.
-
-    >>> software_year({"release_month": "2026-04", "year": 2026}), software_year({"year": 2023})
-    (2026.25, 2023.5)
-    """
-    texts = " ".join(str(row.get(name) or "") for name in ("locator", "source", "note", "notes"))
-    month = re.match(r"(20\d\d)-(\d\d)", row.get("release_month") or "")
-    container = (
-        re.match(CONTAINER, row.get("framework_version") or "")
-        or re.search(rf"(?<![\d.]){CONTAINER}", row.get("framework") or "")
-        or re.search(r"(2\d)\.(\d\d)(?:\.\d\d)? NeMo", texts)
-    )
-    mlperf = re.search(r"training_results_(v\d\.\d)", texts)
-    if month:
-        return float(month[1]) + (float(month[2]) - 1.0) / 12.0
-    if container and 1 <= int(container[2]) <= 12:
-        return 2000.0 + float(container[1]) + (float(container[2]) - 1.0) / 12.0
-    if mlperf and mlperf[1] in RELEASES:
-        return RELEASES[mlperf[1]]
-    return float(row["year"]) + 0.5 if row.get("year") else None
+    if missing := [name for name in BROUGHT if name not in chip]:
+        raise _Unpredictable(f"{known['name']}: the tables have no {', '.join(missing)} at {precision}")
+    memory = row.get("accelerator_memory_bytes")
+    if memory and memory <= MAX_MEMORY_RATIO * chip["accelerator_memory_bytes"]:
+        chip["accelerator_memory_bytes"] = memory
+    if devices := row.get("devices_per_accelerator"):
+        chip |= {name: chip[name] / devices for name in PER_DEVICE}
+        chip["scale_up_domain"] *= devices if known["scale_up_domain"] else 1.0
+    if row.get("accelerators_per_node") and chip["scale_up_domain"] < frameworks.RACK:
+        chip["scale_up_domain"] = row["accelerators_per_node"]
+    limit, design = row.get("power_limit_w"), known["tdp_w"] or known["tdp_estimated_w"]
+    unstated_limit = POWER_LIMITED if row.get("power_limited") else 1.0
+    chip["power_limit_share"] = limit / design if limit and design else unstated_limit
+    chip |= {name: row[name] for name in ("scale_up_bytes_per_s", "scale_out_bytes_per_s") if row.get(name)}
+    network = {name: constants()[name] for name in ("scale_out_share", "scale_out_latency_s")} | {"message_s": 0.0}
+    return {**chip, **network, **FABRICS.get(row.get("fabric") or "", {}), "accelerator": key}
 
 
 def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dict[str, Any]:
-    """Return the low-rank adapters that a row names, in its group, model or note, and the bits of frozen weights."""
-    texts = " ".join(str(row.get(name) or "") for name in ("group", "model", "note", "notes")).lower()
-    if "lora" not in texts:
-        return {"lora_rank": 0.0, "lora_matrices": "all", "adapter_dropout": 0.0, "weight_bits": 16.0}
-    rank = re.search(r"\brank (\d+)|\br ?= ?(\d+)", texts)
-    reference = row.get("kind") == "mlperf" or "mlperf" in texts
-    if not rank and not reference:
+    """Return the low-rank adapters of a row, and the bits of the weights beside them."""
+    if row.get("lora") and row.get("kind") == "mlperf":
+        row = MLPERF_ADAPTERS | {name: value for name, value in row.items() if value is not None}
+    if row.get("lora") and row.get("lora_rank") is None:
         assumed.append("lora_rank")
-    matrices = source_terms.adapted(texts)
-    if not matrices and not reference:
+        row = {**row, "lora_rank": DEFAULT_RANK}
+    if not row.get("lora_rank"):
+        return {"lora_rank": 0.0, "lora_matrices": "all", "adapter_dropout": 0.0, "weight_bits": 16.0}
+    if not row.get("lora_matrices"):
         assumed.append("lora_matrices")
-    narrow = re.search(source_terms.NARROW_WEIGHTS, f"{texts} {row.get('precision')}".lower())
     return {
-        "lora_rank": float(rank[1] or rank[2]) if rank else USUAL_RANK,
-        "lora_matrices": matrices or ("attention" if reference else "all"),
-        "adapter_dropout": float(reference or re.search(source_terms.DROPPED, texts) is not None),
-        "weight_bits": 4.0 if narrow else 8.0 if precision in FROZEN_NARROW else 16.0,
+        "lora_rank": row["lora_rank"],
+        "lora_matrices": row.get("lora_matrices") or "all",
+        "adapter_dropout": row.get("adapter_dropout") or 0.0,
+        "weight_bits": row.get("weight_bits") or (8.0 if precision in FROZEN_8BIT else 16.0),
     }
 
 
-def _framework(row: Mapping[str, Any], vendor: str, domain: float, year: float, assumed: list[str]) -> dict[str, Any]:
-    """Return the features of the software that a row names, in its own column or in the words of its source."""
-    stated = row.get("framework") or ""
-    found = frameworks.named(row)
-    brought: dict[str, Any] = {}
+def _framework(row: Mapping[str, Any]) -> str | None:
+    name = row.get("framework")
+    return name if name in frameworks.frameworks() else None
+
+
+def _software(row: Mapping[str, Any], chip: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
+    """Return the features of a row's software: the defaults of its framework, with what the row states."""
+    stated = {name: row[name] for name in SOFTWARE if row.get(name) is not None}
+    stated = {"expert_imbalance": 1.0, "dispatch_masks": 0.0, "native_attention": 0.0} | stated
+    memory = row.get("memory_measure")
+    found = _framework(row)
     if found is None:
         assumed.append("framework")
-        brought |= frameworks.unnamed(year) | dict.fromkeys(("chunked_loss", "graph_pool_share", *OWN), 0.0)
-        brought |= dict.fromkeys(("sequence_parallel", "dropout"), 1.0)
-        return brought | _said(row) | {"logs": logged(row, "process")}
-    brought |= frameworks.features(found, year, vendor, domain)
-    if "compile" in f"{stated} {row.get('precision')} {row.get('note')}".lower():
-        brought["fused_kernels"] = 1.0
-    brought |= {name: frameworks.frameworks()[found][name] or 0.0 for name in OWN}
-    brought["logs"] = logged(row, frameworks.frameworks()[found]["logs"])
-    in_parts = float(re.search(source_terms.LOSS_IN_PARTS, f"{stated} {row.get('note')}".lower()) is not None)
-    brought["chunked_loss"] = max(frameworks.frameworks()[found]["chunked_loss"] or 0.0, in_parts)
-    if brought["fused_kernels"] == 1.0:
-        brought["whole_logits"] = 0.0
-    elif "foak" in stated.lower():
-        brought["whole_logits"] = FUSED_LOSS
-    graphs = (row.get("cuda_graphs") or "").lower()
+        features: dict[str, Any] = {**frameworks.unnamed(year)}
+        features |= dict.fromkeys(("chunked_loss", "graph_pool_share", *FRAMEWORK_COLUMNS), 0.0)
+        features |= {"sequence_parallel": 1.0, "dropout": 1.0, "logs": memory or "process"}
+        return features | stated
+    known, vendor = frameworks.frameworks()[found], chips()[str(chip["accelerator"])]["vendor"]
+    features = frameworks.features(found, year, vendor, chip["scale_up_domain"])
+    features |= {name: known[name] or 0.0 for name in (*FRAMEWORK_COLUMNS, "chunked_loss")}
+    graphs = row.get("cuda_graphs")
     if graphs:
-        brought["cuda_graphs"] = float(graphs not in ("none", "no", "off", "0"))
-    brought["graph_pool_share"] = GRAPH_POOL * ("full" in graphs)
-    return brought | _said(row)
-
-
-SAID: Final[tuple[tuple[str, str, float], ...]] = (
-    (r"deepep|hybridep|once (a|per|to a) (node|domain)", "dispatched_once", 1.0),
-    (r"nccl all-to-all", "dispatched_once", 0.0),
-    (r"no (flash attention|transformer engine)", "flash_attention", 0.0),
-    (r"(all-to-all|ep) overlap", "expert_overlap", 1.0),
-    (r"overlap off|no (all-to-all|ep) overlap", "expert_overlap", 0.0),
-    (r"overlap off|no (all-to-all|ep) overlap", "interleaved_overlap", 0.0),
-    (r"no sequence parallel", "sequence_parallel", 0.0),
-    (r"padded dense experts", "dispatch_masks", 1.0),
-)
-"""Words of a note, the feature of the software that they tell of, and its value; what comes later prevails."""
-
-
-def _said(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the features of the software that the notes of a row state, whatever the software is called.
-
-    >>> said = _said({"framework": "DeepSpeed, FA3", "note": "DeepEP; capacity factor 1.25"})
-    >>> said["expert_imbalance"], said["dispatched_once"], said["native_attention"]
-    (1.25, 1.0, 1.0)
-    """
-    said = f"{row.get('note')} {row.get('notes')}".lower()
-    capacity = re.search(r"capacity factor (\d+\.?\d*)", said)
-    own = re.search(r"\b(fa|flash-?attention[ -]?)[34]\b", f"{row.get('framework')} {said}".lower())
-    features = {
-        "expert_imbalance": max(float(capacity[1]), 1.0) if capacity else 1.0,
-        "dispatch_masks": 0.0,
-        "native_attention": float(own is not None),
+        features["cuda_graphs"] = float(graphs != "none")
+    if stated.get("fused_kernels", features["fused_kernels"]) == 1.0:
+        features["whole_logits"] = 0.0
+    return {
+        **features,
+        "graph_pool_share": GRAPH_POOL * (graphs == "full_iteration"),
+        "logs": memory or known["logs"],
+        **stated,
     }
-    return features | {feature: value for words, feature, value in SAID if re.search(words, said)}
+
+
+@cache
+def _architectures() -> Mapping[tuple[float, float, float], Mapping[str, Any]]:
+    rows = table("architectures").reverse().collect().iter_rows(named=True)  # the first of a shape counts
+    return {(row["hidden_size"], row["attention_heads"], row["vocabulary_size"]): row for row in rows}
 
 
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
-    layers, hidden, heads = (float(row[name]) for name in ("layers", "hidden", "heads"))
+    """Return the shape of a row's model; the table of architectures has what the columns lack."""
+    layers, hidden, heads = (float(row[name]) for name in IDENTIFYING)
     experts = float(row.get("experts") or 0)
-    known = _architectures().get((hidden, heads, float(row.get("vocab") or 0))) or _named_alike(row)
+    known = _architectures().get((hidden, heads, float(row.get("vocab") or 0))) or _same_width(row)
     public = known if experts > 1 and row.get("kv_heads") in (None, known.get("kv_heads")) else {}
-    unsaid = {"vocab": "vocabulary_size", "mlp_gated": "gated_ffn"} | (
+    optional = {"vocab": "vocabulary_size", "mlp_gated": "gated_ffn"} | (
         {} if public or "attention_heads" in assumed else {"kv_heads": "kv_heads"}
     )
-    assumed += [name for column, name in unsaid.items() if row.get(column) is None]
+    assumed += [name for column, name in optional.items() if row.get(column) is None]
     head = float(row.get("head_dim") or public.get("head_size") or hidden / heads)
     expert_width = float(row.get("moe_ffn") or 0)
     width = float(row.get("ffn") or 0) or (expert_width if experts > 1 else 0.0)
     if not width:
         width = 4.0 * hidden
         assumed.append("ffn_size")
-    narrow = abs((expert_width or width) / hidden - 4.0) > NOT_FOUR
+    narrow = abs((expert_width or width) / hidden - 4.0) > MAX_UNGATED_DEVIATION
     gated = float(narrow if row.get("mlp_gated") is None else row["mlp_gated"])
     attending = layers - float(row.get("linear_attention_layers") or 0)
     states = dict.fromkeys(STATES, 0.0) | {"attention_layers": attending, "ffn_layers": layers}
@@ -417,38 +342,17 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
         "kv_rank": float(public.get("kv_rank") or 0),
         "ffn_size": width,
         "gated_ffn": gated,
-        "vocabulary_size": float(row.get("vocab") or USUAL_VOCABULARY),
+        "vocabulary_size": float(row.get("vocab") or DEFAULT_VOCABULARY),
         "tied_embeddings": 1.0 - gated,
         "experts": experts,
         "experts_per_token": float(row.get("top_k") or 0),
         "shared_experts": float(row.get("shared_experts") or 0),
         "expert_ffn_size": expert_width or width,
         "dense_layers": _dense_layers(layers, public),
-        "mtp_layers": _prediction_layers(row),
+        "mtp_layers": row.get("mtp_layers") or 0.0,
         "expert_biases": float(public.get("expert_biases") or 0),
         "sequence_length": float(row["seq_len"]),
     }
-
-
-def _schedule(row: Mapping[str, Any]) -> str:
-    """Return the pipeline schedule that a row names, or the plain one.
-
-    >>> _schedule({"note": "own software; DualPipe"}), _schedule({"note": "no DualPipe"}), _schedule({})
-    ('dualpipe', '1f1b', '1f1b')
-    """
-    said = " ".join(str(row.get(name) or "") for name in ("sharding", "note", "notes")).lower()
-    found = next((key for word, key in SCHEDULES.items() if re.search(rf"(?<!no )(?<!without )\b{word}", said)), None)
-    return found or "1f1b"
-
-
-def _prediction_layers(row: Mapping[str, Any]) -> float:
-    """Return the layers that predict further tokens, where a row says that they ran.
-
-    >>> _prediction_layers({"note": "one MTP layer besides"}), _prediction_layers({"model": "DeepSeekV3 (w/o MTP)"})
-    (1.0, 0.0)
-    """
-    said = " ".join(str(row.get(name) or "") for name in ("model", "note", "notes")).lower()
-    return float(bool(re.search(r"\b(one|1) mtp layer|w/ mtp|multi-token prediction presumably on", said)))
 
 
 def _dense_layers(layers: float, known: Mapping[str, Any]) -> float:
@@ -462,14 +366,14 @@ def _dense_layers(layers: float, known: Mapping[str, Any]) -> float:
     return max(float(round(dense * layers / known["layers"])), 1.0) if dense else 0.0
 
 
-def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
+def _degrees(row: Mapping[str, Any], assumed: list[str]) -> tuple[float, float, float, float, float]:
+    """Return tensor, pipeline, context and expert degree and the chunks of a stage, if they divide the run."""
     count = float(row["accelerator_count"])
     if row.get("tp") is None and row.get("pp") is None and count > 1.0:
         assumed.append("layout")
     tensor, pipeline, context = (1.0 if row.get(name) is None else row[name] for name in ("tp", "pp", "cp"))
     if min(tensor, pipeline, context) < 1.0:
         raise _Unpredictable(f"tp {tensor:g}, pp {pipeline:g}, cp {context:g}: a degree is less than one")
-    alone = tensor * pipeline * context == 1.0
     replicas = count / (tensor * pipeline * context)
     if replicas < 1 or replicas != math.floor(replicas):
         raise _Unpredictable(
@@ -481,12 +385,19 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         raise _Unpredictable(f"{row['heads']:g} heads do not divide by tp {tensor:g}")
     if pipeline > float(row["layers"]):
         raise _Unpredictable(f"pp {pipeline:g} is more than {row['layers']:g} layers")
-    spread = float(row.get("ep") or 1)
-    if (count / pipeline) % spread:
-        raise _Unpredictable(f"ep {spread:g} does not divide the {count / pipeline:g} chips of a stage")
+    expert = float(row.get("ep") or 1)
+    if (count / pipeline) % expert:
+        raise _Unpredictable(f"ep {expert:g} does not divide the {count / pipeline:g} chips of a stage")
     chunks = float(row.get("vp") or 1)
     if pipeline > 1.0 and pipeline * chunks > row["layers"] + 2.0:
         raise _Unpredictable(f"pp {pipeline:g} times vp {chunks:g} is more than {row['layers']:g} layers")
+    return tensor, pipeline, context, expert, chunks
+
+
+def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
+    count = float(row["accelerator_count"])
+    tensor, pipeline, context, expert, chunks = _degrees(row, assumed)
+    unsplit, replicas = tensor * pipeline * context == 1.0, count / (tensor * pipeline * context)
     batch = row.get("global_batch") or (
         row["global_batch_tokens"] / row["seq_len"] if row.get("global_batch_tokens") else None
     )
@@ -496,57 +407,58 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         if "layout" not in assumed or replicas % batch:
             raise _Unpredictable(f"a batch of {batch:g} sequences is less than {replicas:g} data-parallel copies")
         context *= replicas / batch
-    stage = source_terms.zero_stage(row.get("sharding") or "")
+    stage = row.get("zero_stage")
     if stage is None and count == 1.0:
         stage = 0.0
     elif stage is None:
-        unstated = alone and "layout" in assumed
-        stage = 3.0 if unstated else 1.0 if year >= 2023 else 0.0
+        stage = 3.0 if unsplit and "layout" in assumed else 1.0 if year >= 2023 else 0.0
         assumed.append("zero_stage")
     return {
         "accelerators": count,
         "tensor_parallel": tensor,
         "pipeline_parallel": pipeline,
         "context_parallel": context,
-        "expert_parallel": spread,
-        "expert_tensor_parallel": row.get("etp") or (tensor if spread == 1.0 else 1.0),
+        "expert_parallel": expert,
+        "expert_tensor_parallel": row.get("etp") or (tensor if expert == 1.0 else 1.0),
         "virtual_stages": chunks,
         "global_batch_size": float(batch),
         "zero_stage": stage,
-        "schedule": _schedule(row),
+        "schedule": row.get("schedule") or "1f1b",
     }
 
 
 def _batch(row: Mapping[str, Any], replicas: float, assumed: list[str]) -> float:
-    """Return the sequences of a step by micro-batch and accumulation: one micro-batch of each copy where none is said.
+    """Return the sequences of a step by micro-batch and accumulation; one micro-batch per replica by default.
 
-    >>> _batch({"micro_batch": 2.0, "note": "gradient accumulation 4"}, 8.0, [])
+    >>> _batch({"micro_batch": 2.0, "gradient_accumulation_steps": 4.0}, 8.0, [])
     64.0
     """
-    steps = source_terms.accumulated(f"{row.get('note')} {row.get('notes')}")
+    steps = row.get("gradient_accumulation_steps")
     split = (row.get("tp") or 1.0) * (row.get("pp") or 1.0)
     tried, waits = "layout" in assumed and split > 1.0, (row.get("pp") or 1.0) > 1.0
     if not row.get("micro_batch") or tried or (steps is None and waits):
         raise _Unpredictable(
-            "no global batch is stated; give global_batch, global_batch_tokens, or micro_batch and how many are "
-            "accumulated (note: gradient accumulation 8)"
+            "no global batch is stated; give global_batch, global_batch_tokens, or micro_batch and "
+            "gradient_accumulation_steps"
         )
     if steps is None:
         assumed.append("global_batch_size")
     return float(row["micro_batch"]) * replicas * (steps or 1.0)
 
 
-def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: list[str]) -> list[float]:
-    """Return the micro-batches that a row may mean, in sequences of all chips that share a model.
+def _replicas(layout: Mapping[str, Any]) -> float:
+    split = layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["context_parallel"]
+    return float(layout["accelerators"] / split)
 
-    >>> laid = {"accelerators": 64.0, "tensor_parallel": 4.0, "pipeline_parallel": 1.0, "context_parallel": 1.0}
-    >>> _micro_batches({"micro_batch": 24}, {**laid, "global_batch_size": 384.0}, [])
+
+def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: list[str]) -> list[float]:
+    """Return the possible micro-batches of a row, in sequences of all chips that share a model.
+
+    >>> layout = {"accelerators": 64.0, "tensor_parallel": 4.0, "pipeline_parallel": 1.0, "context_parallel": 1.0}
+    >>> _micro_batches({"micro_batch": 24}, {**layout, "global_batch_size": 384.0}, [])
     [24.0]
     """
-    replicas = layout["accelerators"] / (
-        layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["context_parallel"]
-    )
-    per_replica = layout["global_batch_size"] / replicas
+    per_replica = layout["global_batch_size"] / _replicas(layout)
     if row.get("micro_batch"):
         if float(row["micro_batch"]) > per_replica:
             assumed.append("micro_batch_size")
@@ -556,7 +468,7 @@ def _micro_batches(row: Mapping[str, Any], layout: Mapping[str, Any], assumed: l
 
 
 def scenarios(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield for each row the scenarios that it may mean, or one dict with a ``reason``.
+    """Yield the possible scenarios of each row, or one dict with a ``reason``.
 
     Each dict has ``row`` (its number), ``group``, ``family``, ``assumed`` (a sentence) and the quantities of a step.
     """
@@ -564,41 +476,41 @@ def scenarios(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         group = row.get("group") or ""
         base: dict[str, Any] = {"row": number, "family": family(group)}
         try:
-            yield from [{**base, **_checked(scenario)} for scenario in _read(row)]
-        except (_Unpredictable, ScenarioError) as why:
-            yield {**base, "reason": str(why)}
+            yield from [{**base, **_checked(scenario)} for scenario in _alternatives(row)]
+        except (_Unpredictable, ScenarioError) as error:
+            yield {**base, "reason": str(error)}
 
 
-def _usual_heads(hidden: float, width: float, ways: float) -> float:
-    """Return the number of heads of about a width that tensor parallelism divides, and that divide the hidden size.
+def _default_heads(hidden: float, size: float, tensor: float) -> float:
+    """Return the number of heads of about a size that tensor parallelism divides, and that divides the hidden size.
 
-    >>> _usual_heads(8192.0, 128.0, 8.0), _usual_heads(13824.0, 128.0, 8.0)
+    >>> _default_heads(8192.0, 128.0, 8.0), _default_heads(13824.0, 128.0, 8.0)
     (64.0, 96.0)
     """
-    usual = max(float(round(hidden / width)), 1.0)
-    if usual % ways == 0.0:
-        return usual
-    possible = [heads for heads in range(int(ways), int(2.0 * usual) + 1, int(ways)) if hidden % heads == 0.0]
-    return float(min(possible, key=lambda heads: abs(math.log(heads / usual)))) if possible else usual
+    rounded = max(float(round(hidden / size)), 1.0)
+    if rounded % tensor == 0.0:
+        return rounded
+    possible = [heads for heads in range(int(tensor), int(2.0 * rounded) + 1, int(tensor)) if hidden % heads == 0.0]
+    return float(min(possible, key=lambda heads: abs(math.log(heads / rounded)))) if possible else rounded
 
 
 def shape_by_name(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with what it leaves open of the shape of the model that it names, where the tables know it.
+    """Return a row with the missing columns of its shape, where the tables have a model of its name.
 
-    What the row states must agree with that shape in layers, hidden size and heads; otherwise it is another model.
+    The layers, hidden size and heads that the row states must be those of that model; otherwise it is another one.
     """
     known = _known_shape(str(row.get("model") or ""))
-    if any(row.get(name) not in (None, "", known.get(SHAPE[name])) for name in OF_A_MODEL):
+    if any(row.get(name) not in (None, "", known.get(SHAPE[name])) for name in IDENTIFYING):
         return row
     shape = {column: known[name] for column, name in SHAPE.items() if name in known}
     states = {name: value for name, value in known.items() if name in STATES and value is not None}
     return {**row, **states, **{name: value for name, value in shape.items() if row.get(name) in (None, "")}}
 
 
-def _named_alike(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the known model that a row names where it is as wide; rows may cut its layers or pad its vocabulary."""
+def _same_width(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the known model of a row's name if it is as wide; rows may cut its layers or pad its vocabulary."""
     known = _known_shape(str(row.get("model") or ""))
-    return known if all(row.get(name) == known.get(SHAPE[name]) for name in OF_A_MODEL[1:]) else {}
+    return known if all(row.get(name) == known.get(SHAPE[name]) for name in IDENTIFYING[1:]) else {}
 
 
 @cache
@@ -611,7 +523,7 @@ def _known_shape(model: str) -> Mapping[str, Any]:
 
 @cache
 def models_measured(parts: tuple[str, ...]) -> int:
-    """Return how many known models with any of these parts of a shape have a measured run."""
+    """Return the number of known models that have any of these parts of a shape and a measured run."""
     rows = table("training_runs").select("model", "kind").unique().collect().iter_rows(named=True)
     named = {row["model"]: shape_by_name(row) for row in rows if row["kind"] in ("throughput", "mlperf")}
     return len({identify("architecture", name) for name, row in named.items() if any(map(row.get, parts))})
@@ -630,40 +542,48 @@ def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
     return scenario
 
 
+def _is_missing(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and cell.lower() in source_terms.MISSING)
+
+
 def _read_number(row: Mapping[str, Any], name: str) -> float | None:
     cell = row.get(name)
-    if cell is None or (isinstance(cell, str) and cell.lower() in UNSAID):
+    if _is_missing(cell) or (isinstance(cell, str) and cell.lower() == "none"):
         return None
     try:
-        read = source_terms.number(cell, BINARY if name == "seq_len" else 1000.0) if isinstance(cell, str) else None
-        number = float(cell) if read is None else read
+        read = source_terms.number(cell, SEQUENCE_K if name == "seq_len" else 1000.0) if isinstance(cell, str) else None
+        number = float(cell) if read is None else read  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise _Unpredictable(f"{name} {cell!r} is no number; give one without words, such as 8192") from None
-    if not abs(number) < LARGEST:
-        raise _Unpredictable(f"{name} {number:g} is no number of a training run")
-    if name in WHOLE and number % 1.0:
-        raise _Unpredictable(f"{name} {number:g} is not whole")
+        raise _Unpredictable(f"{name} must be a number such as 8192, got {cell!r}") from None
+    if not abs(number) < MAX_NUMBER:
+        raise _Unpredictable(f"{name} must be below {MAX_NUMBER:g}, got {number:g}")
+    if name in COUNTS and number % 1.0:
+        raise _Unpredictable(f"{name} must be a whole number, got {number:g}")
     return number
 
 
-def _read_words(cell: Any) -> Any:
-    return None if isinstance(cell, str) and cell.lower() in UNSAID and cell.lower() != "none" else cell
+def _cell(row: Mapping[str, Any], name: str) -> Any:
+    if name in NUMBERS or name in STATED or name in SOFTWARE:
+        return _read_number(row, name)
+    return None if _is_missing(row[name]) else row[name]
 
 
-def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the scenarios that a row may mean: one, or many where it states no layout and its chips may have any.
+def _alternatives(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the possible scenarios of a row: many where it states no layout and its chips may have any.
 
-    On TPUs, and where a row tells its sharding, weights are sharded and models left whole.
+    On TPUs, and where a row states its sharding, weights are sharded and models are not split.
     """
-    stated = any(row.get(name) not in (None, "") for name in ("tp", "pp", "sharding"))
+    notes = source_terms.read_notes(row)
+    row = source_terms.read_words(row) | notes
+    stated = any(row.get(name) not in (None, "") for name in ("tp", "pp", "zero_stage", "sharding"))
     alone = _read_number(row, "accelerator_count") == 1.0
-    if stated or alone or not _laid_out(row.get("hardware") or ""):
-        return _scenarios(row, [])
+    if stated or alone or chip_in(row.get("accelerator")).get("kind", "TPU") == "TPU":
+        return [_with_notes(scenario, notes) for scenario in _scenarios(row, [])]
     found, reasons = [], []
-    for ways, stages, spread in itertools.product(TENSOR_WAYS, PIPELINE_STAGES, _expert_ways(row)):
+    for tensor, stages, expert in itertools.product(TENSOR_DEGREES, PIPELINE_DEGREES, _expert_degrees(row)):
         try:
-            tried = _scenarios({**row, "tp": ways, "pp": stages, "ep": spread}, ["layout"])
-            found += [_checked(scenario) for scenario in tried]
+            tried = _scenarios({**row, "tp": tensor, "pp": stages, "ep": expert}, ["layout"])
+            found += [_checked(_with_notes(scenario, notes)) for scenario in tried]
         except (_Unpredictable, ScenarioError) as reason:
             reasons.append(reason)
     if not found:
@@ -671,148 +591,159 @@ def _read(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _laid_out(hardware: str) -> bool:
-    """Return whether models are split over the chips a text names by tensor, pipeline and expert."""
-    try:
-        return chips()[accelerator_in(hardware)]["kind"] != "TPU"
-    except UnknownName:
-        return False
+def _with_notes(scenario: dict[str, Any], notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario whose ``assumed`` also names the columns that were read from notes."""
+    named = f"read from notes: {', '.join(notes)}" if notes else ""
+    return {**scenario, "assumed": "; ".join(filter(None, (scenario["assumed"], named)))}
 
 
-def _expert_ways(row: Mapping[str, Any]) -> list[float]:
+def _expert_degrees(row: Mapping[str, Any]) -> list[float]:
     experts = _read_number(row, "experts") or 0.0
-    return [ways for ways in EXPERT_WAYS if ways == 1.0 or (experts > 1.0 and experts % ways == 0)]
+    return [degree for degree in EXPERT_DEGREES if degree == 1.0 or (experts > 1.0 and experts % degree == 0)]
 
 
-def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
+def _completed(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
+    """Return a row with numbers as numbers and the shape of its model, if it has what a prediction needs."""
     if row.get("kind") in WITHOUT_STEPS:
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     if source_terms.is_no_language_model(str(row.get("model") or "")):
         raise _Unpredictable(
             f"model {row['model']!r} is not modelled; known are language models that learn to predict the next token"
         )
-    row = {name: _read_number(row, name) if name in NUMBERS else _read_words(value) for name, value in row.items()}
-    row = shape_by_name(row)
+    row = shape_by_name({name: _cell(row, name) for name in row})
     if row.get("accelerator_count") is None and all(row.get(name) for name in ("tp", "pp", "dp")):
         row["accelerator_count"] = row["tp"] * row["pp"] * row["dp"] * (row.get("cp") or 1.0)
     if row.get("heads") is None and row.get("hidden"):
         assumed.append("attention_heads")
-        row["heads"] = _usual_heads(row["hidden"], row.get("head_dim") or USUAL_HEAD, row.get("tp") or 1.0)
-    missing = [name for name in COLUMNS[2:] if row.get(name) in (None, "")]
+        row["heads"] = _default_heads(row["hidden"], row.get("head_dim") or DEFAULT_HEAD_SIZE, row.get("tp") or 1.0)
+    missing = ["hardware" if name == "accelerator" else name for name in NEEDED if row.get(name) in (None, "")]
     if (row.get("experts") or 0.0) > 1.0 and row.get("top_k") is None:
         missing.append("top_k")
     if missing:
         raise _Unpredictable(f"{', '.join(missing)} not stated")
-    for name in COLUMNS[2:]:
+    for name in NEEDED:
         if name in NUMBERS and row[name] < 1.0:
             raise _Unpredictable(f"{name} {row[name]:g} is less than one")
+    return row
+
+
+def _logits_layers(software: Mapping[str, Any], shape: Mapping[str, float]) -> float:
+    """Return the layers with as much work as the logits, which balanced stages take into account."""
+    block = 2.0 * (shape["attention_heads"] + shape["kv_heads"]) * shape["head_size"]
+    block += (2.0 + shape["gated_ffn"]) * shape["ffn_size"]
+    return float(software["balanced_stages"] * shape["vocabulary_size"] / block)
+
+
+def _state(
+    row: Mapping[str, Any], software: Mapping[str, Any], layout: Mapping[str, Any], precision: str
+) -> tuple[float, float, float]:
+    """Return the bytes per parameter of optimizer and gradients, and of the temporary copy in an update."""
+    halved, own_state = row.get("optimizer_state_bits") == 16.0, software["state_bytes"]
+    wide = not (halved or own_state)
+    moments = MOMENT_BYTES.get(row.get("optimizer") or "adam", ADAM_BYTES)[0 if wide else 1]
+    optimizer = 4.0 * wide + moments
+    narrow = precision == "fp16" or layout["zero_stage"] >= 2 or halved
+    gradients = 6.0 if row.get("gradient_bits") == 32.0 else software["gradient_bytes"] or (2.0 if narrow else 4.0)
+    update = software["update_bytes"] * (1.0 if own_state or halved else 2.0)
+    if own_state:
+        gradients, optimizer = 2.0, own_state - 4.0 if moments == ADAM_BYTES[1] else moments
+    elif precision == "fp16":
+        optimizer += software["half_gradient_bytes"]
+        update = max(update, FULL_GRADIENT_BYTES - software["half_gradient_bytes"])
+    if layout["accelerators"] > layout["tensor_parallel"] * layout["pipeline_parallel"]:
+        gradients += software["bucket_bytes"]
+    return optimizer, gradients, update
+
+
+def _recomputed_share(
+    row: Mapping[str, Any], layout: Mapping[str, Any], layers: float, selective: float
+) -> float | None:
+    """Return the share of layers that a row recomputes, None if unknown; ``selective`` is that of a framework.
+
+    >>> stages = {"pipeline_parallel": 4.0, "virtual_stages": 2.0}
+    >>> _recomputed_share({"recompute": "full", "recompute_layers_per_chunk": 5.0}, stages, 80.0, 0.0)
+    0.5
+    """
+    kind = row.get("recompute")
+    if kind not in ("none", "selective", "full"):
+        return None
+    if row.get("recompute_layers_per_chunk"):
+        chunks = layout["pipeline_parallel"] * layout["virtual_stages"]
+        return min(row["recompute_layers_per_chunk"] * chunks / layers, 1.0)
+    if row.get("recompute_share") is not None:
+        return float(row["recompute_share"])
+    return {"none": 0.0, "selective": selective, "full": 1.0}[kind]
+
+
+def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any]]:
+    """Return the scenarios of a row with this layout, one for each micro-batch size that it may have."""
+    row = _completed(row, assumed)
     precision = _precision(row, assumed)
     chip = _chip(row, precision)
     precision = "fp8" if precision == "int8" else precision
     shape = _architecture(row, assumed)
-    stated_year = software_year(row)
-    if stated_year is None:
-        assumed.append("software_year")
-    year = stated_year or constants()["software_year"]
-    if precision == "fp16" and not row.get("release_month") and frameworks.named(row) in FP16_FRAMEWORKS:
-        year = min(year, LAST_FP16_YEAR + 0.5)
-    vendor = chips()[str(chip["accelerator"])]["vendor"]
-    chip |= _framework(row, vendor, chip["scale_up_domain"], year, assumed)
-    block = 2.0 * (shape["attention_heads"] + shape["kv_heads"]) * shape["head_size"]
-    block += (2.0 + shape["gated_ffn"]) * shape["ffn_size"]
-    chip["logits_layers"] = chip.pop("balanced_stages") * shape["vocabulary_size"] / block
+    year = _year(row, precision, assumed)
+    software = _software(row, chip, year, assumed)
     layout = _layout(row, year, assumed)
     if layout["zero_stage"] == 1.0:
-        layout["zero_stage"] = max(chip.pop("zero_stage"), 1.0)
-    recompute = (row.get("recompute") or "").lower()
-    said = source_terms.recomputation(recompute)
-    stated = said.kind if said else None
-    text = f"{row.get('precision')} {row.get('sharding')} {row.get('note')} {row.get('notes')}".lower()
-    kept = CHEAP_KEPT if stated == "selective" and re.search(r"\bmoe\b|up_proj|layernorm", recompute) else 1.0
-    if stated is None and "norms and up-projections" in text:
-        stated, kept = "none", CHEAP_KEPT * (KEPT_NARROW if "kept in 8 bits" in text else 1.0)
-    if stated is None:
+        layout["zero_stage"] = max(software["zero_stage"], 1.0)
+    share = _recomputed_share(row, layout, shape["layers"], software["selective_share"])
+    if share is None:
         assumed.append("recompute")
-    if row.get("vp") is None and layout["pipeline_parallel"] > 1 and stated is None and year >= 2023:
+    if row.get("vp") is None and layout["pipeline_parallel"] > 1 and share is None and year >= 2023:
         assumed.append("virtual_stages")
-    waiting = source_terms.offloaded(row.get("sharding") or "", f"{row.get('note')} {row.get('notes')}")
-    halved = "optimizer state in bfloat16" in text or "bf16 optimizer" in text
-    state = chip["state_bytes"]
-    wide = not (halved or state)
-    moments = source_terms.moment_bytes(text, wide=wide)
-    optimizer = 4.0 * wide + moments
-    gradients = (
-        6.0
-        if "fp32 gradient accumulation" in text
-        else chip["gradient_bytes"] or (2.0 if precision == "fp16" or layout["zero_stage"] >= 2 or halved else 4.0)
-    )
-    update = chip["update_bytes"] * (1.0 if state or halved else 2.0)
-    if state:
-        gradients, optimizer = 2.0, state - 4.0 if moments == PLAIN_MOMENTS else moments
-    elif precision == "fp16":
-        optimizer += chip["half_gradient_bytes"]
-        update = max(update, FULL_GRADIENT_BYTES - chip["half_gradient_bytes"])
-    if layout["accelerators"] > layout["tensor_parallel"] * layout["pipeline_parallel"]:
-        gradients += chip["bucket_bytes"]
+    if year < 2023:
+        norms_split = row.get("sequence_parallel")
+        software["sequence_parallel"] = (
+            float(row.get("recompute") == "selective") if norms_split is None else norms_split
+        )
+    optimizer, gradients, update = _state(row, software, layout, precision)
     common = {
         **chip,
+        **software,
         **shape,
         **layout,
         **_adapters(row, precision, assumed),
         "precision": precision,
-        "recompute": stated or "none",
-        "share_stated": _share(said, layout, shape["layers"], chip["selective_share"]) if stated else None,
-        "kept_stated": kept,
+        "recompute": "none" if share is None else row["recompute"],
+        "share_stated": share,
+        "kept_stated": row.get("kept_share") or 1.0,
         "stated_parameters": float(row["total_params"]) if row.get("total_params") else None,
         "optimizer_bytes_per_parameter": optimizer,
-        "offloaded_share": float("offload" in recompute),
-        **dict(zip(("offloaded_optimizer_share", "offloaded_weights_share"), waiting, strict=True)),
-        "dropout": chip["dropout"] * (1.0 - shape["gated_ffn"]),
-        "sequence_parallel": chip["sequence_parallel"]
-        if year >= 2023
-        else float("sequence" in recompute or stated == "selective"),
+        **{name: row.get(name) or 0.0 for name in OFFLOADED},
+        "logits_layers": _logits_layers(software, shape),
+        "dropout": software["dropout"] * (1.0 - shape["gated_ffn"]),
         "software_year": year,
     }
     found = []
     for size in _micro_batches(row, layout, assumed):
-        replicas = layout["accelerators"] / (
-            layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["context_parallel"]
+        count = max(layout["global_batch_size"] / (size * _replicas(layout)), 1.0)
+        arising = gradients * software["arising_gradients"] * (count == 1.0)
+        found.append(
+            {
+                **common,
+                "gradient_bytes_per_parameter": gradients - arising,
+                "update_bytes_per_parameter": update + arising,
+                "micro_batch_size": size,
+                "micro_batches": count,
+                "virtual_stages": _chunks(layout, shape["layers"], count, assumed),
+            }
         )
-        count = max(layout["global_batch_size"] / (size * replicas), 1.0)
-        chunks = layout["virtual_stages"]
-        if "virtual_stages" in assumed and count % layout["pipeline_parallel"] == 0:
-            deep = math.ceil(shape["layers"] / layout["pipeline_parallel"])
-            chunks = float(deep if deep <= 8 else math.ceil(deep / 2))
-        arising = gradients * chip["arising_gradients"] * (count == 1.0)
-        state = {
-            "gradient_bytes_per_parameter": gradients - arising,
-            "update_bytes_per_parameter": update + arising,
-        }
-        sizes = {"micro_batch_size": size, "micro_batches": count, "virtual_stages": chunks}
-        found.append({**common, **state, **sizes})
     names = list(dict.fromkeys(assumed))
     inputs = float(len(names) + (LAYOUT_DEGREES - 1 if "layout" in names else 0))
     return [{**one, "assumed_inputs": inputs, "assumed": ", ".join(names)} for one in found]
 
 
-def _share(
-    said: source_terms.Recomputation | None, layout: Mapping[str, Any], layers: float, selective: float
-) -> float:
-    """Return the share of layers that is recomputed whole where a source says what is; ``selective`` of a framework.
-
-    >>> stages = {"pipeline_parallel": 4.0, "virtual_stages": 2.0}
-    >>> _share(source_terms.recomputation("block 5"), stages, 80.0, 0.0), _share(None, stages, 80.0, 0.0)
-    (0.5, 0.0)
-    """
-    if said is None:
-        return 0.0
-    if said.layers_a_chunk is not None:
-        return min(said.layers_a_chunk * layout["pipeline_parallel"] * layout["virtual_stages"] / layers, 1.0)
-    return selective if said.share is None else said.share
+def _chunks(layout: Mapping[str, Any], layers: float, micro_batches: float, assumed: list[str]) -> float:
+    """Return the chunks of a stage; where they are unknown, a layer each, or two in deep stages, as recipes have."""
+    if "virtual_stages" not in assumed or micro_batches % layout["pipeline_parallel"]:
+        return float(layout["virtual_stages"])
+    deep = math.ceil(layers / layout["pipeline_parallel"])
+    return float(deep if deep <= 8 else math.ceil(deep / 2))
 
 
 def tidied(rows: Any) -> pl.DataFrame:
-    """Return rows of training runs as a frame whose columns of words are words.
+    """Return rows of training runs as a frame with text in the columns of text.
 
     Raises
     ------
@@ -824,11 +755,11 @@ def tidied(rows: Any) -> pl.DataFrame:
     frame = validation.frame("rows", rows)
     if frame.height == 0:
         raise ScenarioError("the frame has no rows; nothing can be validated")
-    needed = COLUMNS[2:]
+    needed = ("hardware", *NEEDED)
     if not set(needed) & set(frame.columns):
         hint = unknown_name_message("column", frame.columns[0] if frame.columns else "", needed)
         raise ScenarioError(f"the frame has none of the columns {', '.join(needed)}; {hint}")
-    read = [name for name in (*TEXTS, *NUMBERS, *MEASURED) if name in frame.columns]
+    read = [name for name in (*TEXTS, *NUMBERS, *STATED, *SOFTWARE, *MEASURED) if name in frame.columns]
     for name in read:
         if frame.schema[name].is_nested():
             raise ScenarioError(f"column {name} is {frame.schema[name]}; give one number or text a row")
@@ -836,8 +767,8 @@ def tidied(rows: Any) -> pl.DataFrame:
     return frame.with_columns(pl.col(texts).cast(pl.String, strict=False).str.strip_chars())
 
 
-def positive(rows: pl.DataFrame, name: str, most: float = LARGEST) -> pl.Expr:
-    """Return a column as numbers above zero and up to ``most``; what a row states otherwise, or not, is null."""
+def positive(rows: pl.DataFrame, name: str, most: float = MAX_NUMBER) -> pl.Expr:
+    """Return a column as numbers above zero and up to ``most``; other cells are null."""
     import polars as pl
 
     number = (pl.col(name) if name in rows.columns else pl.lit(None)).cast(pl.Float64, strict=False)
@@ -854,7 +785,7 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     """
     import polars as pl
 
-    def column(name: str, most: float = LARGEST) -> pl.Expr:
+    def column(name: str, most: float = MAX_NUMBER) -> pl.Expr:
         return positive(rows, name, most)
 
     basis = pl.col("flops_basis") if "flops_basis" in rows.columns else pl.lit(None, dtype=pl.String)
@@ -934,13 +865,13 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
         return ready, reasons
     plain = _counted(ready.drop("accelerator"))
     room, needed = ready["accelerator_memory_bytes"], "memory_needed_bytes"
-    said = [pl.lit(value).alias(name) for name, value in (memory or {}).items()]
-    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share"), *said), needed)[needed]
+    calibrated = [pl.lit(value).alias(name) for name, value in (memory or {}).items()]
+    whole = evaluate(plain.with_columns(pl.lit(0.0).alias("recompute_share"), *calibrated), needed)[needed]
     cheap = ready["share_stated"].is_null() & (ready["experts"] > 1.0) & (ready["software_year"] >= CHEAP_YEAR)
     kept = pl.when(cheap & (whole > room)).then(CHEAP_KEPT).otherwise(pl.col("kept_stated"))
     plain = plain.with_columns(kept.alias("kept_share")).drop("kept_stated")
     none, first, full = (
-        evaluate(plain.with_columns(pl.lit(share).alias("recompute_share"), *said), needed)[needed]
+        evaluate(plain.with_columns(pl.lit(share).alias("recompute_share"), *calibrated), needed)[needed]
         for share in (0.0, FIRST_LAYER, 1.0)
     )
     least = pl.select(least_share(none, first, full, room)).to_series()

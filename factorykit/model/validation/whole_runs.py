@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +12,7 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chip_in
 from factorykit.engine.providers.constants import constants
 from factorykit.formulas.compute import training_flop
-from factorykit.model.validation.source_terms import zero_stage
+from factorykit.model.validation.source_terms import read_words
 from factorykit.model.validation.training_runs import (
     NUMBERS,
     positive,
@@ -31,19 +30,19 @@ OUTCOMES: Final = (
     *("mem_gib_per_gpu", "energy_mwh", "power_w_per_accelerator", "co2_t", "cost_usd"),
     *("interruptions", "effective_training_time", "checkpoint_save_s"),
 )
-"""Columns that nobody knows before a run ends; none of them is read."""
+"""Columns that are unknown before a run ends; predictions do not read them."""
 NULL_UTILIZATION: Final = 0.4
-"""Model FLOP utilization of the null that predictions stand beside: 6 N D at 40 % of the 16-bit peak."""
+"""Model FLOP utilization of the baseline, 6 N D at 40 % of the 16-bit peak."""
 START_LAG: Final = 0.5
-"""Years between the software with which a run starts and its publication: the run, its evaluation and its paper."""
-USUAL_DAYS: Final = 45.0
-"""Days for which operators take accelerators where a source tells no number of them."""
-FEWEST, MOST = 8, 16_384
-"""Accelerators between which that number is chosen, a power of two."""
+"""Years between the release of the software of a run and the publication of the run."""
+DEFAULT_DAYS: Final = 45.0
+"""Duration from which the number of accelerators follows where a source does not state it."""
+MIN_ACCELERATORS, MAX_ACCELERATORS = 8, 16_384
+"""Bounds of that number, a power of two."""
 SHORT_SEQUENCE, LONG_SEQUENCE, LONG_YEAR = 2048.0, 4096.0, 2023.6
-"""Tokens of a sequence where a source tells none: of GPT-3 and its time, and since Llama 2."""
-USUAL_BATCH_TOKENS: Final = 4_194_304.0
-"""Tokens of a batch where a source tells none: those of LLaMA, BLOOM, PaLM and Falcon."""
+"""Tokens of a sequence where a source does not state them: of GPT-3, and since Llama 2."""
+DEFAULT_BATCH_TOKENS: Final = 4_194_304.0
+"""Tokens of a batch where a source does not state them, as in LLaMA, BLOOM, PaLM and Falcon."""
 DENSE: Final[Mapping[str, str]] = {
     "layers": "layers",
     "hidden": "hidden_size",
@@ -53,16 +52,12 @@ DENSE: Final[Mapping[str, str]] = {
     "mlp_gated": "gated_ffn",
     "vocab": "vocabulary_size",
 }
-"""Columns of the shape of a dense model, and what the vocabulary calls them."""
-WHOLLY_SHARDED: Final = 3.0
-"""ZeRO stage that lays out a model by itself; below it the layout is searched."""
+"""Columns of the shape of a dense model, and their names in the vocabulary."""
+FULLY_SHARDED: Final = 3.0
+"""ZeRO stage that shards a model without further degrees; below it the layout is searched."""
 OVERHEAD_SHARE: Final = 0.15
-"""Time of a run beyond its steps and its failures, over both: evaluation, stalls, rollbacks and restarts by hand. The
-shipped runs say 0.18 in the median, 0.16 to 0.20 without any one publisher; Llama 3 prints a tenth with failures."""
-
-
-STEPS_ALONE: Final = re.compile(r"computed from (the )?(iteration|step) time|computed from the flop rate|steps alone")
-"""Words of a note that say that hours hold no stops: they were multiplied from the time of a step."""
+"""Time of a run beyond its steps and its failures, over both: evaluation, stalls, rollbacks and manual restarts. Its
+median over the table is 0.18, 0.16 to 0.20 without any one publisher; Llama 3 prints a tenth with failures."""
 
 
 def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFrame:
@@ -71,8 +66,8 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
     Parameters
     ----------
     rows
-        Any frame with columns of the ``training_runs`` table, as many of them as there are; by default the rows of
-        that table of kind ``training_run``. What is known only at the end of a run is read to compare, not to predict.
+        Any frame with columns of the ``training_runs`` table; by default its rows of kind ``training_run``. Columns
+        that are known only at the end of a run are compared with, and never predict.
 
     Returns
     -------
@@ -81,8 +76,8 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         ``gpu_hours`` with ``gpu_hours_low`` and ``gpu_hours_high``, ``wall_days``, ``energy_mwh`` (at the chip's design
         power and the stated PUE), ``measured_gpu_hours``, ``measured_days``, ``measured_mwh``, ``error`` (predicted
         over measured hours, less one), ``null_error`` (that of 6 N D at 40 % of the 16-bit peak), ``days_error``,
-        ``energy_error``, ``assumed`` (what the row leaves open), ``reason`` (why nothing is predicted; null otherwise).
-        Hours that a note calls multiplied from the time of a step hold neither failures nor overhead.
+        ``energy_error``, ``assumed`` (missing inputs), ``reason`` (cause of a missing prediction; null otherwise).
+        Hours with ``step_time`` as ``gpu_hours_basis`` include neither failures nor overhead.
 
     Raises
     ------
@@ -108,10 +103,10 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
         pl.coalesce(positive(frame, "active_params"), positive(frame, "total_params")),
     )
     found = frame.select(
-        *[_told(frame, name) for name in ("id", "model")],
+        *[_column(frame, name) for name in ("id", "model")],
         plans["accelerator_count"].alias("accelerators"),
         *[steps[name] for name in ("step_s", "step_low_s", "step_high_s", "reason")],
-        _together(plans["filled"], steps["assumed"]).alias("assumed"),
+        _joined(plans["filled"], steps["assumed"]).alias("assumed"),
         pl.Series("goodput", goodput, dtype=pl.Float64),
         pl.Series("stops", _stops(frame, goodput), dtype=pl.Float64),
         pl.Series("watts", watts, dtype=pl.Float64),
@@ -149,14 +144,13 @@ def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFra
 
 
 def _stops(frame: pl.DataFrame, goodput: Sequence[float | None]) -> list[float | None]:
-    """Return the time of each run over that of its steps: failures and overhead, or nothing where hours hold none."""
-    notes = [f"{row.get('note')} {row.get('notes')}".lower() for row in frame.iter_rows(named=True)]
-    alone = [STEPS_ALONE.search(note) is not None for note in notes]
-    usual = [None if not share else (1.0 + OVERHEAD_SHARE) / share for share in goodput]
-    return [1.0 if steps and more else more for steps, more in zip(alone, usual, strict=True)]
+    """Return the time of each run over that of its steps: 1 where hours exclude failures and overhead."""
+    steps_alone = [row.get("gpu_hours_basis") == "step_time" for row in frame.iter_rows(named=True)]
+    ratios = [(1.0 + OVERHEAD_SHARE) / share if share else None for share in goodput]
+    return [1.0 if alone and ratio else ratio for alone, ratio in zip(steps_alone, ratios, strict=True)]
 
 
-def _told(frame: pl.DataFrame, name: str) -> pl.Expr:
+def _column(frame: pl.DataFrame, name: str) -> pl.Expr:
     import polars as pl
 
     return (pl.col(name) if name in frame.columns else pl.lit(None, dtype=pl.String)).alias(name)
@@ -171,11 +165,12 @@ def _number(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of a whole run as one of a step; what a plan needs and a source leaves out is named in ``filled``.
+    """Return a row of a whole run as a row of a step; inputs that its source omits are named in ``filled``.
 
-    A shape is that of the model's name, or of a dense model of its size; a batch grows with the model, accelerators are
-    as many as finish in `USUAL_DAYS`, and a layout that nobody states is searched.
+    The shape is that of the model's name, or of a dense model of its size; the number of accelerators is that with
+    which the run takes `DEFAULT_DAYS`, and a missing layout is searched.
     """
+    row = read_words(row)
     year = software_year(row) or constants()["software_year"]
     known = shape_by_name({**row, **{name: _number(row, name) for name in NUMBERS - {"mlp_gated"} if name in row}})
     known["kind"], filled = "throughput", []
@@ -190,26 +185,27 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
     batch = _number(row, "global_batch_tokens") or (_number(row, "global_batch") or 0.0) * known["seq_len"]
     if not batch:
         filled.append("global_batch_size")
-        batch = USUAL_BATCH_TOKENS
+        batch = DEFAULT_BATCH_TOKENS
     count, active = _number(row, "accelerator_count"), _number(row, "active_params") or total
-    peak = chip_in(row.get("hardware")).get("peak_16bit_flop_per_s")
+    peak = chip_in(row.get("accelerator")).get("peak_16bit_flop_per_s")
     if not count and active and peak and _number(row, "tokens"):
         filled.append("accelerators")
         seconds = training_flop(active, float(row["tokens"])) / (NULL_UTILIZATION * peak)
-        count = 2.0 ** round(math.log2(seconds / (USUAL_DAYS * SECONDS_PER_DAY)))
+        count = 2.0 ** round(math.log2(seconds / (DEFAULT_DAYS * SECONDS_PER_DAY)))
         most = 2.0 ** math.floor(math.log2(batch / known["seq_len"]))
-        count = known["accelerator_count"] = min(max(count, FEWEST), MOST, most)
-    if not known.get("tp") and not known.get("pp") and (zero_stage(str(row.get("sharding"))) or 0.0) < WHOLLY_SHARDED:
-        known["sharding"] = None
+        count = known["accelerator_count"] = min(max(count, MIN_ACCELERATORS), MAX_ACCELERATORS, most)
+    split_over = known.get("tp") or known.get("pp")
+    if not split_over and (_number(row, "zero_stage") or 0.0) < FULLY_SHARDED:
+        known |= {"sharding": None, "zero_stage": None}
     split = math.prod(_number(row, name) or 1.0 for name in ("tp", "pp", "cp"))
-    replicas = (count or split) / split if known.get("tp") or known.get("pp") or known["sharding"] else 1.0
+    replicas = (count or split) / split if split_over or known.get("zero_stage") else 1.0
     sequences = _number(row, "global_batch") or replicas * max(round(batch / known["seq_len"] / replicas), 1)
     known["global_batch"], known["global_batch_tokens"] = sequences, sequences * known["seq_len"]
     return {**known, "filled": ", ".join(filled)}
 
 
 def _of_size(total: float) -> dict[str, Any]:
-    """Return the columns of the shape of a dense model that nobody describes."""
+    """Return the columns of the shape of a dense model of a size."""
     from factorykit.model.planning.candidates import dense
 
     shape = dense(total)
@@ -218,7 +214,7 @@ def _of_size(total: float) -> dict[str, Any]:
 
 def _site(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
     """Return goodput of a plan from sourced defaults, design power of its chip and peak in 16 bits."""
-    chip = chip_in(row.get("hardware"))
+    chip = chip_in(row.get("accelerator"))
     peak = chip.get("peak_16bit_flop_per_s")
     total, count = row.get("total_params"), row.get("accelerator_count")
     if not (chip and total and count):
@@ -227,7 +223,7 @@ def _site(row: Mapping[str, Any]) -> tuple[float | None, float | None, float | N
     return evaluate(run, "goodput", assume=True)["goodput"], chip["tdp_w"], peak
 
 
-def _together(filled: pl.Series, assumed: pl.Series) -> pl.Series:
+def _joined(filled: pl.Series, assumed: pl.Series) -> pl.Series:
     import polars as pl
 
     both = pl.concat_str(filled, assumed, separator=", ", ignore_nulls=True)

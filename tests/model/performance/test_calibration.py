@@ -155,7 +155,7 @@ def test_an_outlier_moves_predictions_little(runs):
             dict.fromkeys(("step_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mem_gib_per_gpu")) | {"mfu": 49.3},
             "did you mean 0.493",
         ),
-        ({"hardware": "Abacus 9"}, "Abacus"),
+        ({"accelerator": "Abacus 9"}, "Abacus"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_listed_with_its_reason(runs, change, word):

@@ -87,7 +87,7 @@ def test_every_way_to_the_hours_leads_to_the_same_energy(row, hours_from):
 
 def test_a_pue_counts_unless_the_energy_stands_before_it():
     assert one(**RUN, **HOURS, pue=1.2)["computed_kwh"] == pytest.approx(8.4e5)
-    assert one(**RUN, **HOURS, pue=1.2, notes="GPU energy before PUE")["computed_kwh"] == pytest.approx(7e5)
+    assert one(**RUN, **HOURS, pue=1.2, energy_boundary="it_equipment")["computed_kwh"] == pytest.approx(7e5)
     assert one(**RUN, **HOURS)["assumed"] == "PUE 1"
 
 
@@ -108,7 +108,7 @@ def test_emissions_of_palm_follow_from_its_energy():
         (RUN | {"power_w_per_accelerator": 400.0}, "not computable", "no gpu_hours"),
         (RUN | {"hardware": "abacus", "gpu_hours": 1e6}, "not computable", "abacus is no accelerator"),
         (RUN | HOURS | {"energy_mwh": None}, "not stated", "states no energy"),
-        (RUN | HOURS | {"energy_basis": None}, "no evidence", "does not say how"),
+        (RUN | HOURS | {"energy_basis": None}, "no evidence", "energy_basis must be"),
     ],
 )
 def test_a_row_that_tests_nothing_says_why(row, verdict, reason):

@@ -1,4 +1,4 @@
-"""Rows as strangers write them: what a word means is read by rule, and said where it is not."""
+"""Rows in the words of their sources, which are read into columns."""
 
 import polars as pl
 import pytest
@@ -75,7 +75,9 @@ def test_partial_recomputation_is_the_share_of_layers_that_is_said(share, words)
         {"precision": "BF16-mixed"},
         {"sharding": "FSDP (FULL_SHARD)"},
         {"recompute": "on"},
-        {"global_batch": None, "note": "gradient accumulation 2"},
+        {"global_batch": None, "gradient_accumulation_steps": 2},
+        {"network": None, "hardware": None, "accelerator": "h100_sxm"},
+        {"sharding": None, "zero_stage": 3},
         {"model": "meta-llama/Meta-Llama-3.1-70B-Instruct", "kv_heads": None, "ffn": None, "vocab": None},
         {"accelerator_count": None, "dp": 64},
         {"seq_len": "8K", "hidden": "8,192", "tp": "-"},
@@ -104,7 +106,28 @@ def test_one_chip_leaves_no_layout_to_assume():
     alone = HOME | {"accelerator_count": 1, "tp": None, "pp": None, "sharding": None, "global_batch": 8}
     notes = ["QLoRA rank 64, all linear", "LoRA"]
     rows = pl.DataFrame([alone | {"framework": "Axolotl", "note": note} for note in notes], infer_schema_length=None)
-    assert fk.validate(rows)["assumed"].to_list() == ["", "lora_rank, lora_matrices"]
+    assert fk.validate(rows)["assumed"].to_list() == [
+        "read from notes: lora, lora_rank, lora_matrices, weight_bits",
+        "lora_rank, lora_matrices; read from notes: lora",
+    ]
+
+
+def test_a_note_states_what_columns_state():
+    columns = {"lora_rank": 64.0, "lora_matrices": "all", "weight_bits": 4.0}
+    noted, stated = (
+        fk.validate(pl.DataFrame([HOME | row])) for row in ({"note": "QLoRA rank 64, all linear"}, columns)
+    )
+    numbers = ("step_s", "step_low_s", "step_high_s", "memory_peak_bytes")
+    assert noted.select(numbers).equals(stated.select(numbers))
+
+
+def test_notes_of_the_table_move_no_prediction():
+    runs = fk.table("training_runs").collect()
+    words = [name for name in runs.columns if name.endswith("_stated")]
+    changed = runs.with_columns(
+        pl.lit("LoRA rank 8, DeepEP, no flash attention").alias(name) for name in ("note", *words)
+    )
+    assert fk.validate(changed).equals(fk.validate(runs))
 
 
 def test_fine_tuning_fits_where_its_publisher_says():
@@ -117,13 +140,11 @@ def test_fine_tuning_fits_where_its_publisher_says():
     assert (found["fits"][2:] < 1.0).all()
 
 
-def test_frameworks_are_known_by_their_usual_spellings():
+def test_frameworks_are_found_by_their_names():
     spelt = {"Megatron Bridge": "megatron_bridge", "DeepSpeed-Megatron": "megatron_deepspeed", "axolotl": "hf_trainer"}
     spelt |= {"LLaMA-Factory": "hf_trainer", "Colossal-AI": "pytorch_fused", "NeuronX Distributed": "neuron"}
     spelt |= {"T5X": "maxtext", "unsloth": "unsloth", "torchtune": "torchtune", "Pai-Megatron-Patch": "megatron_lm"}
     assert {name: frameworks.find(name) for name in spelt} == spelt
-    assert frameworks.named({"locator": "model card on Hugging Face; PyTorch blog", "model": "OLMo 7B"}) is None
-    assert frameworks.named({"framework": "PyTorch"}) == "pytorch"
 
 
 def test_what_contradicts_or_is_left_open_is_named():
