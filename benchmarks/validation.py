@@ -22,7 +22,7 @@ from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.providers.constants import constants
 from factorykit.model.performance.calibration import Calibration, calibrate
 from factorykit.model.performance.fit_constants import Measured, fit
-from factorykit.model.validation.training_runs import software_year
+from factorykit.model.performance.training_runs import software_year
 from factorykit.model.validation.validate import validate
 from factorykit.model.validation.whole_runs import validate_runs
 

@@ -36,7 +36,7 @@ PENDING: dict[str, dict[str, float]] = {
     "formulas": {"say": 21, "nobody": 10, "what": 52},
     "data": {"say": 89, "tell": 13, "nobody": 12, "what": 177},
     "engine": {"say": 70, "tell": 12, "nobody": 58, "what": 158},
-    "model": {"say": 31, "tell": 8, "nobody": 17, "what": 92},
+    "model": {"say": 15, "tell": 2.5, "nobody": 6, "what": 46},
     "telemetry": {"say": 47, "tell": 82, "nobody": 19, "what": 144},
     "charts": {"say": 28, "tell": 9, "nobody": 11, "what": 190},
     "widgets": {"say": 52, "nobody": 43, "what": 183},

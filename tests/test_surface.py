@@ -92,7 +92,7 @@ def test_a_rival_counts_for_every_verb() -> None:
     assert fk.Plant.of(run, using=daly).checkpoint_interval_s == wanted
     assert fk.simulate(run, 50, 1, using=daly).equals(fk.simulate(run | {"checkpoint_interval_s": wanted}, 50, 1))
     verdict = fk.check_recipe(run | {"accelerators": 512.0}, using=daly).filter(step="pipeline bubble")["verdict"]
-    assert verdict.item() == "not said"
+    assert verdict.item() == "unknown"
 
 
 TYPED = """

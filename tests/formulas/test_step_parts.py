@@ -55,7 +55,7 @@ def test_parts_appear_where_their_cause_does() -> None:
 
 
 def test_measured_runs_leave_no_part_negative() -> None:
-    from factorykit.model.validation.training_runs import prepared
+    from factorykit.model.performance.training_runs import prepared
 
     ready, _ = prepared(fk.table("training_runs").collect())
     found = fk.evaluate(ready, [*PARTS, "step_s"])

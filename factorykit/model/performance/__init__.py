@@ -1,1 +1,1 @@
-"""The step of a training run: what a layout obeys, every layout searched, constants fitted, models read from files."""
+"""Performance model of a training step: layouts, search, calibration, and models read from configuration files."""

@@ -1,4 +1,4 @@
-"""How many layers are recomputed where nobody says: the least that let a run fit."""
+"""Share of recomputed layers where it is not stated: the least with which a run fits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 FIRST_LAYER: Final = 1e-9
 """Share of layers that stands for the first one recomputed."""
 ROUNDING: Final = 1e-6
-"""Share of layers recomputed beyond the least, so that what fits does so in spite of rounding."""
+"""Share of layers recomputed beyond the least, against rounding."""
 
 
 def least_share(none: Any, first: Any, full: Any, room: Any) -> Any:
     """Return the least share of layers to recompute, from peaks of memory and the room, on the backend of either.
 
     ``none``, ``first`` and ``full`` are the peaks with no layer recomputed, with the first and with all. The first
-    recomputed layer costs room of its own, so the straight line to all layers starts just above none.
+    recomputed layer needs temporary memory, so the straight line to all layers starts just above none.
 
     >>> least_share(60.0, 61.0, 41.0, 80.0), round(least_share(90.0, 90.0, 40.0, 80.0), 6)
     (0.0, 0.200001)
@@ -34,7 +34,7 @@ def least_recomputed(lazy: pl.LazyFrame, memory: tuple[Step, ...], room: Any) ->
     """Return layouts with ``recompute_share``: all layers, or the least share that lets them fit.
 
     ``memory`` are the steps that lead to ``memory_peak_bytes`` and are left to compute; ``room`` is the chip's memory.
-    Layouts of which nothing is said stand first.
+    Layouts without stated recomputation come first.
     """
     import polars as pl
 

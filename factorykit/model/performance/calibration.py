@@ -31,8 +31,8 @@ from factorykit.engine.providers.constants import EVERYTHING, constants
 from factorykit.model.performance import memory_calibration
 from factorykit.model.performance.fit_constants import Measured, priors
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION, features
+from factorykit.model.performance.training_runs import GIB, positive, tidied
 from factorykit.model.scenario.scenario import Scenario
-from factorykit.model.validation.training_runs import GIB, positive, tidied
 
 if TYPE_CHECKING:
     import numpy as np
@@ -427,7 +427,7 @@ def _no_step(rows: pl.DataFrame, row: int) -> str:
 def _memory(
     rows: pl.DataFrame, measured: Measured, used: Sequence[int], start: Mapping[str, float]
 ) -> memory_calibration.Fit:
-    """Return what measured memories of the rows imply for the constants of memory."""
+    """Return the constants of memory that measured memories of the rows imply."""
     import polars as pl
 
     if measured.prepared.is_empty():

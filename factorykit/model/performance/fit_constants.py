@@ -17,7 +17,7 @@ from factorykit.engine.chain import ask
 from factorykit.engine.providers.constants import EVERYTHING, constants
 from factorykit.engine.run import compute
 from factorykit.model.performance.activation_checkpointing import ROUNDING
-from factorykit.model.validation.training_runs import measured_step_s, prepared
+from factorykit.model.performance.training_runs import measured_step_s, prepared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,7 @@ class Measured:
     rows
         Rows of the ``training_runs`` table.
     as_stated
-        Whether a constant that a row states itself, such as the latency of its network, stays fixed, so that one
+        Whether a constant that a row states, such as the latency of its network, stays fixed, so that one
         network does not inform the constant of all; by default it keeps its ratio to the constant.
     laid_out
         Whether rows without a layout are dropped; otherwise they take the fastest layout that fits.
@@ -84,15 +84,15 @@ class Measured:
         import numpy as np
 
         given = self.arrays if at is None else {name: value[at] for name, value in self.arrays.items()}
-        own = {name: self._own(name, given[name], value) for name, value in values.items() if name in given}
-        known = {**constants(), **given, **values, **own}
+        stated = {name: self._adjusted(name, given[name], value) for name, value in values.items() if name in given}
+        known = {**constants(), **given, **values, **stated}
         with np.errstate(all="ignore"):
             computed = compute(ask(known, outputs).steps, known)  # type: ignore[arg-type]
         height = len(next(iter(given.values())))
         return {name: np.broadcast_to(np.asarray(computed[name]), height) for name in outputs}
 
-    def _own(self, name: str, stated: np.ndarray, value: float) -> np.ndarray:
-        """Return a constant for each row: the value, adjusted for rows that state their own."""
+    def _adjusted(self, name: str, stated: np.ndarray, value: float) -> np.ndarray:
+        """Return a constant for each row: the value, adjusted for rows that state one."""
         import numpy as np
 
         usual = constants()[name]

@@ -39,7 +39,7 @@ from factorykit.formulas.step.interval import NORMAL_95
 PRIOR_CONSTANT_SCALE: Final = {0.125: 0.55, 0.5: 0.45}
 """Values of :math:`s` with their prior probabilities: how far constants move, in their prior standard deviations."""
 PRIOR_SIGNAL_SD: Final = {0.05: 0.36, 0.1: 0.45, 0.2: 0.04, 0.3: 0.15}
-r"""Values of :math:`\sigma_f` with their prior probabilities: what similar layouts share, as a logarithm."""
+r"""Values of :math:`\sigma_f` with their prior probabilities, for the residual that similar layouts share."""
 PRIOR_NOISE_SD: Final = {0.03: 0.55, 0.06: 0.33, 0.12: 0.1, 0.24: 0.02}
 r"""Values of :math:`\sigma_n` with their prior probabilities: noise of a single layout, as a logarithm."""
 # benchmarks/fit_calibration.py estimates these probabilities from 23 families of published runs; estimates from either

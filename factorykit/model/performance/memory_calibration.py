@@ -87,7 +87,7 @@ def fit(scenarios: pl.DataFrame, measured: pl.Series, constants: Mapping[str, fl
     Parameters
     ----------
     scenarios
-        Scenarios of rows, from :func:`~factorykit.model.validation.training_runs.prepared`.
+        Scenarios of rows, from :func:`~factorykit.model.performance.training_runs.prepared`.
     measured
         Measured memory [byte] by number of the row; null where there is none.
     constants

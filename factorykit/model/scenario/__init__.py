@@ -1,1 +1,1 @@
-"""Scenarios: one run or cluster as a row of quantities, published ones by name, and two of them compared."""
+"""Scenarios, presets, model architectures and accelerators, and comparisons of scenarios."""

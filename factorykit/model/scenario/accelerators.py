@@ -1,4 +1,4 @@
-"""An accelerator of the tables, or one's own, as part of a scenario."""
+"""Accelerators of the tables, or user-defined ones, as parts of scenarios."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ def accelerator(
     Parameters
     ----------
     name
-        A chip of the tables; with ``like`` any name, of a chip that the tables do not hold.
+        An accelerator of the tables; with ``like`` the name of a new one.
     like
-        The chip of the tables that this one resembles in all that is not given.
+        Accelerator of the tables with the values that are not given.
     **quantities
-        What this chip is given: ``peak_flop_per_s``, ``accelerator_memory_bytes``, ``memory_bytes_per_s``,
+        Values of this accelerator: ``peak_flop_per_s``, ``accelerator_memory_bytes``, ``memory_bytes_per_s``,
         ``scale_up_bytes_per_s``, ``scale_up_domain``, ``scale_out_bytes_per_s``, ``accelerator_power_w`` … The dense
-        peak of a bf16 run stands for that of 16 bits, unless ``peak_16bit_flop_per_s`` says otherwise.
+        peak of a bf16 run stands for that of 16 bits, unless ``peak_16bit_flop_per_s`` is given.
 
     Returns
     -------
     Scenario
-        To be joined with a run or a cluster: ``{**accelerator("h100_sxm"), **run}``. What the tables say is looked up
-        when it is needed.
+        Part of a scenario: ``{**accelerator("h100_sxm"), **run}``. Values of the tables are looked up when needed.
 
     Raises
     ------
@@ -55,7 +54,7 @@ def accelerator(
     label = chips()[key]["name"]
     for each in quantities:
         if each not in BROUGHT and quantity(each).is_text:
-            raise ScenarioError(f"{each} is no quantity of an accelerator; give numbers such as peak_flop_per_s")
+            raise ScenarioError(f"{each} is not a quantity of an accelerator; give numbers such as peak_flop_per_s")
     if "peak_flop_per_s" in quantities:
         quantities.setdefault("peak_16bit_flop_per_s", quantities["peak_flop_per_s"])
     title = label if like is None else f"{name}, like {label}"

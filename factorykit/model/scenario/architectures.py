@@ -20,7 +20,7 @@ def architecture(name: ArchitectureName | str) -> Scenario:
     Parameters
     ----------
     name
-        A row of the ``architectures`` table, or a name as somebody writes it: ``"llama3_70b"``, ``"Llama 3 70B"``.
+        A row of the ``architectures`` table, or a name: ``"llama3_70b"``, ``"Llama 3 70B"``.
 
     Returns
     -------
@@ -49,5 +49,5 @@ def _read(key: str) -> Scenario:
     row = table("architectures").filter(architecture=key).collect()
     found = row.row(0, named=True)
     shape = {column: value for column, value in found.items() if column in vocabulary() and value is not None}
-    said = f"{found['source']}, {found['locator']}"
-    return Scenario.sourced(found["name"], shape, dict.fromkeys(shape, said))
+    source = f"{found['source']}, {found['locator']}"
+    return Scenario.sourced(found["name"], shape, dict.fromkeys(shape, source))

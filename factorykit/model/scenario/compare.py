@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from factorykit.core.names import QuantityName
 
-MOST_INPUTS = 16
+MAX_SHAPLEY_INPUTS = 16
 """Inputs that Shapley's rule shares a difference among: 2 ** 16 scenarios are evaluated in well under a second."""
 
 Values = dict[str, float | str]
@@ -41,16 +41,16 @@ def compare(
     outputs
         Quantities asked for in each.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Model of each quantity that has alternatives, as in :func:`factorykit.evaluate`.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
     DataFrame
         One row per quantity: ``quantity``, ``unit``, ``role`` (input or output), then one column per scenario with the
         value as text where the quantity is a word or a rival model, else as a number; null where a scenario does
-        without it. Numbers and words never share a column: words stand in ``<name> (model)``.
+        without it. Text is in a separate column, ``<name> (model)``.
 
     Raises
     ------
@@ -108,9 +108,9 @@ def attribute(
         Inputs in the order in which they change, each seen after those before it; it names all that differ. By default
         Shapley's rule: the mean over all orders, which depends on none.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Model of each quantity that has alternatives, as in :func:`factorykit.evaluate`.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def _number(value: float | str | None) -> float | None:
 def _given(
     scenario: Mapping[str, Any], outputs: Sequence[str], using: Mapping[str, str] | None, *, assume: bool
 ) -> Values:
-    """Return what a scenario gives and the outputs need, rival models by their names."""
+    """Return the values of a scenario that the outputs need, alternative models by their names."""
     values, rivals = checked(scenario)
     rivals |= chosen(using)
     chain = ask(values, outputs, rivals, values, assume=assume)
@@ -183,9 +183,9 @@ def _check_order(order: Sequence[str], differing: Sequence[str]) -> tuple[str, .
 
 
 def _shapley(first: Values, last: Values, names: Sequence[str], output: str, *, assume: bool) -> dict[str, float]:
-    if len(names) > MOST_INPUTS:
+    if len(names) > MAX_SHAPLEY_INPUTS:
         raise ScenarioError(
-            f"{len(names)} inputs differ; Shapley's rule is computed for {MOST_INPUTS} at most, so give an order"
+            f"{len(names)} inputs differ; Shapley's rule is computed for {MAX_SHAPLEY_INPUTS} at most, so give an order"
         )
     subsets = [frozenset(chosen) for size in range(len(names) + 1) for chosen in combinations(names, size)]
     values = _mixtures(first, last, subsets, output, assume=assume)

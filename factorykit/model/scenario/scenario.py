@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Scenario(Mapping[str, "float | str"]):
-    """Quantities and their values, checked once; a change makes a new one.
+    """Validated quantities and their values; immutable.
 
     Parameters
     ----------
     **quantities
-        Values in the units of the vocabulary. Where a quantity has rival models, the name of one of them may stand
-        for a number: ``checkpoint_interval_s="checkpoint_interval_daly_s"``.
+        Values in the units of the vocabulary. Where a quantity has alternative models, the name of one may be given
+        instead of a number: ``checkpoint_interval_s="checkpoint_interval_daly_s"``.
 
     Raises
     ------
@@ -44,9 +44,9 @@ class Scenario(Mapping[str, "float | str"]):
     __slots__ = ("_values", "label", "sources")
 
     label: str
-    """What the scenario describes; empty if nobody said."""
+    """Name of the described run or cluster; may be empty."""
     sources: Mapping[str, str]
-    """Who says so, by quantity; empty for values that were typed in."""
+    """Source of each quantity; empty for values given by the user."""
 
     def __init__(self, **quantities: Unpack[Quantities]) -> None:
         values, using = checked(quantities)
@@ -60,13 +60,13 @@ class Scenario(Mapping[str, "float | str"]):
 
     @classmethod
     def sourced(cls, label: str, values: Mapping[str, Any], sources: Mapping[str, str]) -> Scenario:
-        """Return a scenario that knows its label and who says each value."""
+        """Return a scenario with a label and the source of each value."""
         scenario = cls(**{str.__str__(name): value for name, value in mapping("values", values).items()})
         scenario._set(scenario, string("label", label), mapping("sources", sources))
         return scenario
 
     def replace(self, **quantities: Unpack[Quantities]) -> Scenario:
-        """Return a scenario in which these quantities have these values; ``None`` takes a quantity away.
+        """Return a scenario in which these quantities have these values; ``None`` removes a quantity.
 
         >>> Scenario(mfu=0.4, pue=1.1).replace(pue=None)
         Scenario(mfu=0.4)

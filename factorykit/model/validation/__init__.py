@@ -1,1 +1,1 @@
-"""The model against the world: measured runs, measured energies, published claims and their recipes."""
+"""Comparisons of the model with measured runs, measured energies and published claims."""

@@ -1,4 +1,4 @@
-"""Every published claim, recomputed: stated, recomputed, ratio, verdict and why."""
+"""Audit of published claims: each is recomputed from its recipe and compared with the stated number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.errors import RecipeError, UnknownName, unknown_name_message
 from factorykit.core.validation import one_of
 from factorykit.data.tables import table
-from factorykit.model.validation.recipes import Part, Result, Span, Tables, cook
+from factorykit.model.validation.recipes import Part, Result, Span, Tables, evaluate_recipe
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AGREES: Final = 0.01
 """Relative difference up to which two numbers agree."""
 ROUNDING: Final = (0.05, 0.15)
-"""Relative difference up to which rounding explains it: half a unit of the last printed digit, within these two."""
+"""Bounds of the relative difference that rounding explains, half a unit of the last printed digit."""
 DIGITS: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
 THOUSAND: Final = 3.0
 """Decimal digits between two prefixes of a unit."""
@@ -27,7 +27,7 @@ VERDICTS: Final = ("agrees", "identity", "rounding", "disagrees", "unit error", 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a claim states: a number, a range, a bound."""
+    """The number, range or bound of a claim."""
 
     stated: float | None
     low: float | None
@@ -36,7 +36,7 @@ class Claim:
     printed: str | None = None
 
     def is_met_by(self, found: float | Span) -> bool:
-        """Whether the number comes out: within 1 %, to its last digit, or one range inside the other."""
+        """Return whether a recomputed number agrees: within 1 %, to its last digit, or one range inside the other."""
         if isinstance(found, Span):
             ends = (self.low, self.high) if self._has_bound else (self.stated, self.stated)
             within = all(end is not None and found.low <= end <= found.high for end in ends)
@@ -50,7 +50,7 @@ class Claim:
         return math.isclose(found, self.stated, rel_tol=0.0, abs_tol=abs(self.stated) * AGREES)
 
     def is_nearly_met_by(self, found: float | Span) -> bool:
-        """Whether rounding explains the difference: ends of what is stated move by half their last printed digit."""
+        """Return whether rounding explains the difference: stated ends move by half their last printed digit."""
         low, high = (self.low, self.high) if self._has_bound else (self.stated, self.stated)
         if low is None or high is None or self.precision is not None:
             return False
@@ -59,7 +59,7 @@ class Claim:
         return low <= ends.low and ends.high <= high
 
     def _half_a_digit(self, value: float) -> float:
-        """Half a unit of a number's last printed digit over it; zeros that end a whole number only fill its places.
+        """Return half a unit of a number's last printed digit over the number; trailing zeros are no digits.
 
         >>> Claim(4.0, None, None, None, "4 times")._half_a_digit(4.0)
         0.125
@@ -75,7 +75,7 @@ class Claim:
         return min(max(0.5 / mine, least), most)
 
     def ratio(self, found: float | Span) -> float | None:
-        """Recomputed over stated, middle over middle; None where nothing or zero is stated."""
+        """Return recomputed over stated, of ranges their middles; None where nothing or zero is stated."""
         reference = self.stated if self.stated is not None else next(iter(self._ends), None)
         middle = found.middle if isinstance(found, Span) else found
         return middle / reference if reference else None
@@ -114,15 +114,15 @@ def judge(
     Parameters
     ----------
     claim
-        What is stated.
+        Stated number.
     found
-        What the recipe gives.
+        Recomputed number.
     superseded
-        Whether the recipe takes the value of a source nearer to the fact.
+        Whether the recipe takes the value of a more direct source.
     from_unit_error
         Whether the recipe starts from a claim whose unit is wrong.
     other_unit
-        What the number would be if its unit had been mistaken for another.
+        Number that results if the unit is mistaken for another.
 
     >>> judge(Claim(24.3e15, None, None, None), 24.3057e18)
     'unit error'
@@ -143,7 +143,7 @@ def judge(
 
 
 def _is_unit_error(ratio: float | None, from_unit_error: bool) -> bool:
-    """Whether a ratio is a power of 1000, within 5 %; or nearest to one, if the inputs have a wrong unit."""
+    """Return whether a ratio is a power of 1000, within 5 %, or nearest to one if the inputs have a wrong unit."""
     if ratio is None or ratio <= 0.0:
         return False
     power = round(math.log10(ratio) / THOUSAND)
@@ -159,10 +159,10 @@ def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFra
         Only the claims of one document, by its key in the sources: ``"seed_000"``.
     verdict
         Only the claims with one verdict: ``agrees`` (within 1 %, or one range inside the other), ``identity`` (it does,
-        but the recipe is arithmetic on the text's own numbers and says nothing about the world), ``rounding`` (to the
+        but the recipe is arithmetic on numbers of the same text and confirms no fact), ``rounding`` (to the
         printed digits: half a unit of the last one, at least 5 and at most 15 %, and so for both ends of a range),
         ``unit error`` (off by a power of 1000, computed from such a number, or right
-        in another unit), ``superseded`` (a source nearer to the fact says otherwise), ``disagrees``, ``not checkable``.
+        in another unit), ``superseded`` (a more direct source differs), ``disagrees``, ``not checkable``.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def audit(document: str | None = None, verdict: str | None = None) -> pl.DataFra
 
 
 def unfold(claim: str) -> pl.DataFrame:
-    """Show what the recipe of a claim is made of: one row per cell, other claim, constant and formula, in order.
+    """Return the parts of the recipe of a claim: one row per cell, other claim, constant and formula, in order.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def unfold(claim: str) -> pl.DataFrame:
     recipes = {row["claim"]: row["recipe"] for row in rows}
     if claim not in recipes:
         raise UnknownName(unknown_name_message("claim", claim, recipes))
-    parts = cook(recipes[claim]).parts if recipes[claim] else ()
+    parts = evaluate_recipe(recipes[claim]).parts if recipes[claim] else ()
     schema = {"part": pl.String, "kind": pl.String, "value": pl.Float64} | dict.fromkeys(
         ("words", "unit", "source"), pl.String
     )
@@ -245,24 +245,24 @@ class _Auditor:
     def row(self, name: str) -> dict[str, Any]:
         """Return the row of the audit for one claim."""
         if name not in self._judged:
-            self._judged[name] = {"verdict": None}  # met again only by a recipe that leads back to its own claim
+            self._judged[name] = {"verdict": None}  # seen only by a recipe that refers to its own claim
             self._judged[name] = self._judge(self._claims[name])
         return self._judged[name]
 
     def _judge(self, claim: dict[str, Any]) -> dict[str, Any]:
-        said = {
+        row = {
             "claim": claim["claim"],
             "document": claim["source"],
             **{name: claim[name] for name in ("locator", "subject", "claimed", "printed", "stated", "stated_low")},
             **{name: claim[name] for name in ("stated_high", "unit", "why", "recipe", "superseded_by")},
         }
         if claim["recipe"] is None:
-            return said | {"verdict": "not checkable"}
+            return row | {"verdict": "not checkable"}
         try:
-            result = cook(claim["recipe"], self._tables)
-            other = cook(claim["other_unit"], self._tables).value if claim["other_unit"] else None
+            result = evaluate_recipe(claim["recipe"], self._tables)
+            other = evaluate_recipe(claim["other_unit"], self._tables).value if claim["other_unit"] else None
         except RecipeError as error:
-            return said | {"verdict": None, "error": str(error)}
+            return row | {"verdict": None, "error": str(error)}
         stated = Claim(claim["stated"], claim["stated_low"], claim["stated_high"], claim["exact_to"], claim["printed"])
         verdict = judge(
             stated,
@@ -273,7 +273,7 @@ class _Auditor:
         )
         if verdict == "agrees" and all(part.kind == "constant" for part in result.parts):
             verdict = "identity"
-        return said | _found(stated, result.value) | {"verdict": verdict}
+        return row | _found(stated, result.value) | {"verdict": verdict}
 
     def _starts_from_unit_error(self, result: Result) -> bool:
         used = [part.key for part in result.parts if part.kind == "claim"]

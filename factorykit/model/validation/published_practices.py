@@ -1,4 +1,4 @@
-"""Published figures of practices beside what the formulas say: goodput, spares, saves, starts, neighbours, bring-up."""
+"""Published figures of practices compared with the formulas: goodput, spares, checkpoints, starts, bring-up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.validation import one_of
 from factorykit.data.tables import table
-from factorykit.model.validation.recipes import Span, Tables, cook
+from factorykit.model.validation.recipes import Span, Tables, evaluate_recipe
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ SHOWN: Final = (
 
 
 def practices(group: str | None = None) -> pl.DataFrame:
-    """Return every published figure of a practice with what its recipe gives.
+    """Return every published figure of a practice with the number that its recipe computes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def practices(group: str | None = None) -> pl.DataFrame:
 def _beside(row: dict[str, Any], tables: Tables) -> dict[str, float | None]:
     if row["recipe"] is None:
         return dict.fromkeys(COMPUTED)
-    value = cook(row["recipe"], tables).value
+    value = evaluate_recipe(row["recipe"], tables).value
     low, high = (value.low, value.high) if isinstance(value, Span) else (value, value)
     stated = row["stated"]
     ends = (row["stated_low"], row["stated_high"]) if stated is None else (stated, stated)

@@ -1,4 +1,4 @@
-"""A planned run held against the recipe that frontier runs are said to follow."""
+"""Comparison of a planned run with the published recipe of frontier runs."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ PRACTICES: Final = {
     "loss_spikes": ("tel_loss", "loss spikes raise an alarm"),
     "node_cohorts": ("tel_cohort", "every node's throughput is compared with the others"),
 }
-"""Steps without a number: the item of the ``recipes`` table that asks for it, and what it means."""
+"""Steps without a number: their item in the ``recipes`` table, and their meaning."""
 
 INTERVAL_S: Final = (900.0, 1800.0)
 """Recipe step 5: checkpoints every 15 to 30 minutes. [s]"""
 NEAR_OPTIMUM: Final = 2.0
-"""Half to twice the best interval costs about two points of goodput. [1]"""
-MOST_STAGES: Final = 16.0
+"""Factor on the best interval up to which about two points of goodput are lost. [1]"""
+MAX_PLAIN_STAGES: Final = 16.0
 """Pitfall: no plain pipeline above about 16 stages. [1]"""
-LEAST_MFU: Final = 0.4
+MIN_MFU: Final = 0.4
 """Recipe step 6. [1]"""
-WAYS: Final = ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel")
+DEGREES: Final = ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel")
 MEMORY: Final = {
     "memory_weights_bytes": "weights and optimizer",
     "memory_activations_bytes": "activations",
@@ -50,7 +50,7 @@ MEMORY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One step of the recipe, judged: ``reason`` says why it is broken, missed or cannot be said."""
+    """Verdict on one step of the recipe; ``reason`` is the cause of any other than met."""
 
     item: str
     step: str
@@ -67,34 +67,34 @@ def check_recipe(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.DataFrame:
-    """Say which steps of the frontier recipe a planned run meets, misses or breaks.
+    """Return the steps of the frontier recipe that a planned run meets, misses or breaks.
 
     Parameters
     ----------
     inputs
         Quantities of the run, as in :func:`factorykit.evaluate`: ``accelerators``, the layout (``tensor_parallel``,
         ``pipeline_parallel``, ``context_parallel``, ``data_parallel`` or a batch, ``zero_stage``, ``recompute``,
-        ``schedule``), ``mfu``, ``checkpoint_interval_s`` and what the best interval needs. With an architecture, an
+        ``schedule``), ``mfu``, ``checkpoint_interval_s`` and the inputs of the best interval. With an architecture, an
         ``accelerator`` and the whole layout, memory, bubble and utilization are computed; otherwise they are judged by
-        what the plan says of them.
+        the stated parts of the plan.
     practices
         Steps without a number that are in place, from ``PRACTICES``.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Model of each quantity that has alternatives, as in :func:`factorykit.evaluate`.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
     DataFrame
-        One row per step: ``item`` of the recipes table, ``step``, ``verdict`` (met, missed, broken, not said),
+        One row per step: ``item`` of the recipes table, ``step``, ``verdict`` (met, missed, broken, unknown),
         ``found``, ``wanted``, ``reason`` (null where met), ``source`` and ``locator`` in the document. Broken means
-        that the plan says the opposite; missed that a practice is not named; not said that a quantity is not given.
+        that the plan contradicts the step, missed that a practice is not named, unknown that a quantity is missing.
 
     Raises
     ------
     UnknownName, FactorykitError
-        For an unknown practice, or a plan that is refused.
+        If a practice is unknown, or the plan is invalid.
 
     Examples
     --------
@@ -115,22 +115,22 @@ def check_recipe(
         _mfu(known),
         *(_practice(name, name in practices) for name in PRACTICES),
     ]
-    said = table("recipes").select("item", "source", "locator").collect()
+    sources = table("recipes").select("item", "source", "locator").collect()
     schema: dict[str, Any] = {field.name: pl.String for field in fields(Row)}
     frame = pl.DataFrame([astuple(row) for row in rows], schema, orient="row")
-    return frame.join(said, on="item", how="left", maintain_order="left")
+    return frame.join(sources, on="item", how="left", maintain_order="left")
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A plan and what follows from it."""
+    """Quantities of a plan, given or computed."""
 
     values: Mapping[str, Any]
     rivals: Mapping[str, str]
     assume: bool
 
     def of(self, *names: str, without: tuple[str, ...] = ()) -> dict[str, float] | None:
-        """Return quantities that the plan gives or that follow from it, or None where one does not."""
+        """Return quantities that the plan states or that follow from it, or None if one is missing."""
         given = {name: value for name, value in self.values.items() if name not in without}
         try:
             return evaluate(given, names, using=self.rivals, assume=self.assume)
@@ -142,8 +142,8 @@ def _judged(item: str, step: str, wanted: str, found: str, reason: str | None) -
     return Row(item, step, "met" if reason is None else "broken", found, wanted, reason)
 
 
-def _unsaid(item: str, step: str, wanted: str, missing: str) -> Row:
-    return Row(item, step, "not said", "", wanted, f"give {missing}")
+def _unknown(item: str, step: str, wanted: str, missing: str) -> Row:
+    return Row(item, step, "unknown", "", wanted, f"give {missing}")
 
 
 def _practice(name: str, there: bool) -> Row:
@@ -154,19 +154,19 @@ def _practice(name: str, there: bool) -> Row:
 
 def _parallelism(known: _Known) -> Row:
     item, step = "recipe_2", "parallelism"
-    wanted = "the ways of splitting divide the accelerators, the heads, the layers, the experts and the batch"
+    wanted = "the degrees divide the accelerators, the heads, the layers, the experts and the batch"
     values = known.values
-    ways = {name: float(values[name]) for name in WAYS if name in values}
-    if "accelerators" not in values or not ways:
-        return _unsaid(item, step, wanted, "accelerators and tensor_parallel, pipeline_parallel or data_parallel")
-    product = math.prod(ways.values())
-    found = f"{values['accelerators']:g} accelerators over {product:g} ways"
+    degrees = {name: float(values[name]) for name in DEGREES if name in values}
+    if "accelerators" not in values or not degrees:
+        return _unknown(item, step, wanted, "accelerators and tensor_parallel, pipeline_parallel or data_parallel")
+    product = math.prod(degrees.values())
+    found = f"{values['accelerators']:g} accelerators over a product of degrees of {product:g}"
     left = float(values["accelerators"]) / product
-    if left != 1.0 and ("data_parallel" in ways or left % 1.0 or left < 1.0):
-        return _judged(item, step, wanted, found, f"{left:.4g} copies are left over where a whole number has to be")
+    if left != 1.0 and ("data_parallel" in degrees or left % 1.0 or left < 1.0):
+        return _judged(item, step, wanted, found, f"{left:.4g} data-parallel copies; the number must be whole")
     for rule in judged(values):
         if not rule.holds(*(values[one] for one in rule.arguments)):
-            return _judged(item, step, wanted, found, f"not so: {rule.name}; {rule.remedy}")
+            return _judged(item, step, wanted, found, f"{rule.name} does not hold; {rule.remedy}")
     return _judged(item, step, wanted, found, None)
 
 
@@ -174,20 +174,20 @@ def _memory(known: _Known) -> Row:
     item, step = "recipe_3", "memory"
     wanted = "parameters, gradients, optimizer and activations split or recomputed until they fit"
     stage, recompute = known.values.get("zero_stage"), known.values.get("recompute")
-    said = [f"ZeRO {stage:g}"] if stage is not None else []
-    said += [f"recompute {recompute}"] if recompute else []
+    stated = [f"ZeRO {stage:g}"] if stage is not None else []
+    stated += [f"recompute {recompute}"] if recompute else []
     computed = known.of("memory_peak_bytes", "accelerator_memory_bytes", *MEMORY)
     if computed is None:
-        if not said:
-            return _unsaid(
+        if not stated:
+            return _unknown(
                 item, step, wanted, "zero_stage and recompute, or an architecture, an accelerator and a layout"
             )
-        good = (stage is None or stage == 3.0) and recompute != "none"
-        reason = None if good else "the recipe wants ZeRO 3 and recomputation; whether it fits needs the whole layout"
-        return _judged(item, step, wanted, ", ".join(said), reason)
+        meets = (stage is None or stage == 3.0) and recompute != "none"
+        reason = None if meets else "the recipe needs ZeRO 3 and recomputation; a whole layout gives the memory"
+        return _judged(item, step, wanted, ", ".join(stated), reason)
     shown = quantity("memory_peak_bytes").text
     peak, room = computed["memory_peak_bytes"], computed["accelerator_memory_bytes"]
-    found = ", ".join([*said, f"peak {shown(peak)} of {shown(room)}"])
+    found = ", ".join([*stated, f"peak {shown(peak)} of {shown(room)}"])
     largest = max(MEMORY, key=lambda name: computed[name])
     reason = f"{shown(peak - room)} too much; {MEMORY[largest]} take {shown(computed[largest])}"
     return _judged(item, step, wanted, found, None if peak <= room else reason)
@@ -197,10 +197,10 @@ def _interval(known: _Known) -> Row:
     item, step, wanted = "recipe_5", "checkpoint interval", "15 to 30 min"
     interval = known.values.get("checkpoint_interval_s")
     if interval is None:
-        return _unsaid(item, step, wanted, "checkpoint_interval_s")
-    good = INTERVAL_S[0] <= interval <= INTERVAL_S[1]
+        return _unknown(item, step, wanted, "checkpoint_interval_s")
+    meets = INTERVAL_S[0] <= interval <= INTERVAL_S[1]
     found = quantity("checkpoint_interval_s").text(interval)
-    return _judged(item, step, wanted, found, None if good else f"{found} is outside 15 to 30 min")
+    return _judged(item, step, wanted, found, None if meets else f"{found} is outside 15 to 30 min")
 
 
 def _best_interval(known: _Known) -> Row:
@@ -209,26 +209,26 @@ def _best_interval(known: _Known) -> Row:
     name = "checkpoint_interval_optimal_s"
     computed, interval = known.of(name, without=(name, "data_parallel")), known.values.get("checkpoint_interval_s")
     if computed is None or interval is None:
-        return _unsaid(item, step, wanted, "checkpoint_interval_s, checkpoint_write_s and accelerator_mtbf_s")
+        return _unknown(item, step, wanted, "checkpoint_interval_s, checkpoint_write_s and accelerator_mtbf_s")
     shown, best = quantity(name).text, computed[name]
     ratio = interval / best
     reason = f"{ratio:.2g} times the best: " + ("more work is lost" if ratio > 1.0 else "more time goes into saves")
-    good = 1.0 / NEAR_OPTIMUM <= ratio <= NEAR_OPTIMUM
-    return _judged(item, step, wanted, f"{shown(interval)}, best {shown(best)}", None if good else reason)
+    meets = 1.0 / NEAR_OPTIMUM <= ratio <= NEAR_OPTIMUM
+    return _judged(item, step, wanted, f"{shown(interval)}, best {shown(best)}", None if meets else reason)
 
 
 def _stages(known: _Known) -> Row:
     item, step = "p_pp", "pipeline bubble"
-    wanted = f"an interleaved or zero-bubble schedule above {MOST_STAGES:g} stages"
+    wanted = f"an interleaved or zero-bubble schedule above {MAX_PLAIN_STAGES:g} stages"
     stages, schedule = known.values.get("pipeline_parallel"), known.values.get("schedule")
     if stages is None:
-        return _unsaid(item, step, wanted, "pipeline_parallel")
+        return _unknown(item, step, wanted, "pipeline_parallel")
     computed = known.of("pipeline_bubble")
     bubble = f"{quantity('pipeline_bubble').text(computed['pipeline_bubble'])} of the step idle" if computed else ""
-    found = ", ".join(filter(None, [f"{stages:g} stages", schedule or "schedule not said", bubble]))
-    good = stages <= MOST_STAGES or schedule in ("interleaved", "zb1p", "dualpipe")
+    found = ", ".join(filter(None, [f"{stages:g} stages", schedule or "unknown schedule", bubble]))
+    meets = stages <= MAX_PLAIN_STAGES or schedule in ("interleaved", "zb1p", "dualpipe")
     reason = f"a plain schedule over {stages:g} stages" + (f" leaves {bubble}" if bubble else " leaves a long bubble")
-    return _judged(item, step, wanted, found, None if good else reason)
+    return _judged(item, step, wanted, found, None if meets else reason)
 
 
 def _mfu(known: _Known) -> Row:
@@ -237,7 +237,7 @@ def _mfu(known: _Known) -> Row:
     if mfu is None and (computed := known.of("predicted_mfu")):
         mfu, origin = computed["predicted_mfu"], "predicted "
     if mfu is None:
-        return _unsaid(item, step, wanted, "mfu, or an architecture, an accelerator and a layout")
+        return _unknown(item, step, wanted, "mfu, or an architecture, an accelerator and a layout")
     found = quantity(name).text(mfu)
-    reason = None if mfu >= LEAST_MFU else f"{origin}{found} is below {quantity(name).text(LEAST_MFU)}"
+    reason = None if mfu >= MIN_MFU else f"{origin}{found} is below {quantity(name).text(MIN_MFU)}"
     return _judged(item, step, wanted, origin + found, reason)

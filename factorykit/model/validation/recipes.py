@@ -1,6 +1,6 @@
-"""Recipes: how a published number is recomputed, as a small expression over quantities, formulas and table cells.
+"""Recipes, small expressions over quantities, formulas and table cells that recompute published numbers.
 
-A recipe is read, never run: its text is parsed and only the forms below are evaluated.
+A recipe is parsed, not executed; only the forms below are evaluated.
 
 =============================================  =========================================================================
 ``24576``, ``405e9``, ``+ - * / **``           arithmetic
@@ -9,11 +9,11 @@ A recipe is read, never run: its text is parsed and only the forms below are eva
 ``cluster_statements["meta_24k@llama3_paper"].nodes``    the cell of one statement
 ``presets.deepseek_v3.tokens``                 one quantity of a preset
 ``facts.tianhe_1a_rmax``                       the value of a fact
-``claims.c000_002``                            what another claim states; ``.stated_low`` and ``.stated_high`` its range
+``claims.c000_002``                            number of another claim; ``.stated_low`` and ``.stated_high`` its range
 ``node_power_w(accelerators_per_node=8, …)``   a quantity, by its own formula or by the chain that leads to it
 ``training_days(preset="deepseek_v3", mfu=…)`` the same, started from a preset
 ``sqrt ceil floor log2 minimum maximum``       functions of numbers
-``says(cell, "Ethernet")``                     1 if a cell of words contains the words, otherwise 0
+``contains(cell, "Ethernet")``                 1 if a cell of text contains the words, otherwise 0
 ``year(cell)``                                 a cell of a date as a decimal year, the middle of a month or year
 ``span(low, high)``                            a range, only as the whole recipe
 =============================================  =========================================================================
@@ -37,8 +37,8 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.formulas import arguments, catalogue
 from factorykit.model.scenario.presets import preset
 
-LONGEST: Final = 2000
-"""Characters of a recipe; more is a program."""
+MAX_CHARACTERS: Final = 2000
+"""Characters of a recipe."""
 
 OPERATORS: Final[Mapping[type, Callable[[float, float], float]]] = {
     ast.Add: operator.add,
@@ -67,13 +67,13 @@ class Span:
 
     @property
     def middle(self) -> float:
-        """The number half way."""
+        """Middle of the range."""
         return (self.low + self.high) / 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing a recipe was made of: a cell, a claim, a constant or a formula, with its value."""
+    """A cell, claim, constant or formula that a recipe used, with its value."""
 
     text: str
     kind: str
@@ -85,7 +85,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a recipe gives, and the parts it was made of, each once, in the order of evaluation."""
+    """Value of a recipe, and the parts that it used, each once, in the order of evaluation."""
 
     value: float | Span
     parts: tuple[Part, ...]
@@ -136,13 +136,13 @@ class Tables:
         self._rows[name] = found
 
 
-def cook(text: str, tables: Tables | None = None) -> Result:
-    """Return what a recipe gives and what it is made of.
+def evaluate_recipe(text: str, tables: Tables | None = None) -> Result:
+    """Return the value of a recipe, and the parts that it used.
 
     Parameters
     ----------
     text
-        A recipe, in the forms that the head of this module lists.
+        A recipe, in the forms that the docstring of this module lists.
     tables
         Rows already read, shared between recipes.
 
@@ -151,31 +151,31 @@ def cook(text: str, tables: Tables | None = None) -> Result:
     RecipeError
         If the text is no recipe, names something unknown, meets an empty cell, or gives no finite number.
 
-    >>> cook("cluster_peak_flop_per_s(accelerators=24576, peak_flop_per_s=989e12)").value
+    >>> evaluate_recipe("cluster_peak_flop_per_s(accelerators=24576, peak_flop_per_s=989e12)").value
     2.4305664e+19
-    >>> cook("span(512 * 30, 1024 * 60)").value
+    >>> evaluate_recipe("span(512 * 30, 1024 * 60)").value
     Span(low=15360.0, high=61440.0)
     """
-    if len(text) > LONGEST:
-        raise RecipeError(f"a recipe has at most {LONGEST} characters, not {len(text)}")
+    if len(text) > MAX_CHARACTERS:
+        raise RecipeError(f"a recipe has at most {MAX_CHARACTERS} characters, not {len(text)}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise RecipeError(f"{text!r} is no expression ({error})") from None
-    kitchen = _Kitchen(tables or Tables())
+        raise RecipeError(f"{text!r} is not an expression ({error})") from None
+    evaluator = _Evaluator(tables or Tables())
     try:
-        value = kitchen.result(tree)
+        value = evaluator.result(tree)
     except RecipeError as error:
         raise RecipeError(f"{text}: {error}") from None
     except FactorykitError as error:
         raise RecipeError(f"{text}: {type(error).__name__}: {error}") from None
     except (ArithmeticError, ValueError, RecursionError) as error:
         raise RecipeError(f"{text}: {error}") from None
-    return Result(value, tuple(dict.fromkeys(kitchen.parts)))
+    return Result(value, tuple(dict.fromkeys(evaluator.parts)))
 
 
-class _Kitchen:
-    """Evaluates one recipe and notes what it used."""
+class _Evaluator:
+    """Evaluator of one recipe, which records its parts."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -186,7 +186,7 @@ class _Kitchen:
             case ast.Call(func=ast.Name(id="span"), args=[low, high], keywords=[]):
                 found = Span(self._finite(low), self._finite(high))
                 if found.low > found.high:
-                    raise RecipeError(f"span({found.low:g}, {found.high:g}) begins above its end")
+                    raise RecipeError(f"span({found.low:g}, {found.high:g}) must not begin above its end")
                 return found
             case _:
                 return self._finite(node)
@@ -194,13 +194,13 @@ class _Kitchen:
     def _finite(self, node: ast.expr) -> float:
         value = self.number(node)
         if not math.isfinite(value):
-            raise RecipeError(f"gives {value}, no finite number")
+            raise RecipeError(f"must be finite, got {value}")
         return value
 
     def number(self, node: ast.expr) -> float:
         value = self.value(node)
         if isinstance(value, str):
-            raise RecipeError(f"{ast.unparse(node)} is the words {value!r}, not a number")
+            raise RecipeError(f"{ast.unparse(node)} must be a number, got the text {value!r}")
         return value
 
     def value(self, node: ast.expr) -> float | str:
@@ -214,11 +214,11 @@ class _Kitchen:
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
                 value = OPERATORS[type(op)](self.number(left), self.number(right))
                 if isinstance(value, complex):
-                    raise RecipeError(f"{ast.unparse(node)} is no real number")
+                    raise RecipeError(f"{ast.unparse(node)} is not a real number")
                 return value
             case ast.Name(id=name):
                 return self._constant(name)
-            case ast.Call(func=ast.Name(id="says"), args=[cell, ast.Constant(value=str() as words)], keywords=[]):
+            case ast.Call(func=ast.Name(id="contains"), args=[cell, ast.Constant(value=str() as words)], keywords=[]):
                 return float(words.casefold() in str(self.value(cell)).casefold())
             case ast.Call(func=ast.Name(id="year"), args=[cell], keywords=[]):
                 return _year(str(self.value(cell)))
@@ -265,7 +265,7 @@ class _Kitchen:
     def _word(self, node: ast.expr) -> str:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return node.value
-        raise RecipeError(f"{ast.unparse(node)}: give a word in quotation marks")
+        raise RecipeError(f"{ast.unparse(node)}: give text in quotation marks")
 
     def _cell(self, node: ast.expr) -> float | str:
         path = self._path(node)
@@ -279,7 +279,7 @@ class _Kitchen:
         else:
             default = {"claims": "stated", "facts": "value"}.get(name)
             if len(rest) > 1 or (not rest and default is None):
-                raise RecipeError(f"{ast.unparse(node)} names no cell; write table.key.column")
+                raise RecipeError(f"{ast.unparse(node)} is not a cell; give table.key.column")
             column = rest[0] if rest else str(default)
             if column not in row:
                 raise RecipeError(unknown_name_message(f"column in {name}", column, row))
@@ -299,18 +299,18 @@ class _Kitchen:
                 return [*self._path(of), name]
             case ast.Subscript(value=of, slice=ast.Constant(value=str() as key)):
                 return [*self._path(of), key]
-        raise RecipeError(f"{ast.unparse(node)} names no cell; write table.key.column")
+        raise RecipeError(f"{ast.unparse(node)} is not a cell; give table.key.column")
 
 
 def _year(date: str) -> float:
-    """Return a date as a decimal year; a month stands for its middle, and so does a year.
+    """Return a date as a decimal year, the middle of a month or year.
 
     >>> _year("2024-10"), _year("2025")
     (2024.7916666666667, 2025.5)
     """
     found = re.fullmatch(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?", date)
     if not found:
-        raise RecipeError(f"{date!r} is no date; a cell like 2024-10 is needed")
+        raise RecipeError(f"{date!r} must be a date like 2024-10")
     year, month, day = found.groups()
     if month is None:
         return float(year) + 0.5

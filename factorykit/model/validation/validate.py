@@ -1,4 +1,4 @@
-"""The performance model against measured runs: one row a run, misses included."""
+"""Comparison of the performance model with measured runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from factorykit.model.performance.activation_checkpointing import ROUNDING
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
 from factorykit.model.performance.memory_calibration import FACTORS, PRIOR_SD, TERMS, reported_bytes
-from factorykit.model.validation.training_runs import GIB, measured_step_s, positive, prepared, tidied
+from factorykit.model.performance.training_runs import GIB, measured_step_s, positive, prepared, tidied
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,14 +46,14 @@ def validate(
     Parameters
     ----------
     rows
-        A polars frame with the columns of the ``training_runs`` table, as many of them as there are; the shipped
-        table by default. Names of hardware, precisions and empty cells are read as in that table.
+        A polars frame with columns of the ``training_runs`` table; the shipped table by default. ``hardware``,
+        ``network``, ``precision``, ``sharding``, ``recompute``, ``framework`` and ``note`` may be in the words of their
+        source; ``assumed`` names the columns that were read from a note.
     leave_family_out
         Whether a row is predicted with constants that were found without its family (the word of ``group`` before the
         first hyphen). By default so for the shipped table, and not for other rows, which no constant has seen.
     calibration
-        What :func:`factorykit.calibrate` found: its constants, and the pace of layouts near measured ones; or constants
-        alone.
+        Result of :func:`factorykit.calibrate`, or a mapping of constants.
 
     Returns
     -------
@@ -61,8 +61,8 @@ def validate(
         One row a run, in the order given: ``id``, ``group``, ``family``, ``accelerator_count``, ``step_s``,
         ``step_low_s`` and ``step_high_s`` [s], ``memory_peak_bytes`` [byte], ``memory_binding`` (the largest term),
         ``fits``, ``predicted_mfu``, ``measured_s`` [s] (null where a row states no possible one), ``error`` (predicted
-        over measured, less one), ``memory_error``, ``assumed`` (what the row leaves open and a rule filled),
-        ``reason`` (why nothing is predicted; null otherwise).
+        over measured, less one), ``memory_error``, ``assumed`` (missing inputs that a rule filled),
+        ``reason`` (cause of a missing prediction; null otherwise).
 
     Raises
     ------
@@ -95,7 +95,7 @@ def validate(
         known = (*constants(), *FACTORS, "spread_alone")
         quantity(validation.one_of("constant of a calibration", name, known)).check(value)
     ready, reasons = prepared(frame, {name: value for name, value in moved.items() if name in PRIOR_SD})
-    told = frame.select(
+    stated = frame.select(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("row"),
         *[
             (pl.col(name) if name in frame.columns else pl.lit(None)).alias(name)
@@ -104,7 +104,7 @@ def validate(
         positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
     predicted = _predicted(ready, left_out, moved) if ready.height else _nothing()
-    wide = told.join(predicted, on="row", how="left", maintain_order="left").join(
+    wide = stated.join(predicted, on="row", how="left", maintain_order="left").join(
         reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
     )
     return wide.select(
@@ -160,8 +160,8 @@ def _predicted(ready: pl.DataFrame, left_out: bool, calibration: Mapping[str, fl
     )
     wide = wide.with_columns(reported_bytes())
     best = wide.sort("over", "step_s").group_by("row", maintain_order=True).first()
-    told = ("row", "family", "assumed", "memory_binding", "reported_bytes")
-    return best.select(*told, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])
+    columns = ("row", "family", "assumed", "memory_binding", "reported_bytes")
+    return best.select(*columns, *[name for name in OUTPUTS if name not in (*TERMS, *ASIDE)])
 
 
 def _any_family() -> str:
@@ -178,7 +178,7 @@ def errors(validated: pl.DataFrame, by: str = "family") -> pl.DataFrame:
     Parameters
     ----------
     validated
-        What :func:`validate` returned.
+        Result of :func:`validate`.
     by
         ``family``, ``group``, or any column joined to it.
 

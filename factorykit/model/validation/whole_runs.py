@@ -1,4 +1,4 @@
-"""Whole training runs predicted from what their papers state before the outcome: hours, days and energy."""
+"""Whole training runs predicted from their plans: hours, days and energy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chip_in
 from factorykit.engine.providers.constants import constants
 from factorykit.formulas.compute import training_flop
-from factorykit.model.validation.source_terms import read_words
-from factorykit.model.validation.training_runs import (
+from factorykit.model.performance.source_terms import read_words
+from factorykit.model.performance.training_runs import (
     NUMBERS,
     positive,
     shape_by_name,
@@ -61,7 +61,7 @@ median over the table is 0.18, 0.16 to 0.20 without any one publisher; Llama 3 p
 
 
 def validate_runs(rows: pl.DataFrame | pl.LazyFrame | None = None) -> pl.DataFrame:
-    """Predict whole training runs from their plans, and compare with what they took.
+    """Predict whole training runs from their plans, and compare with their outcomes.
 
     Parameters
     ----------

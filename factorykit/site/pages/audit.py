@@ -102,7 +102,7 @@ def _document_page(
     cells: dict[str, dict[str, Any]],
     sources: dict[str, dict[str, Any]],
 ) -> str:
-    from factorykit.model.validation.recipes import Tables, cook
+    from factorykit.model.validation.recipes import Tables, evaluate_recipe
 
     tables = Tables()
     parts = [
@@ -112,7 +112,7 @@ def _document_page(
     ]
     for row in rows:
         recipe = cells[row["claim"]]["recipe"]
-        used = cook(recipe, tables).parts if recipe and not row["error"] else ()
+        used = evaluate_recipe(recipe, tables).parts if recipe and not row["error"] else ()
         parts.append(_claim(row, used, sources, cells))
     return "\n\n".join(parts) + "\n"
 

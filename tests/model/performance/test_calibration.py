@@ -14,7 +14,7 @@ from factorykit.engine.providers.constants import constants
 from factorykit.model.performance.gaussian_process import Fit, calibrated_scale
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
 from factorykit.model.performance.search import CHOICES
-from factorykit.model.validation.training_runs import prepared
+from factorykit.model.performance.training_runs import prepared
 from factorykit.model.validation.validate import errors
 
 GROUP = "fms-acceleration-mistral-7b-v0.1"

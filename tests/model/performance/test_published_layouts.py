@@ -5,7 +5,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.vocabulary import vocabulary
-from factorykit.model.validation.training_runs import prepared
+from factorykit.model.performance.training_runs import prepared
 
 PARTS = ("tensor_parallel", "pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel")
 # One layout each that its makers print: Meta's 126 layers on 16 stages, DeepSeek's 61 on 16 with 64 ways of experts,

@@ -12,8 +12,8 @@ import pytest
 import factorykit as fk
 from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.engine import progress
+from factorykit.model.performance import training_runs
 from factorykit.model.planning.summary import LITTLE_MEASURED
-from factorykit.model.validation import training_runs
 
 FEW = {"tokens": "15T", "counts": [1024, 2048, 3072, 4096]}
 

@@ -9,7 +9,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.formulas import catalogue
-from factorykit.model.validation.recipes import Span, Tables, cook
+from factorykit.model.validation.recipes import Span, Tables, evaluate_recipe
 
 CASES = fk.table("expected_values").collect().to_dicts()
 TABLES = Tables()
@@ -26,7 +26,7 @@ def test_the_numbers_of_the_documents_come_out(case: dict, way: str) -> None:
     if low is None:
         assert recipe is None
         return
-    value = cook(recipe, TABLES).value
+    value = evaluate_recipe(recipe, TABLES).value
     found = value if isinstance(value, Span) else Span(value, value)
     tolerance = PRINTED if low == high else THREE_DIGITS
     assert (found.low, found.high) == pytest.approx((low, high), rel=tolerance)

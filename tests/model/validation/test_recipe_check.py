@@ -66,9 +66,9 @@ def test_15_minutes_are_too_long_at_a_hundred_thousand():
     assert found["checkpoint interval against the optimum"] == "broken"
 
 
-def test_what_is_not_given_is_not_said_and_practices_are_missed():
+def test_missing_quantities_are_unknown_and_missing_practices_missed():
     found = verdicts({})
-    assert found["MFU"] == found["parallelism"] == "not said"
+    assert found["MFU"] == found["parallelism"] == "unknown"
     assert found["sdc checks"] == "missed"
 
 
@@ -102,7 +102,7 @@ def test_with_the_whole_layout_bubble_and_utilization_are_computed():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"tensor_parallel": 7.0}, "copies are left over"),
+        ({"tensor_parallel": 7.0}, "data-parallel copies"),
         ({"tensor_parallel": 256.0, "pipeline_parallel": 1.0}, "heads divide by tensor parallel"),
         ({"pipeline_parallel": 256.0, "tensor_parallel": 1.0}, "every stage has layers"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.errors import ScenarioError
-from factorykit.model.validation.training_runs import measured_step_s, prepared
+from factorykit.model.performance.training_runs import measured_step_s, prepared
 from factorykit.model.validation.validate import errors
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import factorykit as fk
 from factorykit.engine.providers import frameworks
-from factorykit.model.validation import source_terms
-from factorykit.model.validation.training_runs import prepared
+from factorykit.model.performance import source_terms
+from factorykit.model.performance.training_runs import prepared
 from tests.model.validation.test_validate import RUN
 
 HOME = RUN | {"tp": 1, "pp": 1, "accelerator_count": 64, "recompute": "full", "sharding": "ZeRO-3"}

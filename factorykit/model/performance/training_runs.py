@@ -23,8 +23,8 @@ from factorykit.engine.providers import frameworks
 from factorykit.engine.providers.accelerators import BROUGHT, brought, chip_in, chips
 from factorykit.engine.providers.constants import constants
 from factorykit.engine.rules import check
+from factorykit.model.performance import source_terms
 from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
-from factorykit.model.validation import source_terms
 
 if TYPE_CHECKING:
     import polars as pl
@@ -221,7 +221,7 @@ def _year(row: Mapping[str, Any], precision: str, assumed: list[str]) -> float:
 
 
 def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
-    """Return the quantities of a row's accelerator and of its links, with what the row states of them."""
+    """Return the quantities of a row's accelerator and of its links, as far as stated by the row."""
     try:
         key = accelerator_in(row["accelerator"])
     except FactorykitError as error:
@@ -273,7 +273,7 @@ def _framework(row: Mapping[str, Any]) -> str | None:
 
 
 def _software(row: Mapping[str, Any], chip: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
-    """Return the features of a row's software: the defaults of its framework, with what the row states."""
+    """Return the features of a row's software: defaults of its framework, overridden by the columns of the row."""
     stated = {name: row[name] for name in SOFTWARE if row.get(name) is not None}
     stated = {"expert_imbalance": 1.0, "dispatch_masks": 0.0, "native_attention": 0.0} | stated
     memory = row.get("memory_measure")
@@ -307,7 +307,7 @@ def _architectures() -> Mapping[tuple[float, float, float], Mapping[str, Any]]:
 
 
 def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float]:
-    """Return the shape of a row's model; the table of architectures has what the columns lack."""
+    """Return the shape of a row's model; the table of architectures completes the columns."""
     layers, hidden, heads = (float(row[name]) for name in IDENTIFYING)
     experts = float(row.get("experts") or 0)
     known = _architectures().get((hidden, heads, float(row.get("vocab") or 0))) or _same_width(row)
@@ -603,7 +603,7 @@ def _expert_degrees(row: Mapping[str, Any]) -> list[float]:
 
 
 def _completed(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
-    """Return a row with numbers as numbers and the shape of its model, if it has what a prediction needs."""
+    """Return a row with numbers as numbers and the shape of its model; raise if a needed column is missing."""
     if row.get("kind") in WITHOUT_STEPS:
         raise _Unpredictable(f"a row of kind {row['kind']!r} states no step")
     if source_terms.is_no_language_model(str(row.get("model") or "")):
@@ -779,7 +779,7 @@ def measured_step_s(rows: pl.DataFrame, ready: pl.DataFrame) -> pl.Series:
     """Return the measured time of a step: printed, or batch tokens over throughput, or batch FLOP over the FLOP rate.
 
     Where only a FLOP rate, an MFU or an HFU is printed, the whole attention square is counted, as most such sources
-    do, MFU is of the dense 16-bit peak, and what counts the hardware's FLOP holds the recomputed forward pass. Such a
+    do, MFU is of the dense 16-bit peak, and hardware FLOP include the recomputed forward pass. Such a
     rate needs the row's scenario, from ``ready``. A cell that is no positive number measures nothing, nor does a rate
     above the peak.
     """
@@ -848,7 +848,7 @@ def prepared(rows: pl.DataFrame, memory: Mapping[str, float] | None = None) -> t
     """Return the scenarios of the rows with their recomputation settled, and the rows that have none with the reason.
 
     Where a source does not state recomputation, the least share of layers that lets the run go is recomputed, with
-    constants of ``memory`` where a calibration says some. The first recomputed layer costs room of its own, so the
+    calibrated constants of ``memory`` if any. The first recomputed layer needs temporary memory, so the
     straight line to all layers starts just above none.
     """
     import polars as pl
