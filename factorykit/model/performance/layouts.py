@@ -1,9 +1,10 @@
-"""The best layout of a model over each number of accelerators of a chip: few hundred sensible ones are tried."""
+"""Candidate layouts of a model over a number of accelerators, and the fastest that fits in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,129 +24,201 @@ if TYPE_CHECKING:
 
     from factorykit.model.performance.calibration import Calibration
 
-PARTS: Final = (
-    "tensor_parallel",
-    "pipeline_parallel",
-    "context_parallel",
-    "virtual_stages",
-    "expert_parallel",
-    "micro_batch_size",
-    "zero_stage",
-    "recompute",
-    "schedule",
-)
-"""Parts of a layout, in the order in which they are told."""
 SHARE: Final = "recompute_share"
-CHOSEN: Final = ("step_s", "memory_peak_bytes", "fits")
-SHORTEST_PIECE: Final = 4096.0
-"""Tokens of a sequence below which nobody cuts it over accelerators."""
-MOST_TENSOR_WAYS: Final = 16.0
-MOST_EXPERT_WAYS: Final = 64.0
-MOST_STAGES: Final = 64.0
+MEMORY: Final = ("memory_peak_bytes", "fits")
 BEST_IS_MOST: Final = ("predicted_mfu", "mfu", "goodput", "model_flop_per_s_per_accelerator")
 """Objectives that are maximised."""
+MIN_SEQUENCE_PART: Final = 4096.0
+"""Least tokens of a sequence on each of the accelerators that share it."""
+MAX_TENSOR: Final = 16.0
+MAX_EXPERT: Final = 64.0
+MAX_STAGES: Final = 64.0
 POWERS: Final = tuple(2.0**i for i in range(11))
+STAGES: Final = tuple(float(n) for n in range(1, int(MAX_STAGES) + 1) if 210**6 % n == 0)
+"""Lengths of pipelines: products of powers of 2, 3, 5 and 7."""
 
 
 @dataclass(frozen=True, slots=True)
-class Habit:
-    """What somebody would try for a part of a layout: values, and what each has to meet beside what is fixed.
+class Part:
+    """Candidate values of a part of a layout, and the condition of a value on fixed quantities.
 
-    The condition is read like that of a rule, on floats and terms alike.
+    Like that of a rule, the condition applies to floats, polars expressions and terms.
     """
 
     values: tuple[Any, ...]
     holds: Callable[..., Any]
 
 
-HABITS: Final = MappingProxyType(
+CANDIDATES: Final = MappingProxyType(
     {
-        "tensor_parallel": Habit(
-            POWERS,
-            lambda tensor_parallel, scale_up_domain: tensor_parallel <= minimum(scale_up_domain, MOST_TENSOR_WAYS),
+        "tensor_parallel": Part(
+            POWERS, lambda tensor_parallel, scale_up_domain: tensor_parallel <= minimum(scale_up_domain, MAX_TENSOR)
         ),
-        "pipeline_parallel": Habit(
-            POWERS, lambda pipeline_parallel, layers: pipeline_parallel <= minimum(layers, MOST_STAGES)
-        ),
-        "context_parallel": Habit(
+        "pipeline_parallel": Part(STAGES, lambda pipeline_parallel, layers: pipeline_parallel <= layers),
+        "context_parallel": Part(
             POWERS,
             lambda context_parallel, sequence_length: (
-                where(context_parallel > 1.0, sequence_length / context_parallel, SHORTEST_PIECE) >= SHORTEST_PIECE
+                where(context_parallel > 1.0, sequence_length / context_parallel, MIN_SEQUENCE_PART)
+                >= MIN_SEQUENCE_PART
             ),
         ),
-        "virtual_stages": Habit((1.0, 2.0, 4.0, 8.0), lambda virtual_stages: virtual_stages >= 1.0),
-        "expert_parallel": Habit(
+        "virtual_stages": Part(
+            (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0), lambda virtual_stages: virtual_stages >= 1.0
+        ),
+        "expert_parallel": Part(
             POWERS,
             lambda expert_parallel, experts: (
                 where(
                     expert_parallel > 1.0,
-                    where(experts > 1.0, experts % expert_parallel, 1.0)
-                    + maximum(expert_parallel - MOST_EXPERT_WAYS, 0.0),
+                    where(experts > 1.0, experts % expert_parallel, 1.0) + maximum(expert_parallel - MAX_EXPERT, 0.0),
                     0.0,
                 )
                 == 0.0
             ),
         ),
-        "micro_batch_size": Habit((1.0, 2.0, 4.0, 8.0), lambda micro_batch_size: micro_batch_size >= 1.0),
-        "zero_stage": Habit((1.0, 2.0, 3.0), lambda zero_stage: zero_stage >= 1.0),
-        "recompute": Habit(("none", "selective", "full"), lambda recompute: where(recompute == "", 0.0, 1.0) == 1.0),
-        "schedule": Habit(
+        "micro_batch_size": Part((1.0, 2.0, 4.0, 8.0), lambda micro_batch_size: micro_batch_size >= 1.0),
+        "zero_stage": Part((1.0, 2.0, 3.0), lambda zero_stage: zero_stage >= 1.0),
+        "recompute": Part(("none", "selective", "full"), lambda recompute: where(recompute == "", 0.0, 1.0) == 1.0),
+        "schedule": Part(
             ("1f1b", "dualpipe"), lambda schedule, experts: where(schedule == "dualpipe", experts, 2.0) > 1.0
         ),
     }
 )
-"""Powers of two, tensor parallel within the fast fabric, sequences cut into long pieces, DualPipe for mixtures."""
-TOGETHER: Final = MappingProxyType(
+"""The values that every search of layouts tries by default, in the order in which ties are resolved."""
+PARTS: Final = tuple(CANDIDATES)
+CONDITIONS: Final = MappingProxyType(
     {
         "zero_stage": lambda zero_stage, pipeline_parallel: where(pipeline_parallel > 1.0, zero_stage, 1.0) == 1.0,
-        "virtual_stages": lambda virtual_stages, pipeline_parallel: (
-            where(pipeline_parallel > 1.0, 1.0, virtual_stages) == 1.0
+        "virtual_stages": lambda virtual_stages, pipeline_parallel, layers: (
+            where(
+                virtual_stages > 1.0,
+                where(
+                    (layers + rules.EDGE_LAYERS) % pipeline_parallel <= rules.EDGE_LAYERS,
+                    (layers + rules.EDGE_LAYERS) % (pipeline_parallel * virtual_stages),
+                    0.0,
+                )
+                + where(pipeline_parallel > 1.0, 0.0, layers + 1.0),
+                0.0,
+            )
+            <= rules.EDGE_LAYERS
         ),
     }
 )
-"""What a part that nobody asks for has to meet beside the others: gradients stay whole with a pipeline."""
+"""Conditions between parts: gradients stay whole in a pipeline, and even stages are cut into even chunks."""
 
 
-def sensible(fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts: Iterable[float] = ()) -> pl.LazyFrame:
-    """Return the layouts that somebody would try, one row each, without the parts that are fixed: see `HABITS`.
-
-    Where the batch is given, a pipeline may take up the odd part of a count that does not divide it.
-    """
-    import polars as pl
-
-    known = {"experts": 0.0, "layers": 1.0, "scale_up_domain": _domain(fixed), **fixed}
-    grid: pl.LazyFrame | None = None
-    for name, habit in HABITS.items():
-        if name in fixed:
-            continue
-        values: Iterable[Any] = choices.get(name) or _tried(habit, known)
-        if name == "pipeline_parallel" and name not in choices and "global_batch_size" in fixed:
-            values = _stages(min(float(known["layers"]), MOST_STAGES), counts)
-        part = pl.LazyFrame({name: list(values)}, {name: pl.String if quantity(name).is_text else pl.Float64})
-        grid = part if grid is None else grid.join(part, how="cross", maintain_order="left_right")
-    if grid is None:
-        return pl.LazyFrame({"tensor_parallel": [fixed["tensor_parallel"]]})
-    for name, holds in TOGETHER.items():
-        if name not in fixed and name not in choices:
-            grid = grid.filter(holds(*(pl.lit(fixed[n]) if n in fixed else pl.col(n) for n in arguments(holds))))
-    return grid
+def fits_in_memory(fits: Any) -> Any:
+    """Return whether a layout surely fits in memory."""
+    return fits >= 1.0
 
 
 def sure_room(accelerator_memory_bytes: Any, memory_band: Any) -> Any:
-    """Return the peak of memory up to which a layout surely fits: what a plan recomputes for."""
+    """Return the peak of memory up to which a layout surely fits."""
     return accelerator_memory_bytes / (1.0 + memory_band)
 
 
-def _tried(habit: Habit, known: Mapping[str, Any]) -> list[Any]:
-    _, *beside = arguments(habit.holds)
-    return [value for value in habit.values if habit.holds(value, *(known[each] for each in beside))]
+def candidates(
+    fixed: Mapping[str, Any], choices: Mapping[str, list[Any]], counts: Iterable[float]
+) -> dict[str, list[Any]]:
+    """Return the values to try for every part of a layout that is not fixed; ``choices`` replace the defaults."""
+    known = {"experts": 0.0, "layers": 1.0, "scale_up_domain": _domain(fixed), **fixed}
+    counts = list(counts)
+
+    def default(name: str) -> list[Any]:
+        part = CANDIDATES[name]
+        _, *others = arguments(part.holds)
+        values = [value for value in part.values if part.holds(value, *(known[other] for other in others))]
+        if name == "pipeline_parallel":
+            return [value for value in values if any(count % value == 0.0 for count in counts)]
+        return values
+
+    return {name: choices.get(name) or default(name) for name in PARTS if name not in fixed}
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """The search space of layouts: fixed quantities, candidates of the other parts, and the results wanted.
+
+    ``varied`` are further columns of the layouts, ``chosen`` the parts whose candidates are given.
+    """
+
+    fixed: Mapping[str, Any]
+    tried: Mapping[str, list[Any]]
+    chosen: Collection[str]
+    varied: tuple[str, ...]
+    using: Mapping[str, str]
+    outputs: tuple[str, ...]
+    assume: bool = True
+    calibration: Calibration | None = None
+
+    @property
+    def settled(self) -> tuple[str, ...]:
+        """Quantities that the search determines for each layout."""
+        share = (SHARE,) if "recompute" in self.tried and SHARE not in self.fixed else ()
+        return (*share, *(LOCAL_CORRECTION if self.calibration else ()))
+
+    @cached_property
+    def _folded(self) -> tuple[dict[str, Any], tuple[Step, ...]]:
+        wanted = dict.fromkeys((*self.outputs, *MEMORY, *(LAYOUT_FEATURES if self.calibration else ())))
+        given = {*self.fixed, *self.varied, *self.tried, *self.settled}
+        chain = ask(given, tuple(wanted), self.using, self.fixed, assume=self.assume)
+        known, left = fold(chain.steps, self.fixed)
+        rules.check(known, self.fixed)
+        return known, left
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """Quantities that all layouts share."""
+        return self._folded[0]
+
+    def sensible(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the layouts that meet the conditions, with ``excluded_by``, the first rule that a layout breaks."""
+        import polars as pl
+
+        for name, holds in CONDITIONS.items():
+            if name in self.tried and name not in self.chosen:
+                values = (pl.lit(self.fixed[n]) if n in self.fixed else pl.col(n) for n in arguments(holds))
+                layouts = layouts.filter(holds(*values))
+        known, left = self._folded
+        first, _ = parted(left, rules.LOOKED_AT)
+        computed = {*known, *self.varied, *self.tried, *(step.quantity for step in first)}
+        broken = rules.broken(computed, self.fixed, known)
+        return widened(layouts, first).with_columns(broken.alias("excluded_by"))
+
+    def with_memory(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the layouts with the least recomputation that fits, and their memory."""
+        known, left = self._folded
+        _, then = parted(left, rules.LOOKED_AT)
+        if SHARE in self.settled:
+            room = sure_room(known["accelerator_memory_bytes"], known["memory_band"])
+            layouts = least_recomputed(layouts, parted(then, {"memory_peak_bytes"})[0], room)
+        return widened(layouts, parted(then, {"fits"})[0])
+
+    def with_outputs(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the layouts with their results."""
+        import polars as pl
+
+        known, left = self._folded
+        _, then = parted(left, rules.LOOKED_AT)
+        _, rest = parted(then, {"fits"})
+        if self.calibration:
+            layouts, rest = with_correction(self.calibration, layouts, rest, known)
+        constant = [pl.lit(known[n]).alias(n) for n in self.outputs if n in known and n not in self.tried]
+        return widened(layouts, rest).with_columns(constant)
+
+    @property
+    def fits(self) -> pl.Expr:
+        """Whether layouts fit in memory, between 0 and 1."""
+        import polars as pl
+
+        return pl.lit(self.known["fits"]) if "fits" in self.known else pl.col("fits")
 
 
 def best_layouts(
     fixed: Mapping[str, Any],
     counts: pl.DataFrame,
     choices: Mapping[str, list[Any]],
-    rivals: Mapping[str, str],
+    using: Mapping[str, str],
     calibration: Calibration | None = None,
 ) -> pl.DataFrame:
     """Return the fastest layout that works and fits, one row per count.
@@ -157,98 +230,67 @@ def best_layouts(
     counts
         One row per count: ``accelerators`` and, where it is chosen, ``global_batch_size``.
     choices
-        Values to try for parts of a layout, in place of the sensible ones.
-    rivals
-        Which model stands for a quantity.
+        Values to try for parts of a layout, in place of `CANDIDATES`.
+    using
+        Alternative models.
     calibration
-        What measured layouts say of those near them.
+        Result of :func:`factorykit.calibrate`.
 
     Returns
     -------
     DataFrame
-        ``counts``, the parts of the layout that are not fixed, ``layouts`` (how many work and fit). Where the search
-        settles it, ``recompute_share``: with ``recompute`` none the least that lets the layout fit. A count without a
-        layout that fits has null parts; one without a layout that works has no row. Calibrated ones have their pace.
+        ``counts``, the parts of the layout that are not fixed, ``layouts`` (the number that work and fit), and
+        ``recompute_share`` where it is not fixed. A count without a layout that fits has null parts; one without a
+        layout that works has no row. With a calibration also the correction of the layout.
 
     Raises
     ------
     MissingQuantity
-        If the tables do not say of the chip what a layout needs.
+        If a specification of the chip is unknown.
     ScenarioError
-        If the model itself is not modelled.
+        If the model itself breaks a rule.
     """
     import polars as pl
 
-    grid = sensible(fixed, choices, counts["accelerators"])
-    grid = grid.select(name for name in grid.collect_schema() if name not in fixed)
-    varied = [*counts.columns, *grid.collect_schema()]
-    recomputed = [SHARE] if "recompute" in varied and SHARE not in fixed else []
-    settled = [*recomputed, *(LOCAL_CORRECTION if calibration else ())]
-    wanted = (*CHOSEN, *(LAYOUT_FEATURES if calibration else ()))
-    chain = ask({*fixed, *varied, *settled}, wanted, OF_A_LAYOUT | dict(rivals), fixed, assume=True)
-    known, left = fold(chain.steps, fixed)
-    rules.check(known, fixed)
-    first, then = parted(left, rules.LOOKED_AT)
-    lazy = (
-        counts.lazy().join(grid, how="cross", maintain_order="left_right") if grid.collect_schema() else counts.lazy()
+    tried = candidates(fixed, choices, counts["accelerators"])
+    search = Layouts(
+        fixed, tried, choices, tuple(counts.columns), OF_A_LAYOUT | dict(using), ("step_s",), calibration=calibration
     )
-    lazy = widened(lazy, first)
-    there = {*varied, *(step.quantity for step in first)}
-    working = lazy.filter(rules.broken({*known, *there}, fixed, known).is_null()).collect()
-    lazy = working.lazy()
-    peak, _ = parted(then, {"memory_peak_bytes"})
-    if recomputed:
-        lazy = least_recomputed(lazy, peak, sure_room(known["accelerator_memory_bytes"], known["memory_band"]))
-    memory, rest = parted(then, {"fits"})
-    lazy = widened(lazy, memory)
-    lazy = lazy.filter((pl.lit(known["fits"]) if "fits" in known else pl.col("fits")) >= 1.0)
-    if calibration:
-        lazy, rest = drawn_by(calibration, lazy, rest, known)
-    lazy = widened(lazy, rest)
-    step = pl.lit(known["step_s"]) if "step_s" in known else pl.col("step_s")
-    parts = [*(name for name in PARTS if name in varied), *settled]
-    told = [pl.col(name).get(step.arg_min(), null_on_oob=True).alias(name) for name in parts]
-    found = lazy.group_by(counts.columns, maintain_order=True).agg(*told, pl.len().cast(pl.Int64).alias("layouts"))
+    layouts = counts.lazy()
+    for name, values in tried.items():
+        part = pl.LazyFrame({name: values}, {name: pl.String if quantity(name).is_text else pl.Float64})
+        layouts = layouts.join(part, how="cross", maintain_order="left_right")
+    working = search.sensible(layouts).filter(pl.col("excluded_by").is_null()).collect()
+    fitting = search.with_outputs(search.with_memory(working.lazy()).filter(fits_in_memory(search.fits)))
+    best = [pl.col(name).get(pl.col("step_s").arg_min(), null_on_oob=True) for name in (*tried, *search.settled)]
+    found = fitting.group_by(counts.columns, maintain_order=True).agg(*best, pl.len().cast(pl.Int64).alias("layouts"))
     works = working.select(counts.columns).unique(maintain_order=True)
     return works.join(found.collect(), on=counts.columns, how="left", maintain_order="left").with_columns(
         pl.col("layouts").fill_null(0)
     )
 
 
-def drawn_by(
+def with_correction(
     calibration: Calibration, layouts: pl.LazyFrame, steps: Sequence[Step], known: Mapping[str, Any]
 ) -> tuple[pl.LazyFrame, tuple[Step, ...]]:
-    """Return layouts with the pace that measured ones near them say, and the steps that then remain.
-
-    ``known`` is what all layouts share.
-    """
+    """Return layouts with the correction from measured layouts nearby, and the remaining steps."""
     import polars as pl
 
-    placing, rest = parted(steps, LAYOUT_FEATURES)
-    layouts = widened(layouts, placing)
+    located, rest = parted(steps, LAYOUT_FEATURES)
+    layouts = widened(layouts, located)
     shared = {name: pl.lit(known[name]) for name in LAYOUT_FEATURES if name in known}
 
-    def near(block: pl.DataFrame) -> pl.DataFrame:
+    def corrected(block: pl.DataFrame) -> pl.DataFrame:
         return block.hstack(
             calibration.local_correction(block.with_columns(**shared).select(pl.col(LAYOUT_FEATURES).fill_null(0.0)))
         )
 
     schema = {**layouts.collect_schema(), **dict.fromkeys(LOCAL_CORRECTION, pl.Float64)}
-    return layouts.map_batches(near, schema=schema), rest
-
-
-def _stages(most: float, counts: Iterable[float]) -> list[float]:
-    """Return the lengths of pipelines: powers of two, and those times odd divisors of the counts.
-
-    >>> _stages(16.0, [384.0])
-    [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0]
-    """
-    odd = {part for n in counts for part in range(1, int(most) + 1, 2) if n % part == 0.0} | {1}
-    return sorted({part * power for part in odd for power in POWERS if part * power <= most})
+    return layouts.map_batches(corrected, schema=schema), rest
 
 
 def _domain(fixed: Mapping[str, Any]) -> float:
     try:
         return float(answered(fixed, ("scale_up_domain",))[1]["scale_up_domain"])
     except MissingQuantity:
-        return MOST_TENSOR_WAYS
+        return MAX_TENSOR

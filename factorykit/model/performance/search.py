@@ -1,9 +1,9 @@
-"""Every layout of a model over a cluster that works and fits, best first."""
+"""The layouts of a model over a cluster that work and fit in memory, best first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, unknown_name_message
 from factorykit.core.validation import as_list, boolean, mapping
 from factorykit.core.vocabulary import quantity
-from factorykit.engine import evaluate, rules
-from factorykit.engine.chain import OF_A_LAYOUT, Step, ask
+from factorykit.engine.chain import OF_A_LAYOUT
 from factorykit.engine.grids import ROWS_A_BLOCK, Grid
 from factorykit.engine.read import checked, chosen, value
-from factorykit.engine.run import fold, parted, widened
-from factorykit.model.performance.activation_checkpointing import least_recomputed
 from factorykit.model.performance.calibration import Calibration
-from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION
-from factorykit.model.performance.layouts import BEST_IS_MOST, drawn_by
+from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, Layouts, candidates, fits_in_memory
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.uncertainty.study import backends
 from factorykit.model.uncertainty.study.parts import Design, column_of
@@ -31,19 +27,6 @@ if TYPE_CHECKING:
 
     from factorykit.core.names import ArchitectureName, QuantityName
 
-TENSOR_WAYS: Final = (1, 2, 4, 8, 16, 32, 64)
-CHOICES: Final[Mapping[str, tuple[Any, ...]]] = {
-    "tensor_parallel": TENSOR_WAYS,
-    "pipeline_parallel": (),
-    "context_parallel": (1, 2, 4, 8, 16),
-    "virtual_stages": (),
-    "expert_parallel": (),
-    "micro_batch_size": (1, 2, 4, 8, 16),
-    "zero_stage": (0, 1, 2, 3),
-    "recompute": ("none", "selective", "full"),
-    "schedule": ("1f1b", "zb1p", "dualpipe"),
-}
-"""What is tried for each part of a layout; an empty tuple means every divisor of what it splits."""
 OUTPUTS: Final = (
     "data_parallel",
     "micro_batches",
@@ -56,13 +39,7 @@ OUTPUTS: Final = (
     "fits",
     "recompute_share",
 )
-PART_OF_A_SEQUENCE: Final = 4096.0
-"""Tokens that a rank keeps at least where a long sequence is split further than the usual ways."""
-LONG_WAYS: Final = (32, 64, 128, 256)
-UNEVEN_STAGES: Final = range(1, 9)
-"""Chunks a stage that are tried whether or not they divide the layers: Llama 3.1 405B has 126 on 16 stages of eight."""
-MOST_DIVIDED: Final = 1e12
-"""Of which all divisors are tried, up to its root."""
+MAX_COUNT: Final = 1e12
 
 
 def search(
@@ -79,7 +56,7 @@ def search(
     assume: bool = False,
     calibration: Mapping[str, float] | None = None,
 ) -> pl.LazyFrame:
-    """List every layout of a model over a cluster that works and fits, best first.
+    """List the layouts of a model over a cluster that work and fit in memory, best first.
 
     Parameters
     ----------
@@ -96,7 +73,7 @@ def search(
         Quantity that makes a layout better: the least of it is best, or the most of ``predicted_mfu``. Times and costs
         of a whole run follow from the step time if the cluster gives ``tokens`` and what they need.
     choices
-        Values to try for parts of a layout instead of the usual ones: ``{"zero_stage": [1], "recompute": ["full"]}``.
+        Values to try for parts of a layout instead of the defaults: ``{"zero_stage": [1], "recompute": ["full"]}``.
     keep_excluded
         Whether to keep the layouts that a rule excludes, after the others, with the rule in ``excluded_by``.
     out, engine
@@ -115,9 +92,8 @@ def search(
         One row a layout: its parts, ``data_parallel``, ``micro_batches``, ``step_s`` with interval [s],
         ``predicted_mfu``, ``pipeline_bubble``, ``memory_peak_bytes`` [byte], ``fits``, ``recompute_share`` (where
         ``recompute`` is none: the least that lets the layout fit), the objective, and ``pareto``:
-        whether no other layout is both as fast and as small. With ``keep_excluded`` also ``excluded_by``. Where no
-        layout works there is no row; ``keep_excluded`` says why. Listed is what the chip has room for beside the
-        process; ``fits`` is 0.5 where with buffers and fragments a run may still end for want of memory.
+        whether no other layout is both as fast and as small. Layouts that may exceed the memory by buffers and
+        fragments (``fits`` is 0.5) follow after those that fit. With ``keep_excluded`` also ``excluded_by``, the rule.
 
     Raises
     ------
@@ -128,42 +104,57 @@ def search(
     --------
     >>> best = search("gpt3_175b", {"accelerators": 512, "accelerator": "a100_sxm_80gb"}, global_batch_size=1536)
     >>> best.select("tensor_parallel", "pipeline_parallel", "fits").collect().row(0)
-    (8.0, 8.0, 0.5)
+    (8.0, 8.0, 1.0)
     """
-    moved = {} if calibration is None else mapping("calibration", calibration)
-    fixed, given = _scalars(model, {**mapping("cluster", cluster), **moved}, global_batch_size)
+    import polars as pl
+
+    corrections = {} if calibration is None else mapping("calibration", calibration)
+    fixed, given = _scalars(model, {**mapping("cluster", cluster), **corrections}, global_batch_size)
     choices = {} if choices is None else mapping("choices", choices)
-    tried = _tried(fixed, choices)
-    rivals = {name: rival for name, rival in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
-    kept = boolean("keep_excluded", keep_excluded)
-    paced = calibration if isinstance(calibration, Calibration) else None
-    layouts = Layouts(fixed, tried, rivals, quantity(objective).name, tuple(choices), kept, assume, paced)
+    if "layers" not in fixed:
+        raise MissingQuantity(
+            "the model has no layers; name one, or give the quantities of its architecture", ["layers"]
+        )
+    tried = candidates(fixed, _choices(choices), [fixed["accelerators"]])
+    if not tried:
+        raise ScenarioError("every part of the layout is fixed; use evaluate for a single layout")
+    using = {name: other for name, other in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
+    outputs = tuple(dict.fromkeys((*OUTPUTS, quantity(objective).name)))
+    measured = calibration if isinstance(calibration, Calibration) else None
+    study = LayoutStudy(
+        fixed=fixed,
+        tried=tried,
+        chosen=tuple(choices),
+        varied=(),
+        using=using,
+        outputs=outputs,
+        assume=boolean("assume", assume),
+        calibration=measured,
+        objective=quantity(objective).name,
+        keep_excluded=boolean("keep_excluded", keep_excluded),
+    )
     if out is None and backends.check(engine) == "local":
-        return layouts.ranked(layouts.judged(_grid(tried)))
-    return layouts.ranked(answered(layouts, out, "search", engine))
+        axes = [pl.LazyFrame({name: column_of(name, values)}) for name, values in tried.items()]
+        grid = reduce(lambda grid, axis: grid.join(axis, how="cross", maintain_order="left_right"), axes)
+        return study.ranked(study.evaluated(grid))
+    return study.ranked(answered(study, out, "search", engine))
 
 
 @dataclass(frozen=True)
-class Layouts(Design):
-    """Every combination of the parts of a layout that are tried."""
+class LayoutStudy(Layouts, Design):
+    """A search space whose layouts are evaluated in blocks."""
 
-    fixed: Mapping[str, Any]
-    tried: Mapping[str, list[Any]]
-    using: Mapping[str, str]
-    objective: str
-    asked_for: tuple[str, ...]
-    keep_excluded: bool
-    assume: bool
-    calibration: Calibration | None = None
+    objective: str = "step_s"
+    keep_excluded: bool = False
 
     @property
     def rows(self) -> int:
-        """Layouts tried, of which a part may hold few."""
+        """Number of layouts, most of which may be excluded."""
         return self._blocks.rows
 
     @property
     def parts(self) -> int:
-        """Blocks of what is tried."""
+        """Number of blocks."""
         return self._blocks.blocks
 
     @cached_property
@@ -171,82 +162,39 @@ class Layouts(Design):
         return Grid({name: column_of(name, values) for name, values in self.tried.items()}, ROWS_A_BLOCK)
 
     def part(self, number: int) -> pl.DataFrame:
-        """Return those of a block that work."""
+        """Return the layouts of a block that work."""
         import polars as pl
 
         shared = {name: pl.lit(value) for name, value in self._blocks.slow(number).items()}
         block = self._blocks.fast(self._blocks.stretch(number)).with_columns(**shared)
-        return self.judged(block.lazy().select(list(self.tried))).collect()
+        return self.evaluated(block.lazy().select(list(self.tried))).collect()
 
-    @property
-    def _told(self) -> dict[str, None]:
-        return dict.fromkeys((*OUTPUTS, self.objective))
-
-    @property
-    def _wanted(self) -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys((*self._told, "memory_needed_bytes", *(LAYOUT_FEATURES if self.calibration else ())))
-        )
-
-    @property
-    def _settled(self) -> set[str]:
-        """Quantities that are found for each layout."""
-        share = {"recompute_share"} if "recompute" in self.tried and "recompute_share" not in self.fixed else set()
-        return share | (set(LOCAL_CORRECTION) if self.calibration else set())
-
-    @cached_property
-    def _folded(self) -> tuple[dict[str, Any], tuple[Step, ...]]:
-        """What is known of every layout, and the steps that hang on it."""
-        fixed = dict(self.fixed)
-        chain = ask({*fixed, *self.tried, *self._settled}, self._wanted, self.using, fixed, assume=self.assume)
-        known, left = fold(chain.steps, fixed)
-        rules.check(known, fixed)
-        return known, left
-
-    def judged(self, grid: pl.LazyFrame) -> pl.LazyFrame:
-        """Return the layouts of a grid that work and fit, in no order; with the others where these are kept."""
+    def evaluated(self, grid: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the layouts of a grid that work and fit, unordered, or all of them with ``keep_excluded``."""
         import polars as pl
 
-        fixed, tried, wanted, settled = self.fixed, self.tried, self._wanted, self._settled
-        known, left = self._folded
-        first, then = parted(left, rules.LOOKED_AT)
-        lazy = widened(grid, first)
-        lazy = lazy.filter(*_usual({name: pl.lit(word) for name, word in fixed.items()}, tried, self.asked_for))
-        there = {*tried, *(step.quantity for step in first)}
-        lazy = lazy.with_columns(rules.broken({*known, *there}, fixed, known).alias("excluded_by"))
-        if not self.keep_excluded:
-            lazy = lazy.filter(pl.col("excluded_by").is_null())
-        if "recompute_share" in settled:
-            lazy = least_recomputed(lazy, parted(then, {"memory_peak_bytes"})[0], known["accelerator_memory_bytes"])
-        if self.calibration:
-            lazy, then = drawn_by(self.calibration, lazy, then, known)
-        lazy = widened(lazy, then)
-        computed = {step.quantity for step in left} | {*tried, *settled}
-        plain = [pl.lit(known[name]).alias(name) for name in wanted if name not in computed]
-        needed = pl.col("memory_needed_bytes")
-        lazy = lazy.with_columns(
-            *plain,
-            pl.when(pl.col("excluded_by").is_null() & (needed > known["accelerator_memory_bytes"]))
-            .then(pl.lit("memory"))
-            .otherwise("excluded_by")
-            .alias("excluded_by"),
-        )
+        excluded = pl.col("excluded_by")
+        lazy = self.sensible(grid)
+        lazy = self.with_memory(lazy if self.keep_excluded else lazy.filter(excluded.is_null()))
         if self.keep_excluded:
-            lazy = lazy.with_columns(
-                pl.when(pl.col("excluded_by").is_null() | (pl.col("excluded_by") == "memory")).then(name).alias(name)
-                for name in wanted
-            )
+            memory = pl.when(excluded.is_null() & (self.fits == 0.0)).then(pl.lit("memory")).otherwise(excluded)
+            evaluated = memory.is_null() | (memory == "memory")
+            lazy = self.with_outputs(lazy).with_columns(memory.alias("excluded_by"))
+            lazy = lazy.with_columns(pl.when(evaluated).then(name).alias(name) for name in self.outputs)
         else:
-            lazy = lazy.filter(pl.col("excluded_by").is_null())
-        return lazy.select(*tried, *(name for name in self._told if name not in tried), "excluded_by")
+            lazy = self.with_outputs(lazy.filter(self.fits > 0.0))
+        outputs = (name for name in self.outputs if name not in self.tried)
+        return lazy.select(*self.tried, *outputs, "excluded_by")
 
     def ranked(self, lazy: pl.LazyFrame) -> pl.LazyFrame:
-        """Return judged layouts with the best first, and which of them no other beats in time and memory at once."""
+        """Return the layouts with the best first, and whether no other one beats them in both time and memory."""
         import polars as pl
 
         works = pl.col("excluded_by").is_null()
         most = self.objective in BEST_IS_MOST
-        lazy = lazy.sort(~works, self.objective, descending=[False, most], nulls_last=True)
+        tight = ~fits_in_memory(self.fits)
+        order = (~works, works & tight, self.objective)
+        lazy = lazy.sort(*order, descending=[False, False, most], nulls_last=True, maintain_order=True)
         smallest = pl.when(works).then("memory_peak_bytes").sort_by("step_s", nulls_last=True).cum_min().shift(1)
         rank = pl.col("step_s").rank("ordinal").cast(pl.Int64) - 1
         pareto = works & (pl.col("memory_peak_bytes") < smallest.gather(rank).fill_null(math.inf))
@@ -269,79 +217,19 @@ def _scalars(
     for name in ("accelerators", "global_batch_size", "layers"):
         if values.get(name, 1.0) != math.floor(values.get(name, 1.0)):  # type: ignore[arg-type]
             raise ScenarioError(f"{name} = {values[name]!r} is not whole")
-        if values.get(name, 1.0) > MOST_DIVIDED:  # type: ignore[operator]
-            raise ScenarioError(f"{name} = {values[name]:g} is more than {MOST_DIVIDED:g}, the most that is divided")
+        if values.get(name, 1.0) > MAX_COUNT:  # type: ignore[operator]
+            raise ScenarioError(f"{name} = {values[name]:g} is more than {MAX_COUNT:g}")
     return values, using
 
 
-def _divisors(number: float) -> tuple[int, ...]:
-    whole = int(number)
-    small = [part for part in range(1, math.isqrt(whole) + 1) if whole % part == 0]
-    return tuple(sorted({*small, *(whole // part for part in small)}))
-
-
-def _domain(fixed: Mapping[str, Any]) -> float:
-    """Return how many accelerators the fast fabric joins; tensor parallel is tried within it, further if asked."""
-    try:
-        return float(evaluate.answered(fixed, ("scale_up_domain",))[1]["scale_up_domain"])
-    except MissingQuantity:
-        return math.inf
-
-
-def _tried(fixed: dict[str, Any], choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    """Return the values to try by part of a layout; what the cluster or the model fixes is not tried."""
-    strangers = [name for name in choices if name not in CHOICES]
-    if strangers:
-        raise UnknownName(unknown_name_message("part of a layout", strangers[0], CHOICES))
-    experts = fixed.get("experts", 0.0)
-    domain = _domain(fixed)
-    usual = {
-        **CHOICES,
-        "tensor_parallel": tuple(ways for ways in TENSOR_WAYS if ways <= domain),
-        "pipeline_parallel": tuple(p for p in _divisors(fixed["accelerators"]) if p <= fixed.get("layers", 1.0)),
-        "context_parallel": (
-            *CHOICES["context_parallel"],
-            *(ways for ways in LONG_WAYS if ways * PART_OF_A_SEQUENCE <= fixed.get("sequence_length", 0.0)),
-        ),
-        "virtual_stages": sorted({*_divisors(fixed.get("layers", 1.0)), *UNEVEN_STAGES}),
-        "expert_parallel": _divisors(experts) if experts > 1 else (1,),
-    }
+def _choices(choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+    """Return the validated values to try instead of the default candidates."""
+    unknown = [name for name in choices if name not in PARTS]
+    if unknown:
+        raise UnknownName(unknown_name_message("part of a layout", unknown[0], PARTS))
     tried = {}
-    for name, values in usual.items():
-        if name in fixed:
-            continue
-        row = quantity(name)
-        tried[name] = [value(row, given) for given in as_list(name, choices.get(name, values))]
+    for name, values in choices.items():
+        tried[name] = [value(quantity(name), given) for given in as_list(name, values)]
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried
-
-
-def _usual(fixed: Mapping[str, pl.Expr], tried: Collection[str], choices: Collection[str]) -> list[pl.Expr]:
-    """Return what is tried unless somebody asks for another.
-
-    Frameworks keep gradients and weights of a pipeline whole, and cut unlike chunks only where its stages are unlike.
-    """
-    import polars as pl
-
-    part = {**fixed, **{name: pl.col(name) for name in tried}}
-    if "layers" not in part:
-        raise MissingQuantity(
-            "the model has no layers; name one, or give the quantities of its architecture", ["layers"]
-        )
-    stages, layers = part["pipeline_parallel"], part["layers"]
-    usual = {
-        "zero_stage": (part["zero_stage"] < 2.0) | (stages == 1.0),
-        "virtual_stages": (layers % stages != 0.0) | (layers % (stages * part["virtual_stages"]) == 0.0),
-    }
-    return [condition for name, condition in usual.items() if name in tried and name not in choices]
-
-
-def _grid(tried: Mapping[str, list[Any]]) -> pl.LazyFrame:
-    """Return every combination."""
-    import polars as pl
-
-    if not tried:
-        raise ScenarioError("every part of the layout is fixed; use evaluate for a single layout")
-    axes = [pl.LazyFrame({name: column_of(name, values)}) for name, values in tried.items()]
-    return reduce(lambda grid, axis: grid.join(axis, how="cross"), axes)

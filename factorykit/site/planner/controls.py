@@ -24,7 +24,7 @@ from factorykit.formulas import catalogue, topic
 from factorykit.formulas.expressions import as_text
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance import hf_config
-from factorykit.model.performance.layouts import HABITS, PARTS
+from factorykit.model.performance.layouts import CANDIDATES, PARTS
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import COUNT_STEPS
 from factorykit.model.planning.constraints import sites
@@ -163,7 +163,7 @@ def page_data() -> dict[str, Any]:
         "preset": PRESETS[max(PRESETS)],
         "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
         "controls": {name: _control(name) for name in named if name not in MENUS},
-        "words": {part: [*HABITS[part].values] for part in PARTS if quantity(part).is_text}
+        "words": {part: [*CANDIDATES[part].values] for part in PARTS if quantity(part).is_text}
         | {"network_topology": list(quantity("network_topology").choices)},
         "ways": {"own": list(OWNED), "rent": list(RENTED)},
         "tiers": {"one": [], "two": list(NEAR), "best": list(NEAR)},

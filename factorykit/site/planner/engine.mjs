@@ -1,16 +1,6 @@
 // What a question is answered by: the printed model, the best layout, the futures that every plan meets. No page is known.
 import { shapeOf } from "./shapes.mjs";
 
-// Lengths of pipelines where the batch is given: powers of two, and those times odd divisors of the count.
-export function stages(most, count) {
-  const found = new Set();
-  for (let odd = 1; odd <= most; odd += 2) {
-    if (count % odd) continue;
-    for (let part = odd; part <= most; part *= 2) found.add(part);
-  }
-  return [...found].sort((a, b) => a - b);
-}
-
 // A batch near so many sequences that divides over the accelerators.
 export function near(sequences, accelerators) {
   let odd = Math.trunc(accelerators);
@@ -52,14 +42,13 @@ export class Engine {
   }
 
   // The fastest layout that works and fits, remembered for what it hangs on; parts that are given stay.
-  layout(given, chosen) {
+  layout(given) {
     const { model } = this;
-    const key = JSON.stringify([chosen, ...model.searched.map((name) => given[name])]);
+    const key = JSON.stringify(model.searched.map((name) => given[name]));
     if (this.kept.has(key)) return this.kept.get(key);
-    const tried = model.habits(model.chain(given));
+    const tried = model.candidates(model.chain(given));
     const usual = {};
     for (const part of model.parts) usual[part] = given[part] === undefined;
-    if (!chosen && usual.pipeline_parallel) tried.pipeline_parallel = stages(Math.min(given.layers, model.mostStages), given.accelerators);
     for (const part of model.parts) if (!usual[part]) tried[part] = [given[part]];
     const found = model.search(given, tried, usual) ?? { best: null, working: 0, fitting: 0 };
     if (this.kept.size > 512) this.kept.clear();
@@ -81,10 +70,9 @@ export class Engine {
   nominal(question) {
     const { model } = this;
     const given = this.given(question);
-    const chosen = given.global_batch_size === undefined;
-    if (chosen) given.global_batch_size = this.batch(given);
+    if (given.global_batch_size === undefined) given.global_batch_size = this.batch(given);
     const whole = model.parts.every((part) => given[part] !== undefined);
-    const found = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given, chosen);
+    const found = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given);
     const { tier, values } = this.complete(question, { ...given, ...found.best });
     const missing = this.missing(values, given, question.way);
     const broken = found.best && !whole ? null : model.rules.find((rule) => !rule.holds(values));

@@ -12,24 +12,24 @@ from factorykit.engine.run import parted
 from factorykit.formulas import arguments
 from factorykit.formulas.expressions import Symbol, as_javascript
 from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
-from factorykit.model.performance.layouts import HABITS, PARTS, SHARE, TOGETHER, sure_room
+from factorykit.model.performance.layouts import CANDIDATES, CONDITIONS, PARTS, SHARE, fits_in_memory, sure_room
 
 
-def habits_function() -> str:
-    """Return a function of the given values that returns what is tried for each part of a layout."""
+def candidates_function() -> str:
+    """Return a function of the given values that returns the candidates for each part of a layout."""
     lists = []
-    for part, habit in HABITS.items():
-        _, *beside = arguments(habit.holds)
+    for part, candidate in CANDIDATES.items():
+        _, *beside = arguments(candidate.holds)
         read = f"const {{{', '.join(beside)}}} = g; " if beside else ""
-        tried = f"{json.dumps(habit.values)}.filter(({part}) => {condition(habit.holds)})"
+        tried = f"{json.dumps(candidate.values)}.filter(({part}) => {condition(candidate.holds)})"
         lists.append(f"{part}: (() => {{ {read}return {tried}; }})()")
-    return f"function habits(g) {{\nreturn {{{', '.join(lists)}}};\n}}"
+    return f"function candidates(g) {{\nreturn {{{', '.join(lists)}}};\n}}"
 
 
 def search_function(chain: Sequence[Step]) -> str:
-    """Return a function that finds the fastest layout that works and fits among lists of what is tried for its parts.
+    """Return a function that finds the fastest layout that works and fits among lists of candidates for its parts.
 
-    A step stands in the outermost loop in which all it needs is known, and so does every rule.
+    Every step and rule stands in the outermost loop in which all its arguments are known.
     """
     level = {part: depth for depth, part in enumerate(PARTS, 1)}
     inmost = len(PARTS)
@@ -45,8 +45,8 @@ def search_function(chain: Sequence[Step]) -> str:
     first, then = parted(chain, {name for rule in judged for name in rule.arguments})
     for step in first:
         at[level[step.quantity]] += statements(step, OWN if level[step.quantity] else "g.")
-    for part, holds in TOGETHER.items():
-        depth = max(level[name] for name in arguments(holds))
+    for part, holds in CONDITIONS.items():
+        depth = max(level.get(name, 0) for name in arguments(holds))
         at[depth].append(f"if (usual.{part} && !({condition(holds)})) continue;")
     for rule in judged:
         depth = max(level.get(name, 0) for name in rule.arguments)
@@ -67,7 +67,7 @@ def search_function(chain: Sequence[Step]) -> str:
         f"const settled = usual.recompute && recompute === 'none' ? {line} : Number(recompute === 'full');",
         f"const {SHARE} = g.{SHARE} ?? settled;",
         *(line for step in memory for line in statements(step, OWN)),
-        "if (!(fits >= 1)) continue;",
+        f"if (!({condition(fits_in_memory)})) continue;",
         "fitting += 1;",
         *(line for step in rest for line in statements(step, OWN)),
         f"if (!best || step_s < best.step_s) best = {object_of((*PARTS, SHARE, 'step_s'))};",

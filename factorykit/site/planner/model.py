@@ -21,13 +21,14 @@ from factorykit.engine.emit.javascript import (
 )
 from factorykit.engine.providers.accelerators import chips
 from factorykit.model.economics.rent import PRICE
-from factorykit.model.performance.layouts import CHOSEN, MOST_STAGES, PARTS, SHARE
+from factorykit.model.performance.layouts import MEMORY as LAYOUT_MEMORY
+from factorykit.model.performance.layouts import PARTS, SHARE
 from factorykit.model.planning import candidates, uncertainty
 from factorykit.model.planning.candidates import OPTIMA, OWNED, RESULTS, alternative_models, outputs
 from factorykit.model.planning.constraints import TIERS, WAYS
 from factorykit.model.planning.plan import DRAWS
 from factorykit.model.scenario.architectures import architecture
-from factorykit.site.planner.layout_search import habits_function, search_function
+from factorykit.site.planner.layout_search import candidates_function, search_function
 
 RUN: Final = ("accelerator", "precision", "accelerators", "tokens", "global_batch_size", "sequence_length")
 """What every question gives beside the shape of its model."""
@@ -106,7 +107,7 @@ def _filled() -> tuple[Step, ...]:
 
 def _searched() -> Chain:
     given = {*shape(), *RUN, *PARTS, SHARE}
-    return ask(given, CHOSEN, _rivals(given), assume=True)
+    return ask(given, ("step_s", *LAYOUT_MEMORY), _rivals(given), assume=True)
 
 
 def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
@@ -166,7 +167,6 @@ def model_script() -> str:
             "mixtures": candidates.mixtures(),
             "together": candidates.EXPERTS_STEP,
         },
-        "mostStages": MOST_STAGES,
         "outputs": {"rent": outputs("rent"), "own": [OWNED.get(name, name) for name in outputs("own")]},
         "settled": {way: _settled(way) for way in WAYS},
         "needs": needs(steps),
@@ -184,10 +184,10 @@ def model_script() -> str:
             f"const TABLES = {in_json({name: dict(values) for name, values in found.items()})};",
             f"const TIERS = {{{', '.join(tiered)}}};",
             fill,
-            habits_function(),
+            candidates_function(),
             search,
             "const {chain} = TIERS.one;",
-            f"return {{chain, tiers: TIERS, fill, habits, search, rules: {rules_list(names)}, ...{in_json(data)}}};",
+            f"return {{chain, tiers: TIERS, fill, candidates, search, rules: {rules_list(names)},...{in_json(data)}}};",
             "})();",
         ]
     )

@@ -13,7 +13,7 @@ from factorykit.core.errors import NotInstalled, ScenarioError
 from factorykit.engine.providers.constants import constants
 from factorykit.model.performance.gaussian_process import Fit, calibrated_scale
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
-from factorykit.model.performance.search import CHOICES
+from factorykit.model.performance.layouts import PARTS
 from factorykit.model.performance.training_runs import prepared
 from factorykit.model.validation.validate import errors
 
@@ -73,7 +73,7 @@ def test_search_plan_validate_and_evaluate_give_a_calibrated_layout_the_same_ste
     cluster = {"accelerators": 8, "accelerator": "a100_sxm_80gb", "precision": "bf16"}
     found = fk.search("llama3_8b", cluster, global_batch_size=64, calibration=calibrated).head(3).collect()
     model = {**fk.architecture("llama3_8b"), "sequence_length": 4096.0}
-    parts = [name for name in found.columns if name in CHOICES or name == "recompute_share"]
+    parts = [name for name in found.columns if name in PARTS or name == "recompute_share"]
     layouts = found.select(parts).with_columns(
         pl.lit(value).alias(name) for name, value in {**model, **cluster, "global_batch_size": 64.0}.items()
     )
@@ -87,7 +87,7 @@ def test_search_plan_validate_and_evaluate_give_a_calibrated_layout_the_same_ste
     plan = fk.plan(
         "llama3_8b", tokens="1T", chips="a100_sxm_80gb", counts=8, global_batch_size=64, calibration=calibrated
     )
-    laid_out = {name: plan.best[name].item() for name in [*CHOICES, "recompute_share"] if name in plan.best.columns}
+    laid_out = {name: plan.best[name].item() for name in [*PARTS, "recompute_share"] if name in plan.best.columns}
     layout = {
         **model,
         **cluster,

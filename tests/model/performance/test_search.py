@@ -6,7 +6,7 @@ import pytest
 import factorykit as fk
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, UnknownQuantity
 from factorykit.core.vocabulary import vocabulary
-from factorykit.model.performance.search import CHOICES
+from factorykit.model.performance.layouts import CANDIDATES, PARTS
 
 A100 = {"accelerators": 512, "accelerator": "a100_sxm_80gb"}
 
@@ -24,7 +24,8 @@ def test_layouts_divide_and_fit(layouts):
 
 
 def test_the_best_layout_comes_first(layouts):
-    assert layouts["step_s"].is_sorted()
+    assert layouts["fits"].is_sorted(descending=True)
+    assert layouts.filter(fits=1.0)["step_s"].is_sorted() and layouts.filter(fits=0.5)["step_s"].is_sorted()
     assert layouts["step_s"].null_count() == 0
 
 
@@ -42,9 +43,8 @@ def test_search_and_evaluate_are_one_model(layouts):
     best = layouts.row(0, named=True)
     named = dict(fk.architecture("gpt3_175b"))
     parts = {name: best[name] for name in layouts.columns if name.endswith("parallel") and name != "data_parallel"}
-    parts |= {
-        name: best[name] for name in ("virtual_stages", "micro_batch_size", "zero_stage", "recompute", "schedule")
-    }
+    names = ("virtual_stages", "micro_batch_size", "zero_stage", "recompute", "recompute_share", "schedule")
+    parts |= {name: best[name] for name in names}
     inputs = named | parts | A100 | {"sequence_length": 4096, "global_batch_size": 1536}
     assert fk.evaluate(inputs, "step_s")["step_s"] == pytest.approx(best["step_s"], rel=1e-9)
 
@@ -53,12 +53,11 @@ def test_every_excluded_layout_names_its_rule():
     few = {"recompute": ["none"], "schedule": ["1f1b"], "zero_stage": [1]}
     kept = fk.search("gpt3_175b", A100, global_batch_size=1536, choices=few, keep_excluded=True).collect()
     excluded = kept.filter(excluded_by="memory")
-    assert excluded["memory_peak_bytes"].min() > 80e9
-    assert excluded["fits"].max() < 1.0
+    assert excluded["fits"].max() == 0.0
     listed = kept.filter(pl.col("excluded_by").is_null())
-    assert listed["fits"].min() == 0.5
-    assert listed["memory_peak_bytes"].max() < 1.1 * 80e9
-    assert kept["excluded_by"].n_unique() > 5
+    assert listed["fits"].is_sorted(descending=True)
+    assert listed.filter(fits=1.0)["memory_peak_bytes"].max() < 80e9 < listed["memory_peak_bytes"].max()
+    assert kept["excluded_by"].n_unique() > 4
 
 
 def test_cost_follows_from_the_step_time():
@@ -106,8 +105,8 @@ def test_every_row_is_what_evaluate_gives():
     shape = {name: value for name, value in shape.items() if name in vocabulary() and value is not None}
     checked = ("step_s", "step_low_s", "step_high_s", "memory_peak_bytes", "predicted_mfu", "fits")
     assert found.height > 20
-    for row in found.select(*CHOICES, *checked).sample(20, seed=1).to_dicts():
-        alone = fk.evaluate(shape | site | {name: row[name] for name in CHOICES} | {"sequence_length": 4096}, checked)
+    for row in found.select(*PARTS, *checked).sample(20, seed=1).to_dicts():
+        alone = fk.evaluate(shape | site | {name: row[name] for name in PARTS} | {"sequence_length": 4096}, checked)
         assert alone == pytest.approx({name: row[name] for name in checked})
 
 
@@ -151,22 +150,54 @@ def test_what_works_stands_before_what_a_rule_excludes(everything):
     assert everything.filter(~excluded)["step_s"].is_sorted()
     broken = everything.filter(excluded & (pl.col("excluded_by") != "memory"))
     assert broken["step_s"].null_count() == broken.height > 0
-    assert everything.filter(excluded_by="memory")["fits"].max() < 1.0
 
 
-def test_powers_of_two_and_divisors_are_tried(everything):
-    """Tensor parallel as wide as the eight chips that NVLink joins; stages divide 64 chips, chunks the 32 layers."""
-    tried = {name: sorted(everything[name].unique().to_list()) for name in CHOICES}
-    assert tried["tensor_parallel"] == [1, 2, 4, 8]
-    assert tried["context_parallel"] == tried["micro_batch_size"] == [1, 2, 4, 8, 16]
-    assert tried["pipeline_parallel"] == tried["virtual_stages"] == [1, 2, 4, 8, 16, 32]
-    assert (tried["zero_stage"], tried["expert_parallel"]) == ([0, 1, 2, 3], [1])
-    alone = {"context_parallel": [1], "virtual_stages": [1], "micro_batch_size": [1]} | PLAIN
+def test_candidates_follow_from_fabric_layers_sequence_and_count(everything):
+    """Tensor parallel within the eight chips of NVLink; short sequences stay whole; stages divide 64 chips."""
+    tried = {name: sorted(everything[name].unique().to_list()) for name in PARTS}
+    assert tried["tensor_parallel"] == tried["micro_batch_size"] == [1, 2, 4, 8]
+    assert tried["context_parallel"] == tried["expert_parallel"] == [1]
+    assert tried["pipeline_parallel"] == [1, 2, 4, 8, 16, 32]
+    assert tried["zero_stage"] == [1, 2, 3]
+    chunks = everything.filter(pl.col("virtual_stages") > 1).select("pipeline_parallel", "virtual_stages").unique()
+    assert chunks.select(((32 + 3) % pl.first() > 3) | ((32 + 3) % (pl.first() * pl.last()) <= 3)).to_series().all()
+    alone = {"virtual_stages": [1], "micro_batch_size": [1]} | PLAIN
     rack = SMALL | {"accelerators": 72, "accelerator": "gb200"}
     wide = fk.search("mixtral_8x7b", rack, global_batch_size=72, choices=alone, keep_excluded=True).collect()
-    assert sorted(wide["tensor_parallel"].unique()) == [1, 2, 4, 8, 16, 32, 64]
+    assert sorted(wide["tensor_parallel"].unique()) == [1, 2, 4, 8, 16]
     assert sorted(wide["pipeline_parallel"].unique()) == [1, 2, 3, 4, 6, 8, 9, 12, 18, 24]
     assert sorted(wide["expert_parallel"].unique()) == [1, 2, 4, 8]
+
+
+def test_published_layouts_of_large_runs_are_candidates():
+    """Published parts of pipelines on at least 128 accelerators."""
+    columns = {"tp": "tensor_parallel", "pp": "pipeline_parallel", "vp": "virtual_stages"}
+    runs = fk.table("training_runs").filter(pl.col("accelerator_count") >= 128, pl.col("pp") > 1).collect()
+    for column, name in columns.items():
+        published = runs[column].drop_nulls()
+        assert sum(value in CANDIDATES[name].values for value in published) > 0.9 * published.len() > 10.0, name
+
+
+CASES = [
+    ("llama3_405b", "h100_sxm", 4096, {}),
+    ("llama3_70b", "h100_sxm", 1024, {}),
+    ("llama3_70b", "mi300x", 768, {"sequence_length": 32_768.0}),
+    ("gpt3_175b", "a100_sxm_80gb", 512, {"sequence_length": 2048.0}),
+    ("mixtral_8x7b", "b200", 96, {"precision": "fp8"}),
+    ("deepseek_v3", "h200_sxm", 2048, {"sequence_length": 4096.0}),
+]
+
+
+@pytest.mark.parametrize(("model", "chip", "count", "more"), CASES, ids=lambda case: str(case)[:16])
+def test_search_and_plan_choose_the_same_layout(model, chip, count, more):
+    given = {"sequence_length": 8192.0, "global_batch_size": 1536.0} | more
+    plan = fk.plan(model, tokens="10T", chips=chip, counts=[count], draws=2, **given).best.row(0, named=True)
+    cluster = {"accelerators": count, "accelerator": chip, **given}
+    batch = cluster.pop("global_batch_size")
+    best = fk.search(model, cluster, global_batch_size=batch, assume=True).head(1).collect().row(0, named=True)
+    assert {name: best[name] for name in PARTS} == {name: plan[name] for name in PARTS}
+    for name in ("step_s", "recompute_share", "memory_peak_bytes"):
+        assert best[name] == pytest.approx(plan[name], rel=1e-12)
 
 
 def test_weights_of_a_pipeline_stay_whole_unless_somebody_asks(everything):
@@ -187,7 +218,7 @@ def test_a_long_sequence_is_split_further():
     layout = {"pipeline_parallel": 1, "tensor_parallel": 8, "zero_stage": 1, "recompute": "full", "schedule": "1f1b"}
     cluster = layout | {"accelerators": 512, "accelerator": "h100_sxm", "micro_batch_size": 1, "sequence_length": 2**20}
     found = fk.search("llama3_8b", cluster, global_batch_size=4).collect()
-    assert {16.0, 32.0, 64.0} == set(found["context_parallel"])
+    assert {16.0, 32.0, 64.0} >= set(found["context_parallel"]) > set()
 
 
 def test_what_is_fixed_is_not_tried():

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { about, near, quantile, stages } from "../../../factorykit/site/planner/engine.mjs";
+import { about, near, quantile } from "../../../factorykit/site/planner/engine.mjs";
 import { asked, recalled, written } from "../../../factorykit/site/planner/link.mjs";
 
 const page = {
@@ -57,9 +57,8 @@ test("menus give what they stand for, and a typed value goes before them", () =>
   assert.deepEqual([given.carbon_kg_per_kwh, given.electricity_usd_per_kwh, given.accelerator_mtbf_s, given.rental_usd_per_accelerator_h], [0.5, 0.1, 1e8, 2.5]);
 });
 
-test("batches divide, pipelines take up the odd part, quantiles lie between neighbours", () => {
+test("batches divide, quantiles lie between neighbours", () => {
   assert.deepEqual([near(2048, 1024), near(2048, 1536)], [2048, 1536]);
-  assert.deepEqual(stages(16, 384), [1, 2, 3, 4, 6, 8, 12, 16]);
   assert.equal(quantile([1, 2, 4], 0.75), 3);
   assert.ok(about(1024).every((n) => n % 8 === 0) && about(1024).includes(1024));
 });
