@@ -226,7 +226,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--kind", metavar="FORMAT", help="format of the files; recognised by default")
     report.add_argument("--zone", default="UTC", help="time zone of timestamps without one, e.g. Europe/Berlin")
     report.add_argument("--price", metavar="USD", help="price of an accelerator-hour, such as 2.5")
-    report.add_argument("--anonymise", action="store_true", help="hash the names of users, nodes and jobs")
+    report.add_argument("--anonymise", action="store_true", help="hash users, nodes and jobs, name no log files")
 
     site = verbs.add_parser("site", help="the published pages: build, check, serve")
     pages = site.add_subparsers(required=True, metavar="ACTION")
@@ -579,8 +579,8 @@ def _report(options: argparse.Namespace) -> None:
     log = fk.read_log(options.logs, options.kind, zone=options.zone)
     for issue, count in log.counts.iter_rows():
         print(f"{count:>12,}  {issue}")
-    log = log.anonymised() if options.anonymise else log
-    print(report(log, options.out, logs=options.logs, kind=options.kind, zone=options.zone, price=options.price))
+    log, logs = (log.anonymised(), []) if options.anonymise else (log, options.logs)
+    print(report(log, options.out, logs=logs, kind=options.kind, zone=options.zone, price=options.price))
 
 
 def _site_build(options: argparse.Namespace) -> None:

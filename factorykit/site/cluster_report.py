@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +31,9 @@ TEXT: Final = THEME / "cluster.md"
 HEADING: Final = re.compile(r"## (.*?) \{#([\w-]+)\}$")
 SOURCE: Final = "The logs of this report"
 TITLE: Final = "Cluster report"
+READ_TABLES: Final = """tables = ("events", "jobs", "steps", "power", "notes", "watched")
+log = fk.Log(**{name: pl.read_parquet(f"log/{name}.parquet") for name in tables})"""
+"""Cell that reads a log whose files are not named."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def report(
     out
         Output folder.
     logs, kind, zone
-        Arguments of :func:`factorykit.read_log` for the notebook.
+        Arguments of :func:`factorykit.read_log` for the notebook; without ``logs`` it reads the tables of the log, in
+        the folder ``log`` beside it.
     price
         Price of an accelerator-hour [USD/h]; optional, without it no costs are shown.
 
@@ -93,13 +97,23 @@ def report(
     )
     read = f"log = fk.read_log({[str(Path(each).resolve()) for each in logs]!r}, {kind!r}, zone={zone!r})"
     first_cell = (
-        f"import polars as pl\n\nimport factorykit as fk\n\n{read}\nsource, price = {SOURCE!r}, {prices!r}\nlog"
+        f"import polars as pl\n\nimport factorykit as fk\n\n{read if logs else READ_TABLES}\n"
+        f"source, price = {SOURCE!r}, {prices!r}\nlog"
     )
     out.mkdir(parents=True, exist_ok=True)
     page = out / "index.html"
     atomic_io.write_file(page, text)
     atomic_io.write_file(out / "report.ipynb", _notebook(first_cell))
+    if not logs:
+        _write_tables(log, out / "log")
     return page
+
+
+def _write_tables(log: Log, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for field in fields(log):
+        with atomic_io.replacing(folder / f"{field.name}.parquet") as part:
+            getattr(log, field.name).write_parquet(part)
 
 
 def _summary(log: Log) -> str:

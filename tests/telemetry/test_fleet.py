@@ -175,6 +175,14 @@ def test_a_report_is_one_page_without_secrets_or_names(reported: Path) -> None:
     assert outside == []
 
 
+def test_an_anonymised_report_does_not_name_its_logs(reported: Path, folder: Path) -> None:
+    notebook = (reported / "report.ipynb").read_text()
+    assert str(folder) not in notebook
+    assert "hostile" not in notebook
+    tables = {file.stem: pl.read_parquet(file) for file in (reported / "log").iterdir()}
+    assert not fk.Log(**tables).jobs["job"].str.contains("4711").any()
+
+
 @pytest.mark.browser
 def test_a_report_draws_its_charts_without_network(reported: Path, chromium) -> None:
     page = chromium.new_page()
@@ -190,5 +198,5 @@ def test_a_report_draws_its_charts_without_network(reported: Path, chromium) -> 
 def test_the_notebook_of_a_report_runs(reported: Path) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     notebook = nbformat.read(reported / "report.ipynb", as_version=4)
-    nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": str(reported)}}).execute()
     assert sum(cell.cell_type == "code" for cell in notebook.cells) > 10
