@@ -1,1 +1,1 @@
-"""Many rows at once: grids, draws from distributions, what drives the spread."""
+"""Many rows at once: grids, samples of distributions, and sensitivity."""

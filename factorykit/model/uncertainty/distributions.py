@@ -1,4 +1,4 @@
-"""What is known about an input that is not known exactly: a distribution, given by its quantile function.
+"""Distributions of uncertain inputs, given by their quantile functions.
 
 Every distribution has ``ppf(u)``, the value below which a share ``u`` of the probability lies, so a frozen
 distribution of ``scipy.stats`` serves as well. Rows come from points in the unit cube through ``ppf``.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 CENTRAL_MASS = 0.9
-"""Share of the probability between the two values that give a lognormal, where nobody says otherwise: 5 to 95 %."""
+"""Default share of the probability between the two quantiles of a lognormal distribution: 5 to 95 %."""
 
 
 @runtime_checkable
@@ -43,7 +43,7 @@ def is_distribution(value: object) -> TypeIs[Distribution]:
 
 
 class _InUnits:
-    """A law of which numbers may be texts with units ("30 min"), read when it is known for which quantity."""
+    """A distribution whose parameters may be text with units ("30 min"), parsed once its quantity is known."""
 
     __slots__ = ()
 
@@ -62,25 +62,23 @@ class _InUnits:
     def _shares(self, q: Any) -> Any:
         """Return shares of the probability, checked."""
         if any(isinstance(number, str) for number in _numbers(self)):
-            raise ScenarioError(
-                f"{short_repr(self)} has units; say of which quantity it is the law, or give plain numbers"
-            )
+            raise ScenarioError(f"{short_repr(self)} has units and no quantity; give plain numbers")
         return number_or_array("q", q, 0.0, 1.0)
 
 
-def _numbers(law: Any) -> list[Any]:
-    values = [getattr(law, field.name) for field in fields(law)]
+def _numbers(distribution: Any) -> list[Any]:
+    values = [getattr(distribution, field.name) for field in fields(distribution)]
     return [number for value in values for number in (value if isinstance(value, tuple) else (value,))]
 
 
-def in_units_of(row: Quantity, law: Distribution) -> Distribution:
+def in_units_of(row: Quantity, distribution: Distribution) -> Distribution:
     """Return the distribution with its strings parsed as values of a quantity.
 
     >>> in_units_of(quantity("restart_s"), Uniform("5 min", "1 h"))
     Uniform(low=300.0, high=3600.0)
     """
-    if not isinstance(law, _InUnits) or not any(isinstance(number, str) for number in _numbers(law)):
-        return law
+    if not isinstance(distribution, _InUnits) or not any(isinstance(value, str) for value in _numbers(distribution)):
+        return distribution
 
     def number(value: Any) -> Any:
         return (
@@ -91,7 +89,8 @@ def in_units_of(row: Quantity, law: Distribution) -> Distribution:
             else value
         )
 
-    return replace(law, **{field.name: number(getattr(law, field.name)) for field in fields(law)})  # type: ignore[type-var]
+    parameters = {field.name: number(getattr(distribution, field.name)) for field in fields(distribution)}  # type: ignore[arg-type]
+    return replace(distribution, **parameters)  # type: ignore[type-var]
 
 
 def _finite(kind: str, **numbers: float) -> None:
@@ -101,16 +100,14 @@ def _finite(kind: str, **numbers: float) -> None:
 
 def _ordered(kind: str, low: float, high: float) -> None:
     if not (is_number(low) and is_number(high)):
-        raise ScenarioError(
-            f"{kind}: low = {short_repr(low)} and high = {short_repr(high)} are no limits; give numbers"
-        )
+        raise ScenarioError(f"{kind}: low = {short_repr(low)} and high = {short_repr(high)} must be numbers")
     if not as_float(low) < as_float(high):
         raise ScenarioError(f"{kind}: low = {low!r} is not below high = {high!r}; a fixed value belongs in the base")
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform(_InUnits):
-    """Every value between ``low`` and ``high`` is as likely as any other.
+    """Uniform distribution between ``low`` and ``high``.
 
     >>> float(Uniform(0.3, 0.5).ppf(0.5))
     0.4
@@ -130,7 +127,7 @@ class Uniform(_InUnits):
 
 @dataclass(frozen=True, slots=True)
 class LogUniform(_InUnits):
-    """Every factor between ``low`` and ``high`` is as likely as any other; both above zero.
+    """Log-uniform distribution between ``low`` and ``high``, both above zero.
 
     >>> round(float(LogUniform(1.0, 100.0).ppf(0.5)), 9)
     10.0
@@ -152,7 +149,7 @@ class LogUniform(_InUnits):
 
 @dataclass(frozen=True, slots=True)
 class Normal(_InUnits):
-    """Gaussian with ``mean`` and standard deviation ``sd``, cut off below ``low`` and above ``high``.
+    """Normal distribution, truncated to ``low`` and ``high``.
 
     >>> float(Normal(0.4, 0.03, low=0.0, high=1.0).ppf(0.5))
     0.4
@@ -181,7 +178,7 @@ class Normal(_InUnits):
 class LogNormal(_InUnits):
     """Lognormal with a share ``mass`` of its probability between ``low`` and ``high``, equal shares on either side.
 
-    The median is ``sqrt(low * high)``. Two quantiles are what sources print; a mean and a sigma hardly ever.
+    The median is ``sqrt(low * high)``. Sources print two quantiles more often than a mean and a sigma.
 
     >>> round(float(LogNormal(1.0, 4.0).ppf(0.5)), 9), round(float(LogNormal(1.0, 4.0).ppf(0.95)), 9)
     (2.0, 4.0)
@@ -217,7 +214,7 @@ class LogNormal(_InUnits):
 
 @dataclass(frozen=True, slots=True)
 class Triangular(_InUnits):
-    """Rises linearly from ``low`` to ``mode`` and falls linearly to ``high``.
+    """Triangular distribution with its mode between ``low`` and ``high``.
 
     >>> float(Triangular(0.0, 0.5, 1.0).ppf(0.5))
     0.5
@@ -245,7 +242,7 @@ class Triangular(_InUnits):
 
 @dataclass(frozen=True, slots=True)
 class Quantiles(_InUnits):
-    """Straight lines between known quantiles; the shares run from 0 to 1.
+    """Distribution with linear interpolation between quantiles; the shares run from 0 to 1.
 
     >>> float(Quantiles((0.0, 0.5, 1.0), (1.99, 3.25, 12.29)).ppf(0.5))
     3.25
@@ -277,7 +274,7 @@ class Quantiles(_InUnits):
 
 
 def empirical(values: Sequence[float]) -> Quantiles:
-    """Return the distribution that was seen: straight lines between the sorted ``values``.
+    """Return the empirical distribution: linear interpolation between the sorted ``values``.
 
     Between the observations the quantile is that of NumPy's and polars' ``linear`` rule.
 
@@ -293,7 +290,7 @@ def empirical(values: Sequence[float]) -> Quantiles:
 
 
 FURTHEST = 2.0**-31
-"""How near to 0 and 1 a point comes: half the last bit of a Sobol point."""
+"""Distance of the outermost points from 0 and 1: half the last bit of a Sobol point."""
 
 
 def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
@@ -315,9 +312,9 @@ def check(distributions: Mapping[str, Any]) -> dict[str, Distribution]:
                 f"{name} = {short_repr(distribution)} is no distribution; give one such as Uniform(0.35, 0.45), "
                 f"or put a fixed value in the base"
             )
-        checked[name] = law = in_units_of(row, distribution)
+        checked[name] = parsed = in_units_of(row, distribution)
         for share in (FURTHEST, 1.0 - FURTHEST):
-            end = float(law.ppf(share))
+            end = float(parsed.ppf(share))
             if not row.holds(end):
                 raise ScenarioError(
                     f"{name}: the distribution reaches {end:g}, outside {row.bounds}; "

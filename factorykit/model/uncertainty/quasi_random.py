@@ -1,4 +1,4 @@
-"""Points of the unit cube, any stretch of them: what a draw is depends on its number and on nothing else."""
+"""Points of the unit cube for sampling, in any range of their numbers; a point depends on its number alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stretch(d: int, n: int, seed: int, method: str, first: int, last: int) -> An
 
 
 def _sobol(d: int, seed: int, first: int, last: int) -> Any:
-    """Return a stretch of the sequence, which SciPy can only go along: what asks for one after another goes once."""
+    """Return a range of the sequence; SciPy only moves forward, so consecutive ranges are cheapest."""
     sequence = _sequence(d, seed, get_ident())
     if first < sequence.num_generated:
         sequence.reset()
@@ -37,13 +37,13 @@ def _sobol(d: int, seed: int, first: int, last: int) -> Any:
         sequence.fast_forward(first - sequence.num_generated)
     if first:
         return sequence.random(last - first)
-    # Apart from the others, since SciPy warns of a first stretch whose length is no power of two.
+    # Drawn separately: SciPy warns if the length of the first range is not a power of two.
     return need("numpy").concatenate([sequence.random(1), sequence.random(last - 1)])
 
 
 @lru_cache(maxsize=4)
 def _sequence(d: int, seed: int, _thread: int) -> Any:
-    """Return the sequence of a thread: it remembers how far it is."""
+    """Return the sequence of a thread, which keeps its position."""
     return need("scipy.stats.qmc").Sobol(d, bits=SOBOL_BITS, rng=seed)
 
 

@@ -1,4 +1,4 @@
-"""Uncertainty: rows drawn from distributions, evaluated like any other rows, and what drives the spread."""
+"""Samples of uncertain inputs, their quantiles, and sensitivity to each input."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def sample(
     inputs
         Quantities that are known, as in :func:`factorykit.evaluate`; a distribution takes the place of a value.
     distributions
-        What is known about the others, by quantity; see :mod:`factorykit.model.uncertainty.distributions`.
+        Distributions of uncertain quantities; see :mod:`factorykit.model.uncertainty.distributions`.
     outputs
-        Quantities asked for; by default everything that the inputs allow.
+        Requested quantities; by default all that can be computed.
     n
         Draws. Sobol points are best at powers of two.
     seed
@@ -64,17 +64,17 @@ def sample(
     grid
         Values of one or more quantities at which all draws are repeated, for a band along an axis.
     out, engine
-        A Parquet file, or the folder of a study and who makes its parts, as in :func:`factorykit.sweep`.
+        A Parquet file, or the folder of a study and its engine, as in :func:`factorykit.sweep`.
     using
-        Which model stands for a quantity that has rivals.
+        Model of a quantity that has alternatives.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
     DataFrame or LazyFrame
         One row per draw and grid point: ``draw``, the grid, the uncertain inputs, the outputs. With ``out``, a scan of
-        what was written.
+        the written rows.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class Drawn(Numbered):
 
     @property
     def rows_a_part(self) -> int:
-        """As many as fill a part."""
+        """Number of rows in a part."""
         return self.asked.rows_a_part([*self.axes, *self.distributions])
 
     def stretch(self, first: int, last: int) -> pl.DataFrame:
@@ -133,7 +133,7 @@ class Drawn(Numbered):
             places //= len(values)
             columns[name] = column_of(name, values).gather(row // (self.n * places) % len(values))
         cube = self._cube(first, last)
-        columns |= {name: column(cube[:, i], law) for i, (name, law) in enumerate(self.distributions.items())}
+        columns |= {name: column(cube[:, i], each) for i, (name, each) in enumerate(self.distributions.items())}
         return self.asked.of(pl.DataFrame(columns)).select((row % self.n).alias("draw"), pl.all())
 
     def _cube(self, first: int, last: int) -> Any:
@@ -149,11 +149,11 @@ class Drawn(Numbered):
     def _points(self) -> Any:
         return stretch(len(self.distributions), self.n, self.seed, self.method, 0, self.n)
 
-    def said(self) -> dict[str, Any]:
-        """Return the question, the laws and how they are drawn."""
-        laws = {name: repr(law) for name, law in self.distributions.items()}
-        drawn = {"distributions": laws, "n": self.n, "seed": self.seed, "method": self.method}
-        return self.asked.said() | drawn | {"grid": {name: list(values) for name, values in self.axes.items()}}
+    def describe(self) -> dict[str, Any]:
+        """Return the question, the distributions and the method of the draws."""
+        distributions = {name: repr(distribution) for name, distribution in self.distributions.items()}
+        drawn = {"distributions": distributions, "n": self.n, "seed": self.seed, "method": self.method}
+        return self.asked.describe() | drawn | {"grid": {name: list(values) for name, values in self.axes.items()}}
 
 
 def column(points: Any, distribution: Distribution) -> Any:
@@ -256,7 +256,7 @@ def sensitivity(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.DataFrame:
-    """Say which uncertain inputs drive an output.
+    """Return the sensitivity of outputs to uncertain inputs.
 
     Two views side by side: Sobol indices, the share of the output's variance that an input explains alone and together
     with the others; and one-at-a-time bars, the output with this input low and high and all others at their medians.

@@ -67,7 +67,7 @@ def sweep(
         or not, whose rows are evaluated in their order. A lazy query runs once; to resume a study it must return its
         rows in the same order, so sort the result of ``group_by``, ``unique`` or ``join``.
     outputs
-        Quantities asked for; by default everything that the inputs allow.
+        Requested quantities; by default all that can be computed.
     out
         A file whose name ends in ``.parquet``, written whole or not at all; or the folder of a study, in parts: called
         again, it goes on where it was stopped. Both in bounded memory.
@@ -75,14 +75,14 @@ def sweep(
         Of a study: ``"local"``, this process; ``"ray"``, the workers of Ray on this machine, or on the cluster that it
         is connected to; or the address of one, ``"ray://host:10001"``. The rows are the same.
     using
-        Which model stands for a quantity that has rivals.
+        Model of a quantity that has alternatives.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
     DataFrame or LazyFrame
-        One row per combination: the grid, then the outputs. With ``out``, a scan of what was written;
+        One row per combination: the grid, then the outputs. With ``out``, a scan of the written rows;
         :func:`factorykit.study` opens a folder.
 
     Raises
@@ -143,9 +143,9 @@ def combinations(axes: Mapping[str, Sequence[Any]]) -> int:
 
 
 def _ends(axes: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """Return a few combinations that hold every word and the ends of every series of numbers.
+    """Return a few combinations with every word and the ends of every axis of numbers.
 
-    Evaluated eagerly, they show what is missing or contradicts.
+    Evaluated eagerly, they show missing and inconsistent inputs.
     """
     import polars as pl
 
@@ -191,9 +191,9 @@ class Crossed(Design):
         last = min(first + self._blocks, self._gridded.grid.blocks)
         return pl.concat([self._gridded.block(block) for block in range(first, last)])
 
-    def said(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the question and the values of the axes."""
-        return self.asked.said() | {"grid": {name: list(values) for name, values in self.axes.items()}}
+        return self.asked.describe() | {"grid": {name: list(values) for name, values in self.axes.items()}}
 
 
 @contextmanager
@@ -254,7 +254,7 @@ class Listed(Numbered):
         """Return the rows from ``first`` to before ``last``."""
         return self.asked.of(self.listed.slice(first, last - first)).collect()
 
-    def said(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the question, and digests of the rows without and with their order."""
         import polars as pl
 
@@ -262,4 +262,4 @@ class Listed(Numbered):
         digests = numbered.select(
             rows=pl.struct(pl.exclude("number of the row")).hash().sum(), order=pl.struct(pl.all()).hash().sum()
         )
-        return self.asked.said() | digests.collect(engine="streaming").row(0, named=True)
+        return self.asked.describe() | digests.collect(engine="streaming").row(0, named=True)

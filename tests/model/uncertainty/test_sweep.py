@@ -42,9 +42,9 @@ def test_rows_that_somebody_lists_are_evaluated_as_they_stand():
         ({"mfu": []}, {}, "mfu has no values"),
         ({"mfu": [0.3, 30.0]}, {}, "give a fraction, e.g. 0.3"),
         ({"mfuu": [0.3]}, {}, "nearest is 'mfu'"),
-        ({"mfu": [0.3]}, {"engine": "spark"}, "there are local, ray"),
-        ({"mfu": [0.3]}, {"engine": "ray"}, "name its folder with out="),
-        ({"mfu": [0.3]}, {"out": "/no/such/folder/x.parquet"}, "name a file in a folder that exists"),
+        ({"mfu": [0.3]}, {"engine": "spark"}, "must be local, ray"),
+        ({"mfu": [0.3]}, {"engine": "ray"}, "needs out="),
+        ({"mfu": [0.3]}, {"out": "/no/such/folder/x.parquet"}, "give a file in an existing folder"),
         ({"pue": [1.1]}, {}, "cannot be computed"),
     ],
 )
@@ -55,7 +55,7 @@ def test_a_bad_sweep_is_refused(grid, more, message):
 
 def test_too_many_rows_want_a_file():
     many = [1.0 + i for i in range(10_000)]
-    with pytest.raises(fk.FactorykitError, match="name a folder with out="):
+    with pytest.raises(fk.FactorykitError, match="give out=, a folder"):
         fk.sweep(
             {}, {"accelerators": many, "peak_flop_per_s": [1e12 * value for value in many]}, "cluster_peak_flop_per_s"
         )

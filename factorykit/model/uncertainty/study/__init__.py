@@ -1,1 +1,1 @@
-"""Studies: more rows than memory holds, in a folder of parts that are made again as they were and never by halves."""
+"""Studies: more rows than fit in memory, computed in reproducible parts, each written completely or not at all."""

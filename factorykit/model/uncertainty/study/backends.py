@@ -1,4 +1,4 @@
-"""Who makes the parts of a study: this process, or the workers of Ray."""
+"""Backends that compute the parts of a study: this process, or the workers of Ray."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from factorykit.core.validation import string
 from factorykit.engine.progress import told
 from factorykit.model.uncertainty.study.parts import Design
 
-AT_ONCE: Final = 2
-"""Parts that this process makes side by side."""
-AHEAD: Final = 2
-"""Parts handed to Ray for each of its processors: one that is made, and one that waits."""
-TRIES: Final = 3
-"""Times that a part is tried again whose worker died."""
+LOCAL_THREADS: Final = 2
+"""Parts that this process computes at the same time."""
+TASKS_PER_CPU: Final = 2
+"""Parts submitted to Ray per CPU: one that runs, and one that waits."""
+WAITED_SHARE: Final = 8
+"""An eighth of the running parts is awaited at once, since each call of ``ray.wait`` looks at all of them."""
+MAX_RETRIES: Final = 3
+"""Retries of a part whose worker died."""
 
 Make = Callable[[Design, int], None]
 """Writes one part of a design."""
@@ -32,24 +34,24 @@ def check(engine: object) -> str:
     ------
     ScenarioError
     """
-    said = string("engine", engine)
-    if said not in ("local", "ray") and "://" not in said:
+    name = string("engine", engine)
+    if name not in ("local", "ray") and "://" not in name:
         raise ScenarioError(
-            f"engine = {short_repr(said)}; there are local, ray, and the address of a cluster, ray://host:10001"
+            f"engine must be local, ray, or the address of a cluster such as ray://host:10001, got {short_repr(name)}"
         )
-    return said
+    return name
 
 
 def run(engine: str, make: Make, design: Design, missing: Sequence[int]) -> None:
-    """Make the missing parts of a design."""
+    """Compute the missing parts of a design."""
     made = _local(make, design, missing) if engine == "local" else _ray(engine, make, design, missing)
     for _ in told(made, len(missing), "parts", design.rows // design.parts):
         pass
 
 
 def _local(make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
-    """Yield parts as they are finished: one is computed while another is written."""
-    pool = ThreadPoolExecutor(AT_ONCE)
+    """Yield finished parts; one is computed while another is written."""
+    pool = ThreadPoolExecutor(LOCAL_THREADS)
     try:
         yield from pool.map(lambda number: make(design, number), missing)
     finally:
@@ -57,17 +59,18 @@ def _local(make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
 
 
 def _ray(engine: str, make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
-    """Yield parts as they are finished; each worker holds one, and a dead worker's goes to another."""
+    """Yield finished parts; each worker has one, and that of a dead worker goes to another."""
     ray = need("ray")
     if not ray.is_initialized():
         ray.init(address=None if engine == "ray" else engine, log_to_driver=False)
-    task = ray.remote(max_retries=TRIES, num_cpus=1, runtime_env={"env_vars": {"POLARS_MAX_THREADS": "1"}})(_of_pickled)
-    shared, waiting, under_way = ray.put(pickle.dumps(design)), list(reversed(missing)), []
-    at_once = AHEAD * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-    while waiting or under_way:
-        while waiting and len(under_way) < at_once:
-            under_way.append(task.remote(make, shared, waiting.pop()))
-        finished, under_way = ray.wait(under_way)
+    options = {"max_retries": MAX_RETRIES, "num_cpus": 1, "runtime_env": {"env_vars": {"POLARS_MAX_THREADS": "1"}}}
+    task = ray.remote(**options)(_of_pickled)
+    shared, waiting, running = ray.put(pickle.dumps(design)), list(reversed(missing)), []
+    while waiting or running:
+        slots = TASKS_PER_CPU * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        while waiting and len(running) < slots:
+            running.append(task.remote(make, shared, waiting.pop()))
+        finished, running = ray.wait(running, num_returns=max(len(running) // WAITED_SHARE, 1))
         ray.get(finished)
         yield from finished
 

@@ -1,4 +1,4 @@
-"""One verb asked many times, as a study: each case makes its rows alone."""
+"""Studies of many calls of one function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 CASES_A_PART: Final = 16
-"""So that a case is not a file; what a killed worker loses."""
+"""Calls in a part: the work that a killed worker loses."""
 VERBS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "plan": ("model.planning.plan", lambda found: found.plans),
     "schedule": ("model.operations.schedule", lambda found: found.summary),
@@ -29,11 +29,11 @@ VERBS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "simulate": ("model.operations.simulate", lambda found: found),
     "timeline": ("model.operations.simulate", lambda found: found),
 }
-"""Where a verb stands, and which rows of its answer are kept."""
+"""Module of a function, and the rows of its result that are kept."""
 
 
 def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine: str = "local") -> pl.LazyFrame:
-    """Ask one verb of many cases and keep all rows as a study.
+    """Call one function with many sets of arguments and keep all rows as a study.
 
     Parameters
     ----------
@@ -43,17 +43,17 @@ def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine
     cases
         The arguments of each call, by name.
     out, engine
-        The folder of the study and who makes its parts, as in :func:`factorykit.sweep`.
+        Folder of the study, and its engine, as in :func:`factorykit.sweep`.
 
     Returns
     -------
     LazyFrame
-        The rows of every case, with its number in ``case`` (from 0), and in ``error`` why one has none.
+        The rows of every case, with its number in ``case`` (from 0), and the ``error`` of a case without rows.
 
     Raises
     ------
     ScenarioError
-        If the verb is another or there are no cases. A case that is refused ends nothing.
+        If the verb is unknown or there are no cases. An error in a case is a row.
 
     Examples
     --------
@@ -66,29 +66,29 @@ def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine
     ([0, 0, 0, 1], 3)
     """
     one_of("verb of a batch", verb, VERBS)
-    told = tuple(dict(mapping(f"case {number}", case)) for number, case in enumerate(as_list("cases", cases)))
-    if not told:
-        raise ScenarioError("there are no cases; give the arguments of at least one call")
+    calls = tuple(dict(mapping(f"case {number}", case)) for number, case in enumerate(as_list("cases", cases)))
+    if not calls:
+        raise ScenarioError("cases must not be empty; give the arguments of at least one call")
     if (path := target(out, engine)) and path.suffix == ".parquet":
-        raise ScenarioError(f"out = {str(out)!r}: cases may differ in their columns; name a folder")
-    return answered(Cases(verb, told), out, "batch", engine)
+        raise ScenarioError(f"out = {str(out)!r}: cases may differ in their columns; give a folder")
+    return answered(Cases(verb, calls), out, "batch", engine)
 
 
 @dataclass(frozen=True)
 class Cases(Design):
-    """Calls of one verb, by their arguments."""
+    """Calls of one function, by their arguments."""
 
     verb: str
     cases: tuple[dict[str, Any], ...]
 
     @property
     def rows(self) -> int:
-        """Cases, each of which makes as many rows as it does."""
+        """Number of cases, each of which has any number of rows."""
         return len(self.cases)
 
     @property
     def parts(self) -> int:
-        """Some cases to a part."""
+        """Number of parts."""
         return -(-len(self.cases) // CASES_A_PART)
 
     def part(self, number: int) -> pl.DataFrame:
@@ -102,30 +102,30 @@ class Cases(Design):
     def _case(self, number: int) -> pl.DataFrame:
         import polars as pl
 
-        room, rows = VERBS[self.verb]
+        module, rows = VERBS[self.verb]
         error = pl.lit(None, pl.String)
         try:
-            found = pl.DataFrame(rows(getattr(import_module(f"factorykit.{room}"), self.verb)(**self.cases[number])))
+            found = pl.DataFrame(rows(getattr(import_module(f"factorykit.{module}"), self.verb)(**self.cases[number])))
         except (FactorykitError, TypeError) as refusal:
             found, error = pl.DataFrame({"case": [number]}), pl.lit(str(refusal))
         return found.select(pl.lit(number, pl.Int64).alias("case"), pl.exclude("case"), error.alias("error"))
 
-    def said(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return the verb and the cases; a frame among their arguments by its digest."""
-        return {"verb": self.verb, "cases": [json.loads(json.dumps(case, default=_told)) for case in self.cases]}
+        return {"verb": self.verb, "cases": [json.loads(json.dumps(case, default=_text)) for case in self.cases]}
 
 
-def _told(value: Any) -> Any:
-    """Return an argument as words: laws and causes as they are written, anything large by its digest."""
+def _text(value: Any) -> Any:
+    """Return the text of an argument; of a large one, its type and digest."""
     if isinstance(value, Mapping):
         return dict(value)
     written = repr(value)
     if len(written) < 1_000 and "\n" not in written:
         return written
     try:
-        told = pickle.dumps(value)
-    except Exception as error:  # whatever a stranger's object raises
+        pickled = pickle.dumps(value)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise ScenarioError(
-            f"{short_repr(value)} cannot be kept in a study ({type(error).__name__}); leave it out"
+            f"{short_repr(value)} cannot be stored in a study ({type(error).__name__}); omit it"
         ) from error
-    return f"{type(value).__name__} {hashlib.blake2b(told, digest_size=16).hexdigest()}"
+    return f"{type(value).__name__} {hashlib.blake2b(pickled, digest_size=16).hexdigest()}"

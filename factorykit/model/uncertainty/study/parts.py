@@ -1,4 +1,4 @@
-"""The rows of a study: their numbers say what they are, so that any part of them can be made alone, anywhere."""
+"""Designs of studies: rows that depend on their number alone, so that any process can compute any part of them."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     import polars as pl
 
 CELLS_A_PART: Final = 2**24
-"""Numbers in a part, at most: 128 MiB of doubles."""
+"""Most numbers in a part: 128 MiB of doubles."""
 
 
 class Design(abc.ABC):
-    """Rows in parts, made by a frozen dataclass; pickled, it is its fields, and elsewhere the same parts again."""
+    """Rows in parts: a frozen dataclass that is pickled by its fields."""
 
     @property
     @abc.abstractmethod
     def rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
 
     @property
     @abc.abstractmethod
     def parts(self) -> int:
-        """How many these make."""
+        """Number of parts."""
 
     @abc.abstractmethod
     def part(self, number: int) -> pl.DataFrame:
         """Return the rows of a part."""
 
-    def said(self) -> dict[str, Any]:
-        """Return in words and numbers what makes these rows and no others: its fields."""
+    def describe(self) -> dict[str, Any]:
+        """Return the fields that determine the rows, for the manifest of a study."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -45,12 +45,12 @@ class Design(abc.ABC):
 
 
 class Numbered(Design):
-    """Rows that can be made from any one to any other."""
+    """Rows that can be computed in any range of their numbers."""
 
     @property
     @abc.abstractmethod
     def rows_a_part(self) -> int:
-        """How many rows fill a part."""
+        """Number of rows in a part."""
 
     @abc.abstractmethod
     def stretch(self, first: int, last: int) -> pl.DataFrame:
@@ -58,7 +58,7 @@ class Numbered(Design):
 
     @property
     def parts(self) -> int:
-        """How many parts the rows make."""
+        """Number of parts."""
         return math.ceil(self.rows / self.rows_a_part)
 
     def part(self, number: int) -> pl.DataFrame:
@@ -69,7 +69,7 @@ class Numbered(Design):
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of every row: values that all rows share, outputs, rivals, whether defaults fill gaps."""
+    """The question that is evaluated for every row: shared values, outputs, alternatives, use of defaults."""
 
     values: Mapping[str, Any]
     outputs: tuple[str, ...] | None
@@ -96,11 +96,11 @@ class Asked:
         return list(dict.fromkeys((*names, *new, *(self.outputs or ()))))
 
     def rows_a_part(self, names: Sequence[str]) -> int:
-        """Return how many rows fill a part."""
+        """Return the number of rows in a part."""
         return max(CELLS_A_PART // len(self.columns(names)), 1)
 
-    def said(self) -> dict[str, Any]:
-        """Return the question in words and numbers."""
+    def describe(self) -> dict[str, Any]:
+        """Return the question for the manifest of a study."""
         outputs = None if self.outputs is None else list(self.outputs)
         return {"inputs": dict(self.values), "outputs": outputs, "using": dict(self.using), "assume": self.assume}
 

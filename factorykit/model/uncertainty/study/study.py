@@ -1,4 +1,4 @@
-"""A folder of Parquet parts that together are the answer to one question."""
+"""Studies: folders of Parquet parts with the rows of one question."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 
 MANIFEST: Final = "study.json"
 PART: Final = re.compile(r"part-(\d{7,})-(\d+)-([0-9a-f]{32})\.parquet")
-"""Number, rows, and digest of the contents: a part that is not what its name says does not count."""
+"""Name of a part: number, rows, and digest of its contents; a part with another digest is damaged."""
 ROWS_IN_MEMORY: Final = 50_000_000
-"""Above this rows have to be written: with a few columns they would not fit an ordinary machine."""
-SAID: Final = {"verb": str, "factorykit": str, "asked": dict, "rows": int, "parts": int}
-"""What a manifest says, among others."""
+"""Most rows that are returned as a frame; more must be written to files."""
+MANIFEST_FIELDS: Final = {"verb": str, "factorykit": str, "asked": dict, "rows": int, "parts": int}
+"""Required fields of a manifest, and their types."""
 OTHER_FILES: Final = (".csv", ".json", ".jsonl", ".ndjson", ".xlsx", ".arrow", ".feather", ".ipc", ".gz", ".zst")
-"""Ends of names that nobody gives to a folder."""
-LOOKED_AT_BYTES: Final = 2**30
-"""Of all parts together, up to which they are held to their names before they are read: about a second."""
+"""File extensions that are refused as names of folders."""
+MAX_VERIFIED_BYTES: Final = 2**30
+"""Size of a study up to which the digests of its parts are verified before they are read, in about a second."""
 STAGE: Final = ".parts-"
-"""Beginning of the name of the folder in which parts are written, each machine's its own."""
+"""Prefix of the folder in which the parts of one machine are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A folder of parts: :attr:`rows` is a scan of those that are there.
+    """A folder of parts; :attr:`rows` is a scan of the finished ones.
 
-    A study grows part by part; each is written aside, and named by its contents when it is whole. So whatever is
-    killed, what counts is right, and the same call goes on where the last one ended.
+    Each part is written to a temporary file and renamed by its contents when it is complete. If the process is killed,
+    the finished parts are valid, and the same call resumes the study.
     """
 
     folder: Path
@@ -54,20 +54,20 @@ class Study:
 
     @property
     def parts(self) -> int:
-        """How many parts the whole study has."""
+        """Number of parts of the whole study."""
         return self.manifest["parts"]
 
     @property
     def done(self) -> tuple[Path, ...]:
-        """The parts that are there, in order."""
-        return tuple(path for _, path in sorted(_there(self.folder).items()))
+        """The finished parts, in order."""
+        return tuple(path for _, path in sorted(_parts_in(self.folder).items()))
 
     @property
     def rows(self) -> pl.LazyFrame:
-        """A scan of the parts that are there."""
+        """A scan of the finished parts."""
         import polars as pl
 
-        done = self._some_done()
+        done = self._finished()
         if self.manifest["verb"] == "batch":
             return pl.concat(map(pl.scan_parquet, done), how="diagonal_relaxed")
         return pl.scan_parquet(list(done))
@@ -78,23 +78,21 @@ class Study:
         Raises
         ------
         QueryError
-            If it is none, or fails.
+            If the query is invalid or fails.
         ScenarioError
-            If no part is there.
+            If no part is finished.
         """
-        parts = ", ".join(map(quoted, self._some_done()))
+        parts = ", ".join(map(quoted, self._finished()))
         return sql_over(self.folder, {"study": f"FROM read_parquet([{parts}], union_by_name = true)"}, query)
 
-    def _some_done(self) -> tuple[Path, ...]:
+    def _finished(self) -> tuple[Path, ...]:
         if not (done := self.done):
-            raise ScenarioError(f"{self.folder} holds no part yet; make the call that began the study again")
-        told = [(path, path.stat()) for path in done]
-        if sum(found.st_size for _, found in told) <= LOOKED_AT_BYTES:
-            for path, found in told:
-                if _digest_of(path, found.st_mtime_ns, found.st_size) not in path.name:
-                    raise ScenarioError(
-                        f"{path} is damaged; make the call that began the study again: it makes it anew"
-                    )
+            raise ScenarioError(f"{self.folder} has no finished part; repeat the call that made the study")
+        files = [(path, path.stat()) for path in done]
+        if sum(file.st_size for _, file in files) <= MAX_VERIFIED_BYTES:
+            for path, file in files:
+                if _digest_of(path, file.st_mtime_ns, file.st_size) not in path.name:
+                    raise ScenarioError(f"{path} is damaged; repeat the call that made the study to replace it")
         return done
 
     def __repr__(self) -> str:
@@ -107,23 +105,23 @@ class Study:
 
 
 def study(folder: str | Path) -> Study:
-    """Open a study: rows in a folder of Parquet parts, as ``sweep`` and its like write them.
+    """Open a study: a folder of Parquet parts that ``sweep``, ``sample``, ``search`` or ``batch`` has written.
 
     Parameters
     ----------
     folder
-        What ``out`` named.
+        The folder that was given as ``out``.
 
     Returns
     -------
     Study
-        ``rows`` is a LazyFrame of the parts that are there, ``sql`` asks DuckDB over the view ``study``, ``manifest``
-        says what was asked, ``done`` and ``parts`` how far it is.
+        ``rows`` is a LazyFrame of the finished parts, ``sql`` queries the view ``study`` with DuckDB, ``manifest`` has
+        the question, ``done`` the finished parts, and ``parts`` the number of all.
 
     Raises
     ------
     ScenarioError
-        If the folder holds no study.
+        If the folder has no study.
 
     Examples
     --------
@@ -138,9 +136,13 @@ def study(folder: str | Path) -> Study:
     try:
         manifest = text_io.parse_json(text_io.read_bytes(path / MANIFEST))
     except (DatasetError, ValueError):
-        raise ScenarioError(f"{path} holds no study; name the folder that out= named") from None
-    if not isinstance(manifest, dict) or any(type(manifest.get(name)) is not kind for name, kind in SAID.items()):
-        raise ScenarioError(f"{path / MANIFEST} does not say {', '.join(SAID)}; make the study again, elsewhere")
+        raise ScenarioError(f"{path} has no study; give the folder that was out=") from None
+    if not isinstance(manifest, dict) or any(
+        type(manifest.get(name)) is not kind for name, kind in MANIFEST_FIELDS.items()
+    ):
+        raise ScenarioError(
+            f"{path / MANIFEST} must have {', '.join(MANIFEST_FIELDS)}; make the study in another folder"
+        )
     return Study(path, manifest)
 
 
@@ -150,16 +152,16 @@ def answered(design: Design, out: str | Path | None, verb: str, engine: str) -> 
     Raises
     ------
     FactorykitError
-        If they are too many for a frame, or what they should be written to holds something else.
+        If there are too many for a frame, or the target has other contents.
     """
     import polars as pl
 
     path = target(out, engine)
     if path is None:
         if design.rows > ROWS_IN_MEMORY:
-            raise ScenarioError(f"there are {design.rows:,} rows, above {ROWS_IN_MEMORY:,}; name a folder with out=")
+            raise ScenarioError(f"{design.rows:,} rows are more than {ROWS_IN_MEMORY:,}; give out=, a folder")
         return pl.concat(map(design.part, range(design.parts)))
-    return _one_file(design, path) if path.suffix == ".parquet" else _made(design, path, verb, engine).rows
+    return _one_file(design, path) if path.suffix == ".parquet" else _complete(design, path, verb, engine).rows
 
 
 def target(out: str | Path | None, engine: str) -> Path | None:
@@ -174,14 +176,14 @@ def target(out: str | Path | None, engine: str) -> Path | None:
         raise ScenarioError(f"out = {str(out)!r}: object stores are not supported; give a local or mounted folder")
     path = None if out is None else file_path("out", out)
     if backends.check(engine) != "local" and (path is None or path.suffix == ".parquet"):
-        raise ScenarioError(f"engine = {engine!r} makes a study; name its folder with out=")
+        raise ScenarioError(f"engine = {engine!r} needs out=, the folder of a study")
     if path is not None and path.suffix in OTHER_FILES:
-        raise ScenarioError(f"out = {str(path)!r}: rows are written as Parquet; name a .parquet file, or a folder")
+        raise ScenarioError(f"out = {str(path)!r}: rows are written as Parquet; give a .parquet file or a folder")
     return path
 
 
 def _one_file(design: Design, path: Path) -> pl.LazyFrame:
-    """Stream the parts into one Parquet file, written whole or not at all."""
+    """Stream the parts into one Parquet file, written completely or not at all."""
     import polars as pl
     from polars.io.plugins import register_io_source
 
@@ -192,18 +194,18 @@ def _one_file(design: Design, path: Path) -> pl.LazyFrame:
         yield from map(design.part, range(1, design.parts))
 
     try:
-        with atomic_io.replacing(path) as aside:
-            register_io_source(parts, schema=first.schema).sink_parquet(aside)
+        with atomic_io.replacing(path) as part:
+            register_io_source(parts, schema=first.schema).sink_parquet(part)
     except (OSError, pl.exceptions.ComputeError) as error:
-        raise FactorykitError(f"{path} cannot be written: {error}; name a file in a folder that exists") from None
+        raise FactorykitError(f"{path} cannot be written: {error}; give a file in an existing folder") from None
     return pl.scan_parquet(path)
 
 
-def _made(design: Design, folder: Path, verb: str, engine: str) -> Study:
-    """Make the parts of a study that are not there yet."""
+def _complete(design: Design, folder: Path, verb: str, engine: str) -> Study:
+    """Compute the missing parts of a study."""
     manifest = _manifest(design, verb)
     _claim(folder, manifest)
-    done = {number for number, path in _there(folder).items() if _is_whole(path)}
+    done = {number for number, path in _parts_in(folder).items() if _is_intact(path)}
     missing = [number for number in range(design.parts) if number not in done]
     with atomic_io.temporary_folder(folder, f"{STAGE}{socket.gethostname()}-") as stage:
         backends.run(engine, partial(write, stage), design, missing)
@@ -211,15 +213,17 @@ def _made(design: Design, folder: Path, verb: str, engine: str) -> Study:
 
 
 def write(stage: Path, design: Design, number: int) -> None:
-    """Write one part: aside, then beside the stage under the name that its contents give it."""
-    rows, aside = design.part(number), stage / f"{number}-{token_hex(4)}"
+    """Write one part to a temporary file, and rename it by its contents."""
+    rows, part = design.part(number), stage / f"{number}-{token_hex(4)}"
     try:
-        rows.write_parquet(aside)
-        with aside.open("rb+") as file:
+        rows.write_parquet(part)
+        with part.open("rb+") as file:
             os.fsync(file.fileno())
-        aside.replace(stage.parent / f"part-{number:07d}-{rows.height}-{_digest(aside)}.parquet")
+        part.replace(stage.parent / f"part-{number:07d}-{rows.height}-{_digest(part)}.parquet")
     except OSError as error:
-        raise FactorykitError(f"{stage.parent} cannot be written: {error}; make room, call again to go on") from None
+        raise FactorykitError(
+            f"{stage.parent} cannot be written: {error}; free space and repeat the call, which resumes the study"
+        ) from None
 
 
 def _digest(path: Path) -> str:
@@ -232,14 +236,14 @@ def _digest_of(path: Path, _modified: int, _size: int) -> str:
     return _digest(path)
 
 
-def _there(folder: Path) -> dict[int, Path]:
+def _parts_in(folder: Path) -> dict[int, Path]:
     """Return the parts by number."""
     found = ((PART.fullmatch(path.name), path) for path in folder.iterdir())
     return {int(name[1]): path for name, path in found if name}
 
 
-def _is_whole(path: Path) -> bool:
-    """Return whether a part is what its name says; one that is not goes, to be made again."""
+def _is_intact(path: Path) -> bool:
+    """Return whether a part has the contents of its name; a damaged one is removed."""
     name = PART.fullmatch(path.name)
     if name and _digest(path) == name[3]:
         return True
@@ -248,20 +252,19 @@ def _is_whole(path: Path) -> bool:
 
 
 def _manifest(design: Design, verb: str) -> dict[str, Any]:
-    """Return what was asked of which version and which tables, so that the rows can be made again.
+    """Return the question with the versions of package and tables, which together determine the rows.
 
     Raises
     ------
     ScenarioError
-        If it cannot be written down.
+        If an argument cannot be written as JSON.
     """
     try:
-        asked = json.loads(json.dumps(design.said(), default=repr))
+        asked = json.loads(json.dumps(design.describe(), default=repr))
     except FactorykitError:
         raise
-    except Exception as error:  # a mapping within itself, names that are no texts, whatever a stranger raises
-        told = f"what is asked cannot be kept in a study ({type(error).__name__}); give plain values"
-        raise ScenarioError(told) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ScenarioError(f"the question cannot be written as JSON ({error}); give plain values") from error
     tables = {name: resource["hash"] for name, resource in available().items()}
     return {
         "verb": verb,
@@ -274,26 +277,26 @@ def _manifest(design: Design, verb: str) -> dict[str, Any]:
 
 
 def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Make the folder that of this study, or make sure that it is.
+    """Write the manifest of a study into its folder, or check the one that is there.
 
     Raises
     ------
     ScenarioError
-        If it holds another study, with what differs, or something else.
+        If the folder has another study, with the field that differs, or other files.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        strangers = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-        if MANIFEST in strangers:
+        files = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        if MANIFEST in files:
             held = study(folder).manifest
             if differs := next(_differences(held, manifest), None):
-                raise ScenarioError(f"{folder} holds another study: {differs} differs; name another folder")
+                raise ScenarioError(f"{folder} has another study: {differs} differs; give another folder")
             return
-        if strangers:
-            raise ScenarioError(f"{folder} holds {strangers[0]}; name a folder that is empty or does not exist")
+        if files:
+            raise ScenarioError(f"{folder} has {files[0]}; give a folder that is empty or does not exist")
         atomic_io.write_file(folder / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
     except OSError as error:
-        raise FactorykitError(f"{folder} cannot be written: {error}; name a folder in one that exists") from None
+        raise FactorykitError(f"{folder} cannot be written: {error}; give a folder in an existing one") from None
 
 
 def _differences(held: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A study is what the same call returns as a frame, whatever happened on the way."""
+"""Studies: the same rows as the call without a folder, after interruptions too."""
 
 import json
 import os
@@ -32,10 +32,10 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _eager_threads() -> Iterator[None]:
     """Let threads take turns as often as they can."""
-    usual = sys.getswitchinterval()
+    interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
-    sys.setswitchinterval(usual)
+    sys.setswitchinterval(interval)
 
 
 def swept(out: Path, **more: object) -> pl.LazyFrame:
@@ -105,7 +105,7 @@ def test_an_object_store_is_refused(tmp_path: Path, out: str, monkeypatch: pytes
     assert not any(tmp_path.iterdir())
 
 
-def test_a_study_goes_on_with_what_is_whole(tmp_path: Path, expected: pl.DataFrame) -> None:
+def test_a_study_resumes_from_its_intact_parts(tmp_path: Path, expected: pl.DataFrame) -> None:
     """One part is gone, one was cut, one was altered, one was never finished."""
     swept(tmp_path)
     first, second, third, *_ = fk.study(tmp_path).done
@@ -123,7 +123,7 @@ def test_a_study_goes_on_with_what_is_whole(tmp_path: Path, expected: pl.DataFra
     assert {name for name in now if now[name] != kept[name]} == {first.name, second.name, third.name}
 
 
-def test_parts_are_counted_by_what_they_hold(tmp_path: Path, expected: pl.DataFrame) -> None:
+def test_unfinished_studies_are_counted_by_their_parts(tmp_path: Path, expected: pl.DataFrame) -> None:
     swept(tmp_path)
     for path in fk.study(tmp_path).done[2:]:
         path.unlink()
@@ -139,11 +139,11 @@ def test_parts_are_counted_by_what_they_hold(tmp_path: Path, expected: pl.DataFr
             lambda out: fk.sweep(RUN, GRID | {"mfu": [0.31]}, "wall_days", out=out),
             "another study: asked: outputs differs",
         ),
-        (lambda out: fk.sample(RUN, DOUBT, "training_days", 7, out=out), "holds another study: verb differs"),
-        (lambda out: (out / "study.json").unlink() or swept(out), r"holds part-0000000.*; name a folder that is empty"),
-        (lambda out: (out / "study.json").write_text("[" * 9_000) and fk.study(out), "holds no study"),
-        (lambda out: (out / "study.json").write_text('{"parts": "3"}') and fk.study(out), "does not say verb"),
-        (lambda out: swept(out, engine="spark"), "there are local, ray"),
+        (lambda out: fk.sample(RUN, DOUBT, "training_days", 7, out=out), "has another study: verb differs"),
+        (lambda out: (out / "study.json").unlink() or swept(out), r"has part-0000000.*; give a folder that is empty"),
+        (lambda out: (out / "study.json").write_text("[" * 9_000) and fk.study(out), "has no study"),
+        (lambda out: (out / "study.json").write_text('{"parts": "3"}') and fk.study(out), "must have verb"),
+        (lambda out: swept(out, engine="spark"), "must be local, ray"),
     ],
 )
 def test_a_folder_belongs_to_one_study(tmp_path: Path, change, message: str) -> None:
@@ -152,7 +152,7 @@ def test_a_folder_belongs_to_one_study(tmp_path: Path, change, message: str) -> 
         change(tmp_path)
 
 
-def test_what_another_version_or_other_tables_made_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_study_of_another_version_or_other_tables_is_not_resumed(tmp_path: Path) -> None:
     swept(tmp_path)
     manifest = json.loads((tmp_path / "study.json").read_text())
     for name in ("factorykit", "tables"):
@@ -179,18 +179,18 @@ def test_a_damaged_part_and_an_empty_study_are_named(tmp_path: Path) -> None:
         found.sql("from study")
     for path in found.done:
         path.unlink()
-    with pytest.raises(fk.FactorykitError, match="holds no part yet"):
+    with pytest.raises(fk.FactorykitError, match="has no finished part"):
         found.sql("from study")
 
 
 @pytest.mark.usefixtures("_eager_threads")
-def test_draws_do_not_depend_on_who_else_draws() -> None:
-    """Threads that go along one sequence at once get what one alone gets."""
+def test_draws_do_not_depend_on_other_threads() -> None:
+    """Concurrent threads draw the same points as one alone."""
     firsts = [*range(0, 4096, 64)] * 4
     alone = [stretch(3, 4096, 1, "sobol", first, first + 64) for first in firsts]
     with ThreadPoolExecutor(4) as pool:
-        beside = list(pool.map(lambda first: stretch(3, 4096, 1, "sobol", first, first + 64), firsts))
-    assert all((one == other).all() for one, other in zip(alone, beside, strict=True))
+        together = list(pool.map(lambda first: stretch(3, 4096, 1, "sobol", first, first + 64), firsts))
+    assert all((one == other).all() for one, other in zip(alone, together, strict=True))
 
 
 KILLED = """
@@ -205,7 +205,7 @@ fk.sweep({"peak_flop_per_s": 989e12, "tokens": 1e13}, {"active_parameters": [1e9
 
 
 @pytest.mark.long
-def test_a_sweep_killed_at_any_moment_goes_on_and_is_whole(tmp_path: Path) -> None:
+def test_a_sweep_killed_at_any_moment_resumes_to_the_same_rows(tmp_path: Path) -> None:
     """Twenty million rows; each run is killed a little later than the one before, until one ends."""
     command, wait_s, kills = [sys.executable, "-c", KILLED, str(tmp_path)], 1.0, 0
     while True:
@@ -303,8 +303,8 @@ def driven(folder: Path, engine: str) -> subprocess.Popen[bytes]:
 
 def offspring(pid: int) -> dict[int, str]:
     """Return the processes that a process began, and these began, with their commands."""
-    told = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(maxsplit=2) for line in told.splitlines()]
+    table = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(maxsplit=2) for line in table.splitlines()]
     found, parents = {}, {pid}
     while parents:
         begun = {int(one): words for one, parent, words in rows if int(parent) in parents and int(one) not in found}
@@ -314,7 +314,7 @@ def offspring(pid: int) -> dict[int, str]:
 
 
 @pytest.mark.long
-def test_workers_of_ray_make_the_same_parts_and_what_is_killed_loses_none(tmp_path: Path) -> None:
+def test_workers_of_ray_make_the_same_parts_after_kills(tmp_path: Path) -> None:
     """A worker is killed, then the driver and all that it began; the next call ends what is left."""
     pytest.importorskip("ray", reason="Ray is an extra")
     assert driven(tmp_path / "local", "local").wait() == 0
