@@ -827,7 +827,6 @@ TableName: TypeAlias = Literal[
     "conflicts",
     "expected_values",
     "coverage",
-    "attacks",
 ]
 AcceleratorName: TypeAlias = Literal[
     "v100_sxm",

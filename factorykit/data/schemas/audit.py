@@ -133,20 +133,3 @@ class Coverage(Sourced):
     notebooks = text("numbers of the notebooks that ask about it, parted by semicolons")
     reproduces = text("published figure that is met")
     misses = text("what of it is not computed")
-
-
-class Attacks(Sourced):
-    """Attacks.
-
-    A row is one kind of attack on the package by its own tests, in one version: how many were made, and how many it
-    survived, which means that what is promised held. `python -m benchmarks.attacks` writes the rows.
-    """
-
-    attack = key("name of the attack", unique=True, entity=True)
-    kind = text("what was done", required=True)
-    tried = number("1", "attacks made")
-    survived = number("1", "attacks after which what is promised held")
-    seed = text("seed of the draws: the same gives the same attacks", required=True)
-    day = text("day of the attack", required=True)
-    version = text("version of the package", required=True)
-    promise = text("what has to hold", required=True)

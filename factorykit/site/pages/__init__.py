@@ -15,7 +15,6 @@ from factorykit.site.pages.data import data_pages
 from factorykit.site.pages.landing import new, notebooks, numbers
 from factorykit.site.pages.methods import methods_pages
 from factorykit.site.pages.recipes import recipe_pages
-from factorykit.site.pages.reliability import reliability_page
 from factorykit.site.pages.vocabulary import vocabulary_page
 
 
@@ -30,7 +29,7 @@ def write(root: Path) -> None:
     report = root / "report"
     written = methods_pages() | data_pages(root / "data", report / "downloads")
     written |= recipe_pages() | audit_pages(root / "data")
-    written |= coverage_page(root / "data") | reliability_page(root / "data")
+    written |= coverage_page(root / "data")
     written |= {"python/api": api_page(), "vocabulary": vocabulary_page()}
     written |= {f"_notebooks-{group}": cards for group, cards in notebooks(root / "notebooks").items()}
     written |= {"_numbers": numbers(), "_new": new(root / "data")}
