@@ -22,7 +22,7 @@ COLOURS = {
     "unit error": PURPLE,
     "not checkable": "#8a8a8a",
 }
-"""Verdicts from the best to the one that says nothing, each with its colour."""
+"""Verdicts from the best to the one without evidence, each with its colour."""
 LETTERS: Final = 46
 """Letters in a line beside a row; longer labels stand in two."""
 

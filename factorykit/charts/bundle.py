@@ -18,7 +18,7 @@ VEGA_LITE = "6.4"
 PATCH = "1"
 """With it, the Vega-Lite that comes with vl-convert 1.9."""
 SCHEMA = f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.{PATCH}.json"
-"""What all charts that it draws say they follow."""
+"""Vega-Lite schema of all charts."""
 RUNTIME = Path(__file__).with_name("runtime")
 BUILT = Path(__file__).parents[1] / "widgets" / "static" / "factorykit.js"
 
@@ -31,7 +31,7 @@ import {{ View, parse, loader, logger, Error }} from "{npm}/vega@{vega}/+esm";
 import {{ compile }} from "{npm}/vega-lite@{vega_lite}/+esm";
 factorykitVega({{ View, parse, loader, logger, Error }}, {{ compile }});
 """
-"""What charts need of Vega; Vega-Embed would be a tenth of the script. The addresses are names, nothing is fetched."""
+"""Modules of Vega that charts use, by name; nothing is fetched. Vega-Embed would add a tenth to the script."""
 NPM = "https://cdn.jsdelivr.net/npm"
 FRAME = (
     '(()=>{{"use strict";let vega,vegaLite;const factorykitVega=(...two)=>{{[vega,vegaLite]=two}};{{{vega}}}\n'
@@ -67,7 +67,7 @@ def page_script() -> str:
 
 
 def digest() -> str:
-    """Return what the script is made from, as a short hash."""
+    """Return a short hash of the script's sources."""
     return hashlib.sha256("".join((runtime(), FRAME, TAKEN, VEGA_LITE, PATCH)).encode()).hexdigest()[:16]
 
 

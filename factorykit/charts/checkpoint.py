@@ -1,4 +1,4 @@
-"""How often to save: what share of the time is left for training."""
+"""Charts of checkpoint intervals: the share of time left for training."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODELS = tuple(Case(label, {"checkpoint_interval_s": rival}) for label, rival in
 
 
 def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show which checkpoint interval leaves most time for training, and what missing it costs.
+    """Show the checkpoint interval that leaves most time for training, and the cost of missing it.
 
     ``presets`` are scenarios by label; the first is the one to start from.
     """
@@ -60,7 +60,7 @@ def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = N
 
 
 def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what a checkpoint interval costs a day over the best one, and what a failure costs."""
+    """Show the extra cost per day of a checkpoint interval over the best one, and the cost of a failure."""
     return Live(
         title="Rent wasted a day, over the best checkpoint interval",
         base=first_of(presets),
@@ -86,7 +86,7 @@ def interval_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
 
 
 def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what saving near by most of the time and far away now and then leaves for training."""
+    """Show the goodput of frequent local checkpoints with occasional remote ones."""
     return Live(
         title="Time that ends up as training, with near and far checkpoints",
         base=first_of(presets),
@@ -112,7 +112,7 @@ def two_tiers(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
 
 
 def background_saves(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what saving in the background leaves for training, beside saves for which the job stands still.
+    """Show the goodput of asynchronous checkpoints, compared with checkpoints that stop the job.
 
     ``presets`` are scenarios by label; the first is the one to start from. The job stands still for the whole of
     ``checkpoint_write_s``, or for ``checkpoint_block_s`` until a save that is durable ``checkpoint_lag_s`` later.

@@ -1,4 +1,4 @@
-"""How much compute a cluster has, and what power it draws."""
+"""Charts of the compute and the power of a cluster."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> a
 
 
 def rate_and_power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what rate and what facility power a number of accelerators comes to.
+    """Show the peak rate and the facility power of a number of accelerators.
 
     ``presets`` are scenarios by label; the first is the one to start from.
     """

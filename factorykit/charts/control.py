@@ -1,4 +1,4 @@
-"""What a slider has to know, read from the vocabulary."""
+"""Specification of a slider, read from the vocabulary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLIDER_STEPS: Final = 200
 
 @dataclass(frozen=True)
 class Control:
-    """What a slider has to know, read from the vocabulary."""
+    """Specification of a slider, read from the vocabulary."""
 
     name: str
     label: str
@@ -28,7 +28,7 @@ class Control:
 
     @property
     def payload(self) -> dict[str, Any]:
-        """What the script needs to make the slider: a step is a part of the range, of its logarithm, or a doubling."""
+        """Specification for the script: a step is a part of the range, of its logarithm, or a doubling."""
         doublings = math.floor(math.log2(self.maximum / self.minimum)) if self.doubling else 0
         return {
             "name": self.name,

@@ -1,4 +1,4 @@
-"""How long a run takes and what it costs."""
+"""Charts of the time and the cost of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from factorykit.charts.theme import PALETTE
 def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
     """Show how many days and dollars a run takes on how many accelerators.
 
-    ``presets`` are scenarios by label; the first is the one to start from. Goodput is computed, whatever they say.
+    ``presets`` are scenarios by label; the chart starts from the first. Goodput is always computed.
     """
     return Live(
         title="Days and dollars of a training run, by accelerators",
@@ -47,7 +47,7 @@ def time_and_cost(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
 
 
 def stated_and_recomputed(frame: pl.DataFrame, quantity: str, source: str, title: str) -> alt.LayerChart:
-    """Show how far what was published is from what the formulas give.
+    """Show the difference between published and computed values.
 
     ``frame`` has one row per claim and way: ``claim``, ``way`` (``stated`` or ``recomputed``), ``source`` and the
     quantity.
@@ -131,7 +131,7 @@ def surface(frame: pl.DataFrame, x: str, y: str, quantity: str, *, title: str, s
 
 
 def offers(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
-    """Show what one run costs at each provider: rows of ``fk.rent`` that take it, cheapest first."""
+    """Show the cost of one run at each provider: rows of ``fk.rent`` that take it, cheapest first."""
     shown = frame.drop_nulls("offer_cost_usd")
     bars = (
         encoding.chart(shown)
@@ -153,10 +153,10 @@ def offers(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
 
 
 def price_trend(chips: pl.DataFrame, lines: pl.DataFrame, by: str, *, title: str, source: str) -> alt.LayerChart:
-    """Show what a FLOP/s cost at release, with fitted lines.
+    """Show the price per FLOP/s at release, with fitted lines.
 
     ``chips`` are rows of ``fk.price_performance``, ``lines`` are the lines of ``fk.trend``; both have the column ``by``
-    that tells the series apart.
+    that distinguishes the series.
     """
     price = "accelerator_usd_per_flop_per_s"
     scale = alt.Scale(type="log")

@@ -1,4 +1,4 @@
-"""What it is worth to look for faults, and to go on without what failed; what practices are said to bring."""
+"""Charts of fault detection, of training without failed parts, and of published effects of practices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def corruption_by_tests(presets: Mapping[str, Mapping[str, Any]] | None = None) 
         outputs=("sdc_test_goodput",),
         sliders=("sdc_test_interval_s", "sdc_mtbf_s", "sdc_test_s", "sdc_test_catch_share"),
         curves=(
-            Case("Tests that catch as said"),
+            Case("Tests with the stated coverage"),
             Case("Tests that catch every tenth", given={"sdc_test_catch_share": 0.1}),
         ),
         readouts=("sdc_test_goodput", "sdc_test_lag_s", "sdc_test_interval_best_s"),
@@ -73,14 +73,14 @@ def published(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart
         stated_as=pl.when(pl.col("stated").is_null()).then(pl.lit("at least")).otherwise(pl.lit("stated")),
     )
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=320))
-    said = [alt.Tooltip("name:N", title="Figure"), alt.Tooltip("at:Q", title="Stated", format=".1%")]
-    said += [alt.Tooltip(f"computed_{end}:Q", title=f"Computed, {end}", format=".1%") for end in ("low", "high")]
+    tooltip = [alt.Tooltip("name:N", title="Figure"), alt.Tooltip("at:Q", title="Stated", format=".1%")]
+    tooltip += [alt.Tooltip(f"computed_{end}:Q", title=f"Computed, {end}", format=".1%") for end in ("low", "high")]
     x = alt.X("computed_low:Q", title="Share of the time kept", axis=alt.Axis(format="%"))
-    ranges = encoding.chart(drawn).mark_bar(opacity=0.35).encode(y=y, x=x, x2="computed_high:Q", tooltip=said)
+    ranges = encoding.chart(drawn).mark_bar(opacity=0.35).encode(y=y, x=x, x2="computed_high:Q", tooltip=tooltip)
     ranges = ranges.encode(color=alt.Color("setting:N", title="Practice"))
     dots = encoding.chart(drawn).mark_point(filled=True, size=70, opacity=1.0)
     dots = dots.encode(
-        y=y, x="at:Q", color="setting:N", shape=alt.Shape("stated_as:N", title="Published"), tooltip=said
+        y=y, x="at:Q", color="setting:N", shape=alt.Shape("stated_as:N", title="Published"), tooltip=tooltip
     )
     return finish(
         ranges + dots,

@@ -1,4 +1,4 @@
-"""What a reader takes along of a chart: its rows, and its picture with title, settings, source and address inside."""
+"""Downloads of a chart: its rows, and its picture with title, settings, source and address inside."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def settings(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def rows(payload: Mapping[str, Any]) -> pl.DataFrame:
-    """Return what a chart draws: one row per mark or grid point, one column per column of its table.
+    """Return the rows of a chart: one per mark or grid point, one column per column of its table.
 
     A chart that computes is computed here by the expressions with which a page draws it, to six digits.
     """
@@ -92,7 +92,7 @@ def csv(payload: Mapping[str, Any], credit: Sequence[str]) -> str:
 
 
 def columns(payload: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return what the columns of :func:`rows` hold: name, title and the unit of the numbers in the file."""
+    """Return the columns of :func:`rows`: name, title and the unit of the numbers in the file."""
     found = []
     for each in payload.get("columns", ()):
         name = each["name"].partition(" (")[0]
@@ -156,7 +156,7 @@ def _size(picture: str) -> tuple[int, int]:
 def _placed(picture: str, x: int, y: int, wide: int, high: int) -> str:
     """Return a picture in the middle of a place within another one, as large as there is room.
 
-    It becomes a group: what is a picture within a picture is cut out, for which drawing takes nearly twice as long.
+    It becomes a group: a nested picture would be clipped, and drawing would take nearly twice as long.
     """
     head, _, body = picture.partition(">")
     box = re.search(r"viewBox=['\"]([^'\"]*)", head)

@@ -23,12 +23,12 @@ from factorykit.core.vocabulary import vocabulary
 
 STILL_WIDTH = 680
 SPOKEN = re.compile(r' (?:aria-[\w-]+|role|class|pointer-events)="[^"]*"')
-"""What a picture says of every mark; nothing reads it there, and it is half of the text."""
+"""Labels of single marks in a picture; no reader uses them, and they are half of the text."""
 TAG = re.compile(r"<[^>]+>")
 PLACE = re.compile(r"translate\(([\d.]+),")
 LEGEND = re.compile(r'role-legend-label"[^>]*><text[^>]*>([^<]*)</text>')
 LETTER_PX, SYMBOL_PX = 7.4, 26
-"""Of a legend: a letter in the widest type, and what stands before a label and after it."""
+"""Widths in a legend: a letter in the widest type, and the space around a label."""
 TITLE_LETTERS, SUBTITLE_LETTERS = 66, 92
 LAB_SCRIPT = "lab/extensions/factorykit/static/factorykit.js"
 

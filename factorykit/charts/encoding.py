@@ -59,7 +59,7 @@ def tooltip(names: Sequence[str]) -> list[alt.Tooltip]:
 
 
 def title(name: str) -> str:
-    """Return what an axis or a column says: label and display unit, or the words of a name that is no quantity.
+    """Return the title of an axis or a column: label and display unit, or the words of a name that is no quantity.
 
     >>> title("checkpoint_interval_s"), title("cluster_name")
     ('Checkpoint interval [min]', 'Cluster name')
@@ -85,11 +85,20 @@ def _position(name: str, channel: str, options: dict[str, Any]) -> dict[str, Any
         return {"title": None} | options
     scale = options.get("scale", alt.Undefined)
     kind = scale.to_dict().get("type", "linear") if isinstance(scale, alt.Scale) else "linear"
-    return {"title": row.title, "axis": axis(row, channel, kind)} | options
+    return {"title": axis_title(row), "axis": axis(row, channel, kind)} | options
+
+
+def axis_title(row: Quantity) -> str:
+    """Return the title of an axis: the label of a quantity, with its display unit unless the axis labels carry it."""
+    return row.label if _has_prefixes(row) else row.title
+
+
+def _has_prefixes(row: Quantity) -> bool:
+    return row.unit in SI_UNITS and not row.display_unit
 
 
 def axis(row: Quantity, channel: str = "", scale: str = "linear") -> dict[str, Any]:
-    """Return the axis of a quantity: few labels, none on top of another, thousands and more as one letter."""
+    """Return the axis of a quantity: few labels that do not overlap."""
     label = label_expression(row)
     common = {"labelOverlap": "greedy", "labelSeparation": 4, "tickCount": 5}
     if scale != "log" or not channel:
@@ -107,13 +116,15 @@ def _is_round(channel: str) -> str:
 
 
 def label_expression(row: Quantity) -> str:
-    """Return the Vega expression that prints an axis value: ``10k``, ``2.5B`` for counts, ``20M`` watts."""
+    """Return the Vega expression that prints an axis value: ``40 GW``; ``16,384``, ``2.5B`` for counts."""
     if row.display_unit and not row.display_unit.startswith("USD"):
         return "format(datum.value, ',~g')"
     letters = "format(datum.value, '~s')"
-    if row.unit not in SI_UNITS:
-        letters = f"replace({letters}, 'G', 'B')"
-    return f"(abs(datum.value) >= 1000 ? {letters} : format(datum.value, '~g'))"
+    if _has_prefixes(row):
+        unit = row.unit.replace("byte", "B")
+        letters = f"replace({letters}, regexp('(.)$'), ' $1{unit}')"
+        return f"(abs(datum.value) >= 1000 ? {letters} : datum.value ? format(datum.value, '~g') + ' {unit}' : '0')"
+    return f"(abs(datum.value) >= 1e6 ? replace({letters}, 'G', 'B') : format(datum.value, ',~g'))"
 
 
 def text_expression(row: Quantity, value: str) -> str:

@@ -42,7 +42,7 @@ def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
 
 
 def emissions(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what a run emits by the carbon intensity of its grid, with and without the making of the machines."""
+    """Show the emissions of a run by the carbon intensity of its grid, with and without embodied carbon."""
     return Live(
         title="Emissions of a run, by carbon intensity of the grid",
         base=first_of(presets),
@@ -68,7 +68,7 @@ def emissions(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
 def scale(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
     """Show the power of sites beside that of a city, a reactor and the largest data centre.
 
-    ``frame`` has one row per site, in order: ``site``, ``kind`` (what sort of number it is), ``facility_power_w``.
+    ``frame`` has one row per site, in order: ``site``, ``kind`` (kind of number), ``facility_power_w``.
     """
     started = encoding.chart(frame)
     rows = alt.Y("site:N", title=None, sort=None, axis=alt.Axis(labelLimit=320, ticks=False, grid=False))
@@ -80,8 +80,8 @@ def scale(frame: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
         shape=alt.Shape("kind:N", title=None, sort=None),
         tooltip=encoding.tooltip(["site", "kind", "facility_power_w"]),
     )
-    said = f"replace(format({encoding.datum('facility_power_w')}, '.3~s'), regexp('(.)$'), ' $1') + 'W'"
-    words = started.transform_calculate(said=said).mark_text(align="left", dx=9).encode(x=x, y=rows, text="said:N")
+    power = f"replace(format({encoding.datum('facility_power_w')}, '.3~s'), regexp('(.)$'), ' $1') + 'W'"
+    words = started.transform_calculate(power=power).mark_text(align="left", dx=9).encode(x=x, y=rows, text="power:N")
     return finish(
         (dots + words).properties(height=alt.Step(26)),
         title,

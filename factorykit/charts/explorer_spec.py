@@ -1,4 +1,4 @@
-"""A live chart from names alone: what to draw, over what, and what a reader will want to move."""
+"""Live charts from names alone: outputs, axis and the sliders with the largest effect."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from factorykit.model.scenario.scenario import Scenario
 
 MOST_SLIDERS: Final = 6
 NUDGE: Final = 1.01
-"""Factor by which an input is moved to see what moves with it."""
+"""Factor by which an input is changed to measure its effect."""
 DECADES: Final = 100.0
 """Ratio of a curve's ends from which its axis is logarithmic."""
 
 
 def exploring(
-    what: Mapping[str, Any] | str,
+    inputs: Mapping[str, Any] | str,
     *outputs: str,
     over: str | None = None,
     sliders: Iterable[str] | None = None,
@@ -42,7 +42,7 @@ def exploring(
     >>> exploring("llama_3_1_405b", "goodput", over="checkpoint_interval_s").sliders[0]
     'checkpoint_interval_s'
     """
-    start = preset(what) if isinstance(what, str) else mapping("what", what)
+    start = preset(inputs) if isinstance(inputs, str) else mapping("inputs", inputs)
     label = getattr(start, "label", "")
     drawn = tuple(quantity(name).name for name in outputs) or ("wall_days",)
     base = {name: value for name, value in start.items() if name not in drawn} | chosen(using)
@@ -107,7 +107,7 @@ def elasticities(base: Mapping[str, Any], output: str) -> dict[str, float]:
 
 
 def _words(live: Live, name: str) -> tuple[str, ...]:
-    """Return the words that may stand for a quantity here: every chip of which the tables say enough."""
+    """Return the options of a quantity with text values: every chip whose specification is complete enough."""
 
     def works(word: str) -> bool:
         with suppress(FactorykitError):

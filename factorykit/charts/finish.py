@@ -1,4 +1,4 @@
-"""The one door through which every chart leaves: title, source line, width, text alternative, theme."""
+"""Final properties of every chart: title, source line, width, text alternative, theme."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def finish(chart: Any, title: str, *, source: str, description: str, subtitle: s
     chart
         Any Altair chart.
     title
-        What the chart answers.
+        The question that the chart answers.
     source
-        Where the numbers come from; printed below the chart and kept in the file somebody saves.
+        Source of the numbers; printed below the chart and kept in saved files.
     description
         The chart in a sentence, for those who hear it.
     subtitle
-        What the reader has to know to read it.
+        Note on how to read the chart.
     height
         Height of the plot in pixels; a chart with rows takes its own.
     """

@@ -11,11 +11,11 @@ from factorykit.charts.theme import PALETTE
 from factorykit.core.vocabulary import quantity as vocabulary_of
 
 PLANNED = [4, 3]
-"""Dashes of what lies ahead."""
+"""Dashes of planned values."""
 
 
 def by_month(frame: pl.DataFrame, *, title: str, source: str, log: bool = False) -> alt.LayerChart:
-    """Show one quantity month by month, a line for each thing that it is of; what is planned is dashed.
+    """Show one quantity month by month, a line for each entity; planned values are dashed.
 
     ``frame`` are rows of the table `months` of one quantity.
     """

@@ -1,7 +1,7 @@
 """Charts that compute: Vega-Lite whose expressions are printed from the model's own formulas.
 
 A :class:`Live` chart knows its sliders, its curves and its presets. From the names alone the graph finds the formulas
-between them; what depends on no column becomes a signal, the rest a column of the chart. The same specification is
+between them; an expression without columns becomes a signal, the others become columns. The same specification is
 drawn on a page without a kernel and in JupyterLab, where widgets set the same parameters.
 """
 
@@ -43,7 +43,7 @@ OFF = "off the axis"
 
 @dataclass(frozen=True)
 class Case:
-    """A rival way to compute the same picture: other models for some quantities, or other values."""
+    """Alternative models or values for one curve or point of a chart."""
 
     label: str
     using: Mapping[str, str] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class Live:
     Parameters
     ----------
     title
-        What the chart answers.
+        The question that the chart answers.
     base
-        Values to start from; what the curves need and nobody gives comes from the vocabulary's defaults.
+        Values to start from; missing inputs of the curves come from the defaults.
     x
         Quantity along the horizontal axis.
     outputs
@@ -150,8 +150,8 @@ class Live:
         for name, given in self.y_domain.items():
             _range(f"y_domain: {name}", given)
         for name in ("curves", "points"):
-            if strange := [each for each in as_list(name, getattr(self, name)) if not isinstance(each, Case)]:
-                raise ScenarioError(f"{name} hold {short_repr(strange[0])}; give cases, such as Case('Daly')")
+            if invalid := [each for each in as_list(name, getattr(self, name)) if not isinstance(each, Case)]:
+                raise ScenarioError(f"{name} hold {short_repr(invalid[0])}; give cases, such as Case('Daly')")
         integer("height", self.height)
 
     @property
@@ -182,7 +182,7 @@ class Live:
 
     @cached_property
     def assumed(self) -> dict[str, str]:
-        """Who says the value of every input that nobody gave, by quantity."""
+        """Source of each default that was taken, by quantity."""
         asked = (*self.outputs, *self.shown, *self._asked)
         steps = {step.quantity: step for case in self.curves for step in self._chain(case, asked).steps}
         return {
@@ -192,7 +192,7 @@ class Live:
         }
 
     def found(self, name: str, values: Mapping[str, Any]) -> float | str | None:
-        """Return what ``values`` give for a quantity or let compute, else what is assumed beside them."""
+        """Return the value of a quantity that ``values`` give or determine, else its default."""
         given, rivals = checked(values)
         if name in given:
             return given[name]
@@ -208,18 +208,18 @@ class Live:
         return {n: r for n, r in self._start[1].items() if n not in case.given} | chosen(case.using)
 
     def _given_names(self, case: Case) -> set[str]:
-        """Return what one case is given: sliders, the base and what the case itself says, rivals apart."""
+        """Return the given inputs of a case: sliders, the base and its own values, without alternatives."""
         return {*self.sliders, self.x, *self._start[0]} - set(case.using) | set(case.given)
 
     def _chain(self, case: Case, outputs: Sequence[str]) -> Chain:
-        """Return the chain of one case; what nobody gives is assumed."""
+        """Return the chain of a case, with defaults for missing inputs."""
         given = self._given_names(case)
         using = {name: rival for name, rival in self._using(case).items() if name not in given}
         words = {n: v for n, v in {**self._start[0], **case.given}.items() if n in given and isinstance(v, str)}
         return ask(given, outputs, using, words, assume=True)
 
     def _inputs_of(self, case: Case, outputs: Sequence[str]) -> set[str]:
-        """Return the inputs of one case, less what the case itself says."""
+        """Return the inputs of a case, without those that it sets itself."""
         return set(self._chain(case, outputs).inputs - set(case.given))
 
     @cached_property
@@ -254,15 +254,21 @@ class Live:
         return self.parameters | {name: read_value(quantity(name), value) for name, value in (changes or {}).items()}
 
     def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
-        """Return what the first curve shows at the present setting, as a scenario: inputs, words and rival models."""
+        """Return the present setting of the first curve as a scenario: inputs, options and alternative models."""
         case = self.curves[0]
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
         chain, inputs = self._chain(case, names), self._inputs(case, self.values(changes), names)
         results = compute(chain.steps, inputs)
         follow = {name: results[name] for name in chain.assumed}
         rivals = {n: r for n, r in self._using(case).items() if n in chain.computed}
-        sources = dict(getattr(self.base, "sources", {}))
-        return Scenario.sourced(self.title, follow | inputs | rivals, self.assumed | sources)
+        return Scenario.sourced(self.title, follow | inputs | rivals, self._sources(inputs))
+
+    def _sources(self, inputs: Mapping[str, float | str]) -> dict[str, str]:
+        """Return the sources of the values of the base or of a preset, and of defaults; chosen values have none."""
+        starts = [(checked(start)[0], getattr(start, "sources", {})) for start in (self.base, *self.presets.values())]
+        given, sources = max(starts, key=lambda start: sum(inputs.get(n) == value for n, value in start[0].items()))
+        chosen = {n for n, value in inputs.items() if value != given.get(n, self.parameters.get(n))}
+        return {name: source for name, source in (self.assumed | dict(sources)).items() if name not in chosen}
 
     def preset(self, label: str) -> dict[str, float | str]:
         """Return all inputs as the preset called ``label`` has them.
@@ -276,10 +282,10 @@ class Live:
         found = {name: self.found(name, self.presets[label]) for name in self.parameters}
         return self.values({name: value for name, value in found.items() if value is not None})
 
-    # What the chart shows, as frames: the same grid, through the same formulas.
+    # The chart as frames: the same grid, through the same formulas.
 
     def rows(self, changes: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """Return what the curves show: one row per grid point, ``x`` and one column per output and curve.
+        """Return the curves: one row per grid point, ``x`` and one column per output and curve.
 
         Null means not drawn: see ``only_where``; or a layout that breaks a rule.
         """
@@ -313,7 +319,7 @@ class Live:
         return evaluate(frame.lazy(), wanted, using=self._used(case, inputs), assume=True).collect()
 
     def _inputs(self, case: Case, values: Mapping[str, float | str], outputs: Sequence[str]) -> dict[str, float | str]:
-        """Return what a case is computed from: the inputs it needs as they stand, and what the case itself says."""
+        """Return the inputs of a case: those that it needs at their present values, and those that it sets itself."""
         needed = self._inputs_of(case, outputs)
         return {name: value for name, value in values.items() if name in needed} | dict(case.given)
 
@@ -335,11 +341,11 @@ class Live:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:  # noqa: ARG002
         return outputs(self.payload, self.summary())
 
-    # What the chart is, as a payload for the script.
+    # The chart as a payload for the script.
 
     @cached_property
     def payload(self) -> dict[str, Any]:
-        """Everything the script needs: specifications, controls, presets, what to print."""
+        """Payload for the script: specifications, controls, presets, readouts."""
         return {
             "key": self.key,
             "title": self.title,
@@ -357,7 +363,7 @@ class Live:
             "presets": [{"label": label, "values": self.preset(label)} for label in self.presets],
             "readouts": [{"name": name, "label": quantity(name).label} for name in self.shown],
             "assumptions": [
-                {"name": name, "label": quantity(name).label} | self._said(name)
+                {"name": name, "label": quantity(name).label} | self._options(name)
                 for name in self.parameters
                 if name not in (*self.sliders, *self.menus)
             ],
@@ -368,7 +374,7 @@ class Live:
         words = [{"word": word, "label": word_label(name, word)} for word in self.menus[name]]
         return {"name": name, "label": quantity(name).label, "words": words}
 
-    def _said(self, name: str) -> dict[str, str]:
+    def _options(self, name: str) -> dict[str, str]:
         return {"source": self.assumed[name]} if name in self.assumed else {}
 
     @cached_property
@@ -377,7 +383,7 @@ class Live:
         return [self._spec(output) for output in self.outputs]
 
     def _without_rows(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the specification without what all panels share: the grid and the theme."""
+        """Return the specification without the parts that all panels share: the grid and the theme."""
         curves, hover, points = spec["layer"]
         grid = {"data": {"name": "grid"}}
         return {**spec, "layer": [curves | grid, hover | grid, points], "config": {}}
@@ -427,7 +433,7 @@ class Live:
         }
 
     def _texts(self, now: Mapping[str, str]) -> list[dict[str, str]]:
-        """Return signals with what is printed: every value, and the rule that the present layout breaks."""
+        """Return the signals of the printed values and of the rule that the present layout violates."""
         conditions = self._rules(now)
         texts = []
         for name in dict.fromkeys((*self.parameters, *self.shown)):
@@ -460,14 +466,14 @@ class Live:
     @cached_property
     def _words(self) -> dict[str, set[str]]:
         """Every word that a reader can set, by quantity: those of the base, the presets and the cases."""
-        said: dict[str, set[str]] = {}
+        used: dict[str, set[str]] = {}
         for values in (self.base, *self.presets.values(), *(case.given for case in (*self.curves, *self.points))):
             for name, word in checked(values)[0].items():
                 if isinstance(word, str):
-                    said.setdefault(name, set()).add(word)
+                    used.setdefault(name, set()).add(word)
         for name, words in self.menus.items():
-            said.setdefault(name, set()).update(words)
-        return said
+            used.setdefault(name, set()).update(words)
+        return used
 
     def _doubts(self) -> list[str]:
         names = [f"{quantity(name).label} {100 * spread:g} % lower or higher" for name, spread in self.band.items()]
@@ -519,13 +525,13 @@ class Live:
             "x": {
                 "field": "x",
                 "type": "quantitative",
-                "title": x_row.title,
+                "title": encoding.axis_title(x_row),
                 "scale": x_scale,
                 "axis": encoding.axis(x_row, "x", x_scale["type"]),
             },
             "y": {
                 "type": "quantitative",
-                "title": row.title,
+                "title": encoding.axis_title(row),
                 "scale": y_scale,
                 "axis": encoding.axis(row, "y", y_scale["type"]),
             },
@@ -610,7 +616,7 @@ class Live:
 
 
 def first_of(presets: Mapping[str, Mapping[str, Any]] | None) -> Mapping[str, Any]:
-    """Return what a chart starts from: its first preset, or nothing without one.
+    """Return the first preset of a chart, or an empty one.
 
     >>> first_of({"a": {"mfu": 0.4}, "b": {}}), first_of(None)
     ({'mfu': 0.4}, {})
@@ -630,7 +636,7 @@ def _beside(axes: Mapping[str, Any], **look: float) -> dict[str, Any]:
 
 
 def word_label(name: str, word: str) -> str:
-    """Return what a word of a quantity is called: the name of a chip, else the word itself."""
+    """Return the label of an option: the name of a chip, else the option itself."""
     return str(chips()[word]["name"]) if name == "accelerator" else word
 
 

@@ -1,4 +1,4 @@
-"""What accelerators wait for data, by how storage is asked."""
+"""Charts of the time that accelerators wait for data."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def start_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
         presets=presets or {},
         key="start",
         source="Sizes and rates chosen here; requests of a store after MegaScale",
-        description="Seconds until the first step over the accelerators of a job: what all do at once grows with it.",
+        description="Seconds until the first step over the accelerators of a job; simultaneous requests grow with it.",
     )

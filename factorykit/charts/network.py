@@ -1,4 +1,4 @@
-"""What fabrics take and cost by the way they are wired, and what collectives reach over them."""
+"""Charts of network topologies: power, cost, and bandwidth of collectives."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ WIRINGS = {
     "3D torus": "torus_3d",
 }
 DRAWN = ("Fat tree", "Rails alone", "Circuit switches on top", "Dragonfly+", "3D torus")
-"""Ways that can be told apart in a picture: a dragonfly takes within one percent what a dragonfly+ takes."""
+"""Topologies that a picture can distinguish: dragonfly and dragonfly+ differ by less than one percent."""
 
 
 def fabrics(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what power a fabric takes and what it costs, by the way it is wired, at equal endpoints."""
+    """Show the power and the cost of networks by topology, with equal endpoints."""
     return Live(
         title="Power and price of a fabric, by how it is wired",
         base=first_of(presets),
@@ -62,7 +62,7 @@ def fabrics(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
 
 
 def bus_bandwidth(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what bus bandwidth an all-reduce reaches by its size, with rings, trees and sums in the network."""
+    """Show the bus bandwidth of an all-reduce by size, with rings, trees and in-network reduction."""
     return Live(
         title="Bus bandwidth of an all-reduce, by size",
         base=first_of(presets),

@@ -1,4 +1,4 @@
-"""A shared cluster in operation, and what changes with its size."""
+"""Charts of a shared cluster in operation and of its size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from factorykit.charts.theme import PALETTE
 
 
 def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show what a cluster's utilization is worth in a year."""
+    """Show the value of a cluster's utilization per year."""
     return Live(
         title="Worth of utilization in a year",
         base=first_of(presets),
@@ -32,7 +32,7 @@ def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) ->
 
 
 def failures_by_size(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show how often something fails, and what an hour costs, from eight accelerators to a million."""
+    """Show failures per hour and the cost of an hour, from eight accelerators to a million."""
     return Live(
         title="Failures a day and dollars an hour, by accelerators",
         base=first_of(presets),
@@ -76,7 +76,7 @@ def timeline(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
 
 
 def bill(frame: pl.DataFrame, *, title: str, source: str) -> alt.Chart:
-    """Show what a cluster's rent went into.
+    """Show the rent of a cluster by use.
 
     ``frame`` has one row per policy and part, in order: ``policy``, ``part``, ``rental_cost_usd``.
     """

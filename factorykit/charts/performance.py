@@ -24,7 +24,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Gradients, optimizer": ("gradient_exposed_s", "outer_exposed_s", "optimizer_s"),
     "Launches, gathers, lag": ("step_launch_s", "loader_exposed_s", "step_lag_s"),
 }
-"""What a bar of a step is made of: each part and the quantities it sums. Together they are the step time."""
+"""Parts of the step time, each with the quantities that it sums."""
 ASKED = (*[name for names in PARTS.values() for name in names], "step_s")
 
 
@@ -36,9 +36,9 @@ DEGREES = (
     "global_batch_size",
     "sequence_length",
 )
-"""What a layout divides and is divided by; sliders move it by factors of two."""
+"""Degrees and counts of a layout; sliders move them by factors of two."""
 MEMORY = ("memory_weights_bytes", "memory_activations_bytes", "memory_workspace_bytes", "memory_reserve_bytes")
-"""What fills the memory of a rank; together the peak."""
+"""Parts of the peak memory of a rank."""
 
 
 def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -54,7 +54,7 @@ def parts_of_step(frame: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def utilization_and_memory(presets: Mapping[str, Mapping[str, Any]]) -> Live:
-    """Show what becomes of utilization and memory when a model is trained on more accelerators with the same batch.
+    """Show utilization and memory of a model on more accelerators with the same batch.
 
     ``presets`` are runs by label, each an architecture, an ``accelerator`` and a layout; the first is the one to start
     from.
@@ -107,7 +107,7 @@ def step_parts(frame: pl.DataFrame, by: str, title: str) -> alt.Chart:
 
 
 def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
-    """Show what fills the memory of the fullest rank, beside what an accelerator has.
+    """Show the memory of the fullest rank by parts, and the memory of the accelerator.
 
     ``frame`` has one row per layout: the column ``by``, the quantities ``MEMORY`` and ``accelerator_memory_bytes``.
     """
@@ -136,14 +136,14 @@ def memory_parts(frame: pl.DataFrame, by: str, title: str) -> alt.LayerChart:
         (bars + limit).properties(height=alt.Step(34)),
         title,
         source=f"{SOURCE}. The mark is the memory of one accelerator",
-        description=f"Bytes on the fullest rank by what they hold, stacked, by {by}; a mark at what a chip has.",
+        description=f"Bytes on the fullest rank by part, stacked, by {by}; a mark at the memory of the chip.",
     )
 
 
 def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show the layouts of a search by step time and memory, the ones nothing beats joined by a line.
 
-    ``frame`` is what :func:`factorykit.search` returns, collected.
+    ``frame`` is the collected result of :func:`factorykit.search`.
     """
     parts = ["tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel", "micro_batch_size"]
     shown = [*parts, "recompute", "schedule", "zero_stage", "step_s", "memory_peak_bytes", "predicted_mfu"]
@@ -171,7 +171,7 @@ def time_and_memory(frame: pl.DataFrame, title: str) -> alt.LayerChart:
 def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show predicted against measured step times.
 
-    ``frame`` is what :func:`factorykit.validate` returns, without the rows that have no error.
+    ``frame`` is the result of :func:`factorykit.validate`, without the rows that have no error.
     """
     unit = quantity("step_s").unit
     scale = alt.Scale(type="log", nice=False, padding=12)
@@ -214,7 +214,7 @@ def predicted_and_measured(frame: pl.DataFrame, title: str) -> alt.LayerChart:
 def error_by_family(frame: pl.DataFrame, title: str) -> alt.LayerChart:
     """Show the signed errors of each family, one tick a run.
 
-    ``frame`` is what :func:`factorykit.validate` returns, without the rows that have no error.
+    ``frame`` is the result of :func:`factorykit.validate`, without the rows that have no error.
     """
     kept = frame.select("id", "family", percent=pl.col("error") * 100.0)
     rows = alt.Y("family:N", title=None, sort=alt.EncodingSortField("percent", op="count", order="descending"))

@@ -14,13 +14,13 @@ from factorykit.charts.theme import INK, PALETTE
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.providers.accelerators import chips
 
-USEFUL: Final = "Whole lines: what ends up as progress. Dashed: utilization while the run goes on"
+USEFUL: Final = "Solid lines: progress after all losses. Dashed: utilization while the run proceeds"
 
 
 def frontier(
     plans: pl.DataFrame, *, title: str, source: str, deadline_days: float | None = None, budget_usd: float | None = None
 ) -> alt.LayerChart:
-    """Show what days cost: rows of ``fk.plan(…).plans``, the best first, with its 90 % interval and the wishes."""
+    """Show cost over days: rows of ``fk.plan(…).plans``, the best first, with its 90 % interval and the limits."""
     named = _named(plans)
     started, best = encoding.chart(named), encoding.chart(named.unique("Chip", keep="first", maintain_order=True))
     log = alt.Scale(type="log", nice=False, padding=16)
@@ -34,16 +34,16 @@ def frontier(
     late = best.mark_rule(strokeWidth=2.5, opacity=0.6).encode(
         x=alt.X("wall_days_low:Q", scale=log), x2="wall_days_high", y=dollars, color=color
     )
-    told = ["Chip", "accelerators", "wall_days", "run_cost_usd", "goodput", "predicted_mfu"]
+    columns = ["Chip", "accelerators", "wall_days", "run_cost_usd", "goodput", "predicted_mfu"]
     dots = started.mark_point(filled=True, size=60, opacity=1).encode(
-        x=days, y=dollars, color=color, tooltip=encoding.tooltip(told)
+        x=days, y=dollars, color=color, tooltip=encoding.tooltip(columns)
     )
     limits = _limits("wall_days", "x", deadline_days) + _limits("run_cost_usd", "y", budget_usd)
     return finish(
         alt.layer(line, spread, late, dots, *limits),
         title,
         source=source,
-        subtitle="Every dot is a whole plan; through the best of each chip, what nine futures in ten span",
+        subtitle="Every dot is a plan; the lines through the best plan of each chip span its 90 % interval",
         description=f"Cost against days of {plans.height} plans, the best of each chip with its 90 % interval.",
     )
 
@@ -62,14 +62,14 @@ def scale(plans: pl.DataFrame, *, title: str, source: str) -> alt.LayerChart:
 
 
 def limits(runs: pl.DataFrame, *, by: str, ends: Mapping[str, float | None], title: str, source: str) -> alt.LayerChart:
-    """Show how much of the peak ends up as progress as runs of one length grow, and what ends them.
+    """Show the share of the peak that becomes progress as runs of one length grow, and their limits.
 
-    ``runs`` has one row per run: ``training_flop``, results of a plan, and ``by`` that tells the lines apart;
-    ``ends`` are the sizes from which on a limit is passed, by what to call it; null where none of the sizes passes it.
+    ``runs`` has one row per run: ``training_flop``, results of a plan, and ``by`` that distinguishes the lines;
+    ``ends`` are the smallest sizes that exceed a limit, by its label; null where no size does.
     """
     across = encoding.x("training_flop", scale=alt.Scale(type="log", nice=False, padding=12))
-    told = ["accelerators", "predicted_mfu", "goodput", "failures_per_day", "facility_power_w", "run_cost_usd"]
-    busy, useful = _useful(runs, across, by, told)
+    columns = ["accelerators", "predicted_mfu", "goodput", "failures_per_day", "facility_power_w", "run_cost_usd"]
+    busy, useful = _useful(runs, across, by, columns)
     named = pl.DataFrame({"end": list(ends), "training_flop": list(ends.values())}).drop_nulls()
     ended = encoding.chart(named)
     rule = ended.mark_rule(color=INK, strokeDash=[2, 3]).encode(x=across)
@@ -81,17 +81,17 @@ def limits(runs: pl.DataFrame, *, by: str, ends: Mapping[str, float | None], tit
         title,
         source=source,
         subtitle=USEFUL,
-        description=f"Utilization with and without stops of {runs.height} runs by their compute, and what ends them.",
+        description=f"Utilization with and without stops of {runs.height} runs by their compute, and their limits.",
     )
 
 
-def _useful(rows: pl.DataFrame, across: alt.X, by: str, told: list[str]) -> tuple[alt.Chart, alt.Chart]:
-    """Return lines of utilization, dashed, and of what is left of it with stops, one of each ``by``."""
+def _useful(rows: pl.DataFrame, across: alt.X, by: str, columns: list[str]) -> tuple[alt.Chart, alt.Chart]:
+    """Return lines of utilization, dashed, and of utilization with interruptions, one for each ``by``."""
     started = encoding.chart(rows.with_columns(useful=pl.col("predicted_mfu") * pl.col("goodput")))
     color = alt.Color(f"{by}:N", title=None, scale=alt.Scale(range=list(PALETTE)))
     up = {"title": "Share of the peak", "axis": alt.Axis(format="%")}
     useful = started.mark_line(point=True).encode(
-        x=across, y=alt.Y("useful:Q", **up), color=color, tooltip=encoding.tooltip([by, *told])
+        x=across, y=alt.Y("useful:Q", **up), color=color, tooltip=encoding.tooltip([by, *columns])
     )
     busy = started.mark_line(strokeDash=[4, 3], opacity=0.7).encode(
         x=across, y=alt.Y("predicted_mfu:Q", **up), color=color
@@ -100,11 +100,11 @@ def _useful(rows: pl.DataFrame, across: alt.X, by: str, told: list[str]) -> tupl
 
 
 def _named(plans: pl.DataFrame) -> pl.DataFrame:
-    """Return the plans with ``Chip``: what tells one line from another."""
+    """Return the plans with ``Chip``, the label of their line."""
     parts = [name for name in ("accelerator", "precision", "acquire", "site") if name in plans.columns]
-    told = [name for name in parts if name == "accelerator" or plans[name].n_unique() > 1]
+    columns = [name for name in parts if name == "accelerator" or plans[name].n_unique() > 1]
     chip = pl.col("accelerator").replace({name: str(row["name"]) for name, row in chips().items()})
-    return plans.with_columns(chip).with_columns(pl.concat_str(told, separator=", ").alias("Chip"))
+    return plans.with_columns(chip).with_columns(pl.concat_str(columns, separator=", ").alias("Chip"))
 
 
 def _limits(name: str, channel: str, value: float | None) -> list[alt.Chart]:

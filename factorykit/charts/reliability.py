@@ -1,4 +1,4 @@
-"""How often something breaks, what is known about it, and what one run goes through."""
+"""Charts of failure rates, their evidence, and the history of one run."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def rates(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
 def by_day(story: pl.DataFrame, days: int) -> pl.DataFrame:
     """Return the stretches of one run cut at midnight, as :func:`timeline` draws them.
 
-    ``story`` is what :func:`factorykit.timeline` returns; ``days`` is how many days to keep.
+    ``story`` is the result of :func:`factorykit.timeline`; ``days`` is the number of days to show.
     """
     first, last = ((pl.col(name) // 86400).cast(pl.Int64) for name in ("start_s", "end_s"))
     cut = story.with_columns(day=pl.int_ranges(first, last + 1)).explode("day").filter(pl.col("day") < days)
@@ -170,9 +170,9 @@ def by_day(story: pl.DataFrame, days: int) -> pl.DataFrame:
 
 
 def spares(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
-    """Show what each number of spares costs a day, and what it costs to have too few.
+    """Show the cost per day of each number of spares, and of having too few.
 
-    ``frame`` is what :func:`factorykit.reliability.spares_table` returns.
+    ``frame`` is the result of :func:`factorykit.reliability.spares_table`.
     """
     words = {
         "usd_per_day": "both together",
@@ -207,7 +207,7 @@ def spares(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
 
 
 def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
-    """Show what one run did when.
+    """Show the history of one run.
 
     ``frame`` has one row per stretch and day: ``state``, ``cause``, and ``day``, its row, with ``from_h`` and ``to_h``,
     hours of that day.
@@ -239,7 +239,7 @@ def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
 def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     """Show how long things lasted, with limits, beside the laws fitted to them.
 
-    ``frame`` is what :func:`factorykit.lifetimes.beside` returns.
+    ``frame`` is the result of :func:`factorykit.lifetimes.beside`.
     """
     started = encoding.chart(frame)
     x = encoding.x("span_s", scale=alt.Scale(type="log", nice=False))
@@ -268,7 +268,7 @@ def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
 def spread(frame: pl.DataFrame, quantity: str, source: str, title: str) -> alt.Chart:
     """Show how far single runs lie apart.
 
-    ``frame`` has one row per run with the quantity, and ``label`` of what the runs have in common.
+    ``frame`` has one row per run with the quantity, and ``label``, shared by runs with the same setting.
     """
     bars = (
         encoding.chart(frame)

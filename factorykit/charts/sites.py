@@ -1,4 +1,4 @@
-"""How far apart the sites of one run may stand, and what joins them."""
+"""Charts of runs over several sites: distance and network between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METHODS: Final = (
     Case("Weights at once", given={"outer_fragments": 1.0}),
     Case("Fragments of 4 bits, a step late", given={"outer_bits": 4.0, "outer_hidden_steps": LATE}),
 )
-"""Beside what is set: data parallelism, DiLoCo and its streaming variant."""
+"""Methods for comparison: data parallelism, DiLoCo and its streaming variant."""
 
 
 def utilization_by_rate(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:

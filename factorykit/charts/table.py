@@ -17,7 +17,7 @@ NAMES = ("quantity", "input", "output")
 class Table:
     """A frame shown with the vocabulary's labels and units; as text it keeps the numbers in full.
 
-    Where numbers are printed in the unit of the row's quantity, a column ``unit`` says nothing more, and is left out.
+    Where numbers are printed in the unit of the row's quantity, the column ``unit`` is redundant and left out.
     """
 
     def __init__(self, frame: pl.DataFrame, shares: Collection[str] = ()) -> None:
@@ -30,8 +30,8 @@ class Table:
             return str(self.frame)
 
     def _repr_html_(self) -> str:
-        units_told = "quantity" in self.frame.columns and set(self.frame["quantity"]) <= vocabulary().keys()
-        shown = self.frame.drop("unit", strict=False) if units_told else self.frame
+        has_units = "quantity" in self.frame.columns and set(self.frame["quantity"]) <= vocabulary().keys()
+        shown = self.frame.drop("unit", strict=False) if has_units else self.frame
         numbers = {name: dtype.is_numeric() for name, dtype in shown.schema.items()}
         head = "".join(f"<th{_side(numbers[name])}>{escape(_label(name))}</th>" for name in shown.columns)
         rows = [
@@ -73,7 +73,7 @@ def table(frame: pl.DataFrame, shares: Collection[str] = ()) -> Table:
 
 
 def _quantity(name: str) -> tuple[Quantity | None, str]:
-    """Return the quantity that a column holds, and what is said of it: ``mfu_low`` is the low end of ``mfu``."""
+    """Return the quantity of a column, and its statistic: ``mfu_low`` is the low end of ``mfu``."""
     stem, _, word = name.rpartition("_")
     if name not in vocabulary() and stem in vocabulary():
         return vocabulary()[stem], f", {word}"

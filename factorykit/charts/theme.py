@@ -19,7 +19,7 @@ STILL_INK = "#767676"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', Arial, sans-serif"
 STILL_FONT = "Verdana, 'DejaVu Sans', sans-serif"
-"""Type of a picture: the widest of what machines have, two of the same measure, so that no label outgrows its room."""
+"""Fonts of a picture: the widest common ones, two of the same measure, so that no label is cut."""
 
 
 def config(ink: str = INK) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How sure a number is, what drives it, and what makes two scenarios differ."""
+"""Charts of uncertainty, of its causes, and of differences between scenarios."""
 
 from __future__ import annotations
 

@@ -34,9 +34,17 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
     search = []
     for name, table in shelf.tables.items():
         fields = [
-            {"name": column, "label": label(told), "unit": "" if told.get("unit") in (None, "", "1") else told["unit"]}
-            | {"about": told["description"], "number": told["type"] == "number", "to": table.references.get(column, "")}
-            for column, told in table.fields.items()
+            {
+                "name": column,
+                "label": label(described),
+                "unit": "" if described.get("unit") in (None, "", "1") else described["unit"],
+            }
+            | {
+                "about": described["description"],
+                "number": described["type"] == "number",
+                "to": table.references.get(column, ""),
+            }
+            for column, described in table.fields.items()
         ]
         own = table.key if name in PAGES else ""
         content = {
@@ -83,13 +91,13 @@ def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
 
 
 def _shown(table: Table) -> list[str]:
-    """Return the columns that a browser shows at first: of things numbers and what they belong to."""
+    """Return the columns that a browser shows at first: of entities the numbers and the references."""
     filled = {name: table.frame[name].count() / max(1, table.frame.height) for name in table.fields}
 
     def rank(name: str) -> tuple[bool, ...]:
-        """Return what puts a column off: no name, mostly empty, long texts, and of things what is no number or link."""
-        told, cells = table.fields[name], [str(cell) for cell in table.frame[name].drop_nulls()]
-        counts = told["type"] == "number" and told.get("unit") != "degree"
+        """Return the sort key of a column: title, mostly empty, long texts, and of entities neither number nor link."""
+        described, cells = table.fields[name], [str(cell) for cell in table.frame[name].drop_nulls()]
+        counts = described["type"] == "number" and described.get("unit") != "degree"
         leads = counts or name in table.references
         wordy = not leads and sum(map(len, cells)) > WORDY * len(cells)
         return name != table.title, filled[name] <= RARE, wordy, table.name in PAGES and not leads
@@ -104,8 +112,8 @@ def _first(table: Table) -> str:
     """Return the column of whose numbers the largest come first, of things alone."""
     known = (
         name
-        for name, told in table.fields.items()
-        if told["type"] == "number" and (told.get("quantity") or name) in vocabulary()
+        for name, described in table.fields.items()
+        if described["type"] == "number" and (described.get("quantity") or name) in vocabulary()
     )
     return (
         next((name for name in known if 2 * table.frame[name].count() > table.frame.height), "")
@@ -148,7 +156,7 @@ def _dataset(shelf: Shelf, table: Table) -> str:
         "version": shelf.version,
         "license": "https://creativecommons.org/licenses/by/4.0/",
         "isAccessibleForFree": True,
-        "variableMeasured": [label(told) for told in table.fields.values()],
+        "variableMeasured": [label(described) for described in table.fields.values()],
         "distribution": [
             {"@type": "DataDownload", "encodingFormat": kind, "contentUrl": f"../report/downloads/{table.name}.{end}"}
             for end, kind in (

@@ -1,4 +1,4 @@
-"""Hashes of what a published site was made from, so that an unchanged site is not built again."""
+"""Hashes of the inputs of a published site, so that an unchanged site is not built again."""
 
 from __future__ import annotations
 

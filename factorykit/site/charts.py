@@ -49,7 +49,7 @@ class Figure:
 
     @property
     def title(self) -> str:
-        """What the chart is called."""
+        """Title of the chart."""
         return str(self.payload["title"])
 
     @property
@@ -65,7 +65,7 @@ def add(
 
     Returned are their places for the search.
 
-    What was drawn for a chart is kept in the folder ``cache``, if given, and taken again while the chart is the same.
+    Drawings are kept in the folder ``cache``, if given, and reused while the chart is the same.
     """
     shelf = load(project.root / "data")
     known = Known(shelf, pages) if shelf else None
@@ -89,9 +89,9 @@ def add(
         deque(pool.map(lambda figure: _files(figure, folder, around, cache), figures), maxlen=0)
     places = []
     for figure in figures:
-        told = _told(figure, around)
+        values = _template_values(figure, around)
         for kind, end in (("chart.html", ".html"), ("embed.html", ".embed.html")):
-            text = template(kind).render(told, **around.words("../"))
+            text = template(kind).render(values, **around.words("../"))
             (folder / f"{figure.name}{end}").write_text(text, "utf-8")
         text = " ".join([figure.caption, *figure.spoken])
         places.append([f"{FOLDER}/{figure.name}.html", f"Chart: {figure.title}", "", text[:400], ""])
@@ -167,7 +167,7 @@ def _lead(around: LexborNode | None, figure: Figure | None, root: str) -> None:
 
 
 def _payloads(page: LexborHTMLParser, root: str, known: Known | None) -> Iterator[tuple[LexborNode, dict[str, Any]]]:
-    """Yield the charts of a page with what they are made of, once that says where their words lead."""
+    """Yield the charts of a page with their payloads, to which links of their texts have been added."""
     for box in page.css(".factorykit-chart"):
         script = next(following(box), None)
         if script is not None and script.attributes.get("type") == "application/json":
@@ -184,10 +184,10 @@ def _written(payload: Mapping[str, Any]) -> str:
     return script_json(payload)
 
 
-def _by(told: Callable[[Any], Any], payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a payload whose data sets are told in another way."""
+def _by(convert: Callable[[Any], Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a payload with converted data sets."""
     specs = [
-        spec | {"datasets": {name: told(rows) for name, rows in spec["datasets"].items()}}
+        spec | {"datasets": {name: convert(rows) for name, rows in spec["datasets"].items()}}
         if "datasets" in spec
         else spec
         for spec in payload["specs"]
@@ -196,7 +196,7 @@ def _by(told: Callable[[Any], Any], payload: Mapping[str, Any]) -> dict[str, Any
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]]:
-    """Return rows by columns, which say each field once, where all have the same fields.
+    """Return rows by columns, which name each field once, where all rows have the same fields.
 
     >>> _columns([{"a": 1, "b": 2}, {"a": 3, "b": 4}])
     {'columns': {'a': [1, 3], 'b': [2, 4]}}
@@ -207,15 +207,15 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]
     return {"columns": {field: [row[field] for row in rows] for field in fields}}
 
 
-def _rows(told: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows that may be told by columns.
+def _rows(table: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows that may be given by columns.
 
     >>> _rows({"columns": {"a": [1, 3], "b": [2, 4]}})
     [{'a': 1, 'b': 2}, {'a': 3, 'b': 4}]
     """
-    if isinstance(told, list):
-        return told
-    columns = told["columns"]
+    if isinstance(table, list):
+        return table
+    columns = table["columns"]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -294,8 +294,8 @@ def _drawn(figure: Figure, around: Around) -> dict[str, bytes]:
     }
 
 
-def _told(figure: Figure, around: Around) -> dict[str, Any]:
-    """Return what the templates of a chart are filled with."""
+def _template_values(figure: Figure, around: Around) -> dict[str, Any]:
+    """Return the values for the templates of a chart."""
     from factorykit.charts.downloads import settings
 
     stills = [

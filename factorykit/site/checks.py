@@ -358,7 +358,7 @@ def _target(page: str, address: str) -> tuple[str, str] | None:
 
 
 def _traced(project: Project, problem: Problem) -> Problem:
-    """Return the problem with its place in the source, where what it names can be found there."""
+    """Return the problem with its place in the source, if the text it names is found there."""
     page = next((page for page in project.pages if page.href == problem.page), None)
     needle = re.search(r"(@[\w:.-]+)|link ([^\s:]+)|missing \w+ (\S+)", problem.message)
     if not page or not needle:

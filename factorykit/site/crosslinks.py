@@ -27,7 +27,7 @@ TABLES: Final = re.compile(r"\b[Tt]ables? \w+(?:, \w+)*(?: and \w+)?|\b\w+ table
 KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "title"}
 """Elements whose words stay as they are."""
 WORDS: Final = "report/vocabulary.html"
-"""The page that says what each quantity is, how it is computed and of what."""
+"""The page with the meaning, formula and inputs of each quantity."""
 DIGIT: Final = re.compile(r"\d")
 WITHIN: Final = {"figure", "details", "table", "li"}
 """Elements whose paragraphs are part of something that leads by itself."""
@@ -38,7 +38,7 @@ ROWS: Final = {"architectures": "architecture", "held_out": "rows_without", "pri
 
 
 def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
-    """Let citations, keys and audited documents on every page of the project lead to what they name."""
+    """Link citations, keys and audited documents on every page of the project."""
     shelf = load(project.root / "data")
     if shelf is None:
         return
@@ -58,7 +58,7 @@ def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
 
 @dataclass(frozen=True)
 class Known:
-    """What pages may name, and where it is told: addresses from the top of the site."""
+    """Linked names and their addresses from the root of the site."""
 
     shelf: Shelf
     pages: Mapping[str, LexborHTMLParser]
@@ -70,7 +70,7 @@ class Known:
 
     @cached_property
     def cells(self) -> dict[str, tuple[str, str]]:
-        """What may fill a cell, a quantity, a title, a name or a key: the words to show and their address."""
+        """Possible contents of a cell (quantity, title, name, key), each with its text and address."""
         found: dict[str, tuple[str, str]] = {}
         for this in reversed([*vocabulary().values()]):
             address = f"{WORDS}#{this.name.replace('_', '-')}"
@@ -95,9 +95,9 @@ class Known:
         found: dict[str, str] = {}
         for href, page in self.pages.items():
             for entry in page.css("[id^=ref-]") if href.startswith("report/methods") else ():
-                told = re.match(r"([\w-]+).*?\b(\d{4})\b", _line(entry.text()))
-                if told:
-                    found.setdefault(f"{told[1]} {told[2]}", f"{href}#{entry.attributes['id']}")
+                named = re.match(r"([\w-]+).*?\b(\d{4})\b", _line(entry.text()))
+                if named:
+                    found.setdefault(f"{named[1]} {named[2]}", f"{href}#{entry.attributes['id']}")
         return found
 
     @cached_property
@@ -114,7 +114,7 @@ class Known:
         return f"{link}{html.escape(self.titles[key])}</a>" if key in self.titles else key
 
     def by_chart(self, payload: Mapping[str, Any], root: str) -> dict[str, dict[str, Any]]:
-        """Return where the words of a chart lead: of each what to show and its address; of fields of keys, a table."""
+        """Return the links of the texts of a chart: text and address of each; for fields of keys, a table."""
         tables = dict(self._by_table(payload))
         texts = {text for place, text in _texts(payload) if place not in tables}
         texts |= {each["title"] for each in payload.get("columns", ())} | {*_titles(payload).values()}
@@ -131,7 +131,7 @@ class Known:
         }
 
     def _line(self, line: str) -> dict[str, tuple[str, str]]:
-        """Return what a source line names: tables, works, preprints, documents, sources by the beginnings of titles."""
+        """Return the links of a source line: tables, works, preprints, documents, sources by their first words."""
         found = {
             word: f"tables/{word.lower()}.html"
             for listed in TABLES.finditer(line)
@@ -169,7 +169,7 @@ class Known:
 
 
 def _texts(payload: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Return the texts in the rows of a chart, each with what its field is called."""
+    """Return the texts in the rows of a chart, each with the title of its field."""
     sets = [rows for spec in payload["specs"] for rows in spec.get("datasets", {}).values()]
     called = _titles(payload)
     cells = (cell for rows in sets for row in rows for cell in row.items())
@@ -177,12 +177,12 @@ def _texts(payload: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 
 def _titles(payload: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the fields of the tooltips of a chart are called."""
+    """Return the titles of the fields in the tooltips of a chart."""
     return {each["field"]: each["title"] for spec in payload["specs"] for each in _tips(spec) if "title" in each}
 
 
 def _tips(spec: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield what the tooltips of a specification show."""
+    """Yield the fields of the tooltips of a specification."""
     if isinstance(spec, list):
         for each in spec:
             yield from _tips(each)
@@ -204,8 +204,8 @@ def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: s
         led = {cell: known[text] for cell, text in plain.items() if text in known}
         named = {address for cell, (words, address) in led.items() if words == plain[cell]}
         for cell, (words, address) in led.items():
-            said = plain[cell] if address in named else words
-            fill(cell, made(f'<a href="{root}{address}">{html.escape(said)}</a>'))
+            text = plain[cell] if address in named else words
+            fill(cell, made(f'<a href="{root}{address}">{html.escape(text)}</a>'))
 
 
 def _computed(page: LexborHTMLParser) -> None:
@@ -214,17 +214,17 @@ def _computed(page: LexborHTMLParser) -> None:
         body = cell.css_first("details.code-fold [id]")
         if body is not None and cell.css_first("table") and cell.css_first("table a[href]") is None:
             (cell.css_first("figcaption") or cell).insert_child(_to_code(body, "How it is computed"))
-    for said in page.css("main > p, main > section p"):
-        leads = said.css_first("a[href]") is not None or bool(WITHIN & {each.tag for each in above(said)})
-        body = _code_of(said) if DIGIT.search(said.text()) and not leads else None
+    for paragraph in page.css("main > p, main > section p"):
+        leads = paragraph.css_first("a[href]") is not None or bool(WITHIN & {each.tag for each in above(paragraph)})
+        body = _code_of(paragraph) if DIGIT.search(paragraph.text()) and not leads else None
         if body is not None:
-            said.insert_child(_to_code(body, "How it is computed", "✓"))
+            paragraph.insert_child(_to_code(body, "How it is computed", "✓"))
 
 
-def _code_of(said: LexborNode) -> LexborNode | None:
+def _code_of(paragraph: LexborNode) -> LexborNode | None:
     """Return the code of the checks after a sentence, else the nearest code, of the same section."""
-    after = [found for each in following(said) if (found := each.css_first("details.code-fold"))]
-    before = [found for each in preceding(said) if (found := each.css_first("details.code-fold"))]
+    after = [found for each in following(paragraph) if (found := each.css_first("details.code-fold"))]
+    before = [found for each in preceding(paragraph) if (found := each.css_first("details.code-fold"))]
     checks = [each for each in after if "Checks" in each.css_first("summary").text()]  # type: ignore[union-attr]
     fold = next(iter([*checks, *before, *after]), None)
     return fold and fold.css_first("[id]")
@@ -237,27 +237,27 @@ def _to_code(body: LexborNode, title: str, sign: str = "") -> LexborNode:
 
 
 def _documents(shelf: Shelf) -> dict[str, str]:
-    """Return what sort of text each audited document is, by its number: the words in brackets that end its title."""
+    """Return the kind of each audited document, by number: the words in brackets at the end of its title."""
     titles = {key: str(row["title"]) for key, row in shelf.cited.items() if key.startswith("seed_")}
     sorts = {key.removeprefix("seed_"): re.search(r"\((\w[^()]*)\)$", title) for key, title in titles.items()}
     return {number: found[1].partition(" with ")[0] for number, found in sorts.items() if found}
 
 
 def _sort(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
-    """Return an audited document as what it is and a link to its audit."""
+    """Return the kind of an audited document as a link to its audit."""
     sort = documents.get(found[2])
     if not sort:
         return found[0]
     article = "an" if sort[0] in "aeiou" else "a"
-    said = f"{article.capitalize() if found[1] == 'D' else article} {sort}"
-    return f'<a href="{root}report/audit/seed-{found[2]}.html">{said}</a>'
+    kind = f"{article.capitalize() if found[1] == 'D' else article} {sort}"
+    return f'<a href="{root}report/audit/seed-{found[2]}.html">{kind}</a>'
 
 
-def _replace(page: LexborHTMLParser, sought: re.Pattern[str], told: Callable[[re.Match[str]], str]) -> None:
-    """Put markup in the place of what is sought in the texts of a page."""
+def _replace(page: LexborHTMLParser, sought: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> None:
+    """Replace matches of a pattern in the texts of a page by markup."""
     texts = [node for node in page.root.traverse(include_text=True) if node.is_text_node] if page.root else []
     found = [node for node in texts if sought.search(node.text()) and not KEPT & {each.tag for each in above(node)}]
     for node in found:
         before = html.escape(node.text(), quote=False)
-        if (after := sought.sub(told, before)) != before:
+        if (after := sought.sub(replacement, before)) != before:
             node.replace_with(made(f"<span>{after}</span>"))

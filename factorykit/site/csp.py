@@ -1,4 +1,4 @@
-"""What pages may load and run: one Content-Security-Policy, which every page states itself and the server repeats.
+"""The Content-Security-Policy of the site, which every page states itself.
 
 A page runs scripts of the site's own files and the few inline ones whose hashes the policy names; nothing turns text
 into code, no other host is asked, and workers, too, are files of the site. Styles may stand in a page, as tables bring
@@ -31,7 +31,7 @@ RULES: Final = {
 EARLY: Final = (Path(__file__).parent / "theme" / "early.js").read_text("utf-8").removesuffix("\n")
 """Sets the theme before anything is drawn."""
 NOTHING: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""The policy of what is no page: a picture or a text runs nothing and loads nothing."""
+"""The policy of files that are not pages: a picture or a text runs and loads nothing."""
 STATED: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"\r\n]*)"')
 CODE: Final = re.compile(r"|module|(?:text|application)/(?:x-)?(?:java|ecma)script", re.IGNORECASE)
 """Types of scripts that run; others hold data."""
@@ -42,7 +42,7 @@ HANDLERS: Final = {
     "window.quartoToggleColorScheme(); return false;": "scheme",
     "if (window.quartoToggleHeadroom) { window.quartoToggleHeadroom(); }": "headroom",
 }
-"""What Quarto has its buttons do, and under which name ``bridge.js`` does it."""
+"""Actions of Quarto's buttons, and the names under which ``bridge.js`` provides them."""
 
 
 def policy(scripts: Iterable[str] = ()) -> str:

@@ -1,6 +1,6 @@
 """A page for each thing: one template, neither pandoc nor Quarto.
 
-Everything shown is read from the tables beside ``datapackage.json``; their foreign keys say what leads where. Text from
+Everything shown is read from the tables beside ``datapackage.json``; their foreign keys give the links. Text from
 tables reaches a page through the template alone, which escapes it.
 """
 
@@ -90,7 +90,7 @@ def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]
     out
         Folder of the rendered site: pages go to ``things/<table>/<key>.html`` and ``tables/<table>.html``.
     around
-        What stands around the pages.
+        Navigation and version shared by all pages.
     """
     shelf = load(data)
     if shelf is None:
@@ -121,74 +121,78 @@ def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
     computed = _computed(shelf, kind)
     for row in table.frame.iter_rows(named=True):
         key = row[table.key]
-        said = shelf.statements.get((kind, key), [])
+        statements = shelf.statements.get((kind, key), [])
         yield {
             "kind": kind,
             "what": PAGES[kind],
             "key": key,
             "name": shelf.names[kind][key],
-            "facts": _facts(shelf, table, row, said),
-            "others": _others(shelf, table, said),
-            "history": _history(table, said),
+            "facts": _facts(shelf, table, row, statements),
+            "others": _others(shelf, table, statements),
+            "history": _history(table, statements),
             "computed": computed.get(key, []),
             "measured": shelf.measured.get(key, []) if kind in ("models", "runs") else [],
             "links": _links(shelf, kind, key),
             "also": sorted({*shelf.aliases.get((kind, key), [])}),
             "sql": f"fk.sql(\"from {kind} where {table.key} = '{key}'\")",
-            "sql_said": f"fk.sql(\"from statements where kind = '{kind}' and thing = '{key}'\")" if said else "",
+            "sql_statements": f"fk.sql(\"from statements where kind = '{kind}' and thing = '{key}'\")"
+            if statements
+            else "",
         }
 
 
-def _facts(shelf: Shelf, table: Table, row: Mapping[str, Any], said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the filled cells of a thing, each with who says it."""
-    chosen = {each["field"]: each for each in said if each["preferred"]}
-    skipped = {*BESIDE, table.key, "said", *(("confirmed_by",) if not said else ())} - {"note"}
+def _facts(
+    shelf: Shelf, table: Table, row: Mapping[str, Any], statements: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the filled cells of an entity, each with its source."""
+    chosen = {each["field"]: each for each in statements if each["preferred"]}
+    skipped = {*BESIDE, table.key, "said", *(("confirmed_by",) if not statements else ())} - {"note"}
     facts: list[dict[str, Any]] = []
     before: list[str] = []
-    for column, told in table.fields.items():
+    for column, described in table.fields.items():
         if column in skipped or row[column] is None:
             continue
         who = chosen.get(column)
-        fact = {"label": label(told), "about": told["description"], **shelf.shown(table, column, row[column])}
+        fact = {"label": label(described), "about": described["description"], **shelf.shown(table, column, row[column])}
         if who:
             fact |= {"source": shelf.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
             fact |= {"locator": who["locator"], "why": who["preferred"]}
-        elif "computed" in told["description"]:
+        elif "computed" in described["description"]:
             place = f"../../report/vocabulary.html#{column.replace('_computed', '').replace('_', '-')}"
-            fact |= {"why": told["description"], "source": {"text": "Computed by this formula", "href": place}}
-        elif column == "note" and said:
+            fact |= {"why": described["description"], "source": {"text": "Computed by this formula", "href": place}}
+        elif column == "note" and statements:
             every = f"../../tables/statements.html?q={row[table.key]}"
-            fact |= {"source": {"text": "All that is said of it", "href": every}}
+            fact |= {"source": {"text": "All statements", "href": every}}
         elif "source" in row and table.name not in KINDS and table.name != "sources":
             fact |= {"source": shelf.source(row["source"]), "locator": row.get("locator") or ""}
             fact |= {"as_of": row.get("as_of") or "", "why": ""}
-        said_by = [str(fact.get(name) or "") for name in ("source", "locator", "why", "as_of")]
-        facts.append(fact | {"again": bool(said_by[0]) and said_by == before})
-        before = said_by
+        origin = [str(fact.get(name) or "") for name in ("source", "locator", "why", "as_of")]
+        facts.append(fact | {"again": bool(origin[0]) and origin == before})
+        before = origin
     return facts
 
 
-def _others(shelf: Shelf, table: Table, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what else is said, field by field."""
+def _others(shelf: Shelf, table: Table, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the other statements, field by field."""
     rows = []
-    for column, told in table.fields.items():
-        for each in said:
+    for column, described in table.fields.items():
+        for each in statements:
             if each["field"] != column or each["preferred"]:
                 continue
             value = each["words"] if each["value"] is None else each["value"]
             rows.append(
-                {"label": label(told), **shelf.shown(table, column, value), "as_of": each["as_of"] or ""}
+                {"label": label(described), **shelf.shown(table, column, value), "as_of": each["as_of"] or ""}
                 | {"source": shelf.source(each["source"], each["address"]), "locator": each["locator"]}
             )
     return rows
 
 
-def _history(table: Table, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how counts and powers grew: for each field said of several days a line, as points of a small picture."""
+def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the history of counts and powers: for each field with several dates the points of a small line."""
     lines = []
     for column in ("accelerators", "facility_power_w", "h100_equivalents"):
         days: dict[str, float] = {}
-        for each in said:
+        for each in statements:
             day = str(each["as_of"] or "").partition("/")[0]
             if (
                 each["field"] == column
@@ -232,7 +236,7 @@ def _links(shelf: Shelf, kind: str, key: str) -> list[dict[str, Any]]:
 
 
 def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
-    """Return what the model makes of the things of one kind, by key."""
+    """Return the model's results for the entities of one kind, by key."""
     import polars as pl
 
     from factorykit.engine.evaluate import evaluate
@@ -270,7 +274,7 @@ def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
 
 
 def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
-    """Return what was measured of runs beside what the model predicts, by the run's key."""
+    """Return measured and predicted values of runs, by the run's key."""
     from factorykit.model.validation.validate import validate
 
     if "training_runs" not in shelf.tables or "runs" not in shelf.tables:

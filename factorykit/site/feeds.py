@@ -1,4 +1,4 @@
-"""What other programs read of the site: descriptions, a feed of changed data, robots; and the end of every page."""
+"""Descriptions for other programs, the feed of changed data, robots.txt, and the footer of every page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MADE_FROM: Final = {
     "report/data": ("data/",),
     "report/audit": ("data/", "factorykit/model/validation"),
 }
-"""Pages that are printed, and what they are printed from."""
+"""Printed pages and their sources."""
 AUTHOR: Final = "The factorykit founders"
 FEED: Final = "feed.xml"
 NEWS: Final = 30
@@ -63,12 +63,12 @@ def _made_from(page: Page) -> tuple[str, ...]:
 
 
 def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, shelf: Shelf | None, day: str) -> None:
-    """Say in the head what a page is about, to those who share, cite and index it, and where the feed is."""
+    """Add to the head of a page its description for sharing, citing and indexing, and the address of the feed."""
     head, root = cast("LexborNode", read.head), "../" * (len(page.source.parts) - 1)
-    said = read.css_first('meta[name="description"]')
-    about = str(said.attributes["content"]) if said else _first_words(read)
+    description = read.css_first('meta[name="description"]')
+    about = str(description.attributes["content"]) if description else _first_words(read)
     title = read.css_first("title")
-    tags = [] if said else [f'<meta name="description" content="{html.escape(about)}">']
+    tags = [] if description else [f'<meta name="description" content="{html.escape(about)}">']
     picture = f"charts/{_card(read)}.card.png" if _card(read) else ""
     named = title.text() if title else page.title
     tags += [f'<meta property="og:{name}" content="{html.escape(text)}">' for name, text in (
@@ -101,7 +101,7 @@ def _card(read: LexborHTMLParser) -> str:
 
 
 def _signed(read: LexborHTMLParser, page: Page, around: Around, day: str) -> None:
-    """Say below a page how old it is, how to cite it, and where to mend it."""
+    """Add the footer of a page: its date, its citation, and links to edit and report."""
     main = read.css_first("main")
     if main is None:
         return
@@ -159,7 +159,7 @@ def _sitemap(out: Path, around: Around) -> None:
 
 
 def news(shelf: Shelf) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """Yield what changed in the tables, newest first: the day, the table, and its changes."""
+    """Yield the changes of the tables, newest first: the day, the table, and its changes."""
     table = shelf.tables.get("data_changes")
     if table is None:
         return
@@ -168,10 +168,10 @@ def news(shelf: Shelf) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
         yield str(day), str(name), rows.to_dicts()
 
 
-def told(rows: list[dict[str, Any]]) -> str:
+def changes_text(rows: list[dict[str, Any]]) -> str:
     """Return how much changed.
 
-    >>> told([{"row": "a", "what": "changed"}, {"row": "a", "what": "changed"}, {"row": "b", "what": "added"}])
+    >>> changes_text([{"row": "a", "what": "changed"}, {"row": "a", "what": "changed"}, {"row": "b", "what": "added"}])
     '2 values changed, 1 row added'
     """
     counts = {what: [row for row in rows if row["what"] == what] for what in ("changed", "added", "removed")}
@@ -189,7 +189,7 @@ def _feed(shelf: Shelf, file: Path, around: Around) -> None:
     if not entries:
         return
     feed = Xml.Element("feed", xmlns="http://www.w3.org/2005/Atom")
-    _said(feed, id="urn:factorykit:data", title="factorykit: changed data", updated=f"{entries[0][0]}T00:00:00Z")
+    _add_texts(feed, id="urn:factorykit:data", title="factorykit: changed data", updated=f"{entries[0][0]}T00:00:00Z")
     Xml.SubElement(Xml.SubElement(feed, "author"), "name").text = AUTHOR
     Xml.SubElement(feed, "link", href=around.address("report/data.html"))
     for day, name, rows in entries:
@@ -199,10 +199,10 @@ def _feed(shelf: Shelf, file: Path, around: Around) -> None:
             f"{row['row']}, {row['column']}: {row['was']} → {row['now']}" for row in rows if row["what"] == "changed"
         ]
         more = [f"{row['row']} {row['what']}" for row in rows if row["what"] != "changed"]
-        _said(
+        _add_texts(
             entry,
             id=f"urn:factorykit:data:{day}:{name}",
-            title=f"{title}: {told(rows)}",
+            title=f"{title}: {changes_text(rows)}",
             updated=f"{day}T00:00:00Z",
             content="\n".join([*lines, *dict.fromkeys(more)][:TOLD]),
         )
@@ -211,6 +211,6 @@ def _feed(shelf: Shelf, file: Path, around: Around) -> None:
     Xml.ElementTree(feed).write(file, encoding="utf-8", xml_declaration=True)
 
 
-def _said(node: Xml.Element, **texts: str) -> None:
+def _add_texts(node: Xml.Element, **texts: str) -> None:
     for name, text in texts.items():
         Xml.SubElement(node, name).text = text

@@ -1,4 +1,4 @@
-"""What is done to rendered pages, whoever rendered them: nothing from elsewhere, tables and numbers set alike."""
+"""Final edits of rendered pages: no content of other hosts, uniform tables and numbers."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
     Parameters
     ----------
     project, out
-        What was rendered, and where to.
+        The rendered pages and their folder.
     root
-        Folder whose history says when a page changed; the project's own by default.
+        Folder whose history gives the date of each page; the project's own by default.
     cache
         Folder that keeps pages of things and pictures of charts for the next time.
     """
@@ -71,7 +71,7 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
 
 
 def _keep_to_the_site(page: LexborHTMLParser) -> None:
-    """Take out scripts of other hosts, what only they need, and where on this machine a notebook lies."""
+    """Remove scripts of other hosts, elements that only they need, and local paths of notebooks."""
     for script in page.css("script"):
         if OUTSIDE.match(script.attributes.get("src") or "") or REQUIRE_SHIM.match(script.text()):
             script.decompose()
@@ -80,7 +80,7 @@ def _keep_to_the_site(page: LexborHTMLParser) -> None:
 
 
 def _load_what_is_used(page: LexborHTMLParser) -> None:
-    """Load what every page needs, and for charts one script: none of their own lines, none where there is no chart."""
+    """Load the assets of every page, and one script where there are charts."""
     for script in page.css(".factorykit-chart ~ script"):
         if script.text() == BOOT:
             script.decompose()
@@ -94,7 +94,7 @@ def _load_what_is_used(page: LexborHTMLParser) -> None:
 
 
 def _without_anchors(page: LexborHTMLParser) -> None:
-    """Take the links to itself out of every line of code; nobody sees them, and they are a tenth of a page."""
+    """Remove the invisible anchors of every line of code, which are a tenth of a page."""
     for link in page.css('code.sourceCode a[aria-hidden="true"]'):
         link.decompose()
 
@@ -136,9 +136,9 @@ def _caption_what_is_embedded(pages: Mapping[str, LexborHTMLParser]) -> None:
         for cell in page.css("[data-notebook-title][data-notebook-cellid]"):
             bare = cell.css_first("figcaption.quarto-uncaptioned")
             notebook = titled.get(str(cell.attributes["data-notebook-title"]))
-            said = notebook and notebook.css_first(f"#{cell.attributes['data-notebook-cellid']} figcaption")
-            if bare and said:
-                whole = made(f"<figcaption>{said.inner_html}</figcaption>")
+            caption = notebook and notebook.css_first(f"#{cell.attributes['data-notebook-cellid']} figcaption")
+            if bare and caption:
+                whole = made(f"<figcaption>{caption.inner_html}</figcaption>")
                 number = whole.css_first(".fk-number")
                 if number:
                     fill(number, f"{bare.text(strip=True)}:")

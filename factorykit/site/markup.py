@@ -15,7 +15,7 @@ ADDED: Final = (
     "link[rel='canonical'], script[type='application/ld+json'], meta[name^='citation_'], meta[property^='og:'], "
     "meta[http-equiv='Content-Security-Policy']"
 )
-"""What finishing puts into a page: a page that is finished again is first as it was."""
+"""Elements that finishing adds to a page; they are removed before a page is finished again."""
 
 
 def read(project: Project, out: Path) -> dict[str, LexborHTMLParser]:

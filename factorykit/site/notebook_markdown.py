@@ -54,21 +54,21 @@ def quarto(notebook: Mapping[str, Any]) -> dict[str, Any]:
 def numbered(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return cells whose captions, equations and links to them count from one, in the order of the notebook."""
     counts = dict.fromkeys(WORDS, 0)
-    said: dict[str, str] = {}
+    numbers: dict[str, str] = {}
     for cell in cells:
         kind = str(cell.get("id", "")).partition("-")[0]
         if kind in WORDS:
             counts[kind] += 1
-            said[cell["id"]] = str(counts[kind])
+            numbers[cell["id"]] = str(counts[kind])
     named = ""
     made = []
     for cell in cells:
         text = _text(cell)
         if cell["cell_type"] == "markdown":
-            text = CAPTION.sub(lambda found, at=named: f"**{found[1]} {said.get(at, found[2])}.** {found[3]}", text)
-            text = REFERENCE.sub(lambda found: f"[{found[1]} {said.get(found[2], '?')}](#cell-id={found[2]})", text)
-            if cell.get("id") in said:
-                text = TAG.sub(lambda _, at=cell["id"]: f"\\tag{{{said[at]}}}", text)
+            text = CAPTION.sub(lambda found, at=named: f"**{found[1]} {numbers.get(at, found[2])}.** {found[3]}", text)
+            text = REFERENCE.sub(lambda found: f"[{found[1]} {numbers.get(found[2], '?')}](#cell-id={found[2]})", text)
+            if cell.get("id") in numbers:
+                text = TAG.sub(lambda _, at=cell["id"]: f"\\tag{{{numbers[at]}}}", text)
         named = str(cell.get("id", ""))
         made.append({**cell, "source": text.splitlines(keepends=True)})
     return made

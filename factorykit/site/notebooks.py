@@ -83,7 +83,7 @@ def execute(
 
 
 def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return the notebook without what differs from run to run: widget views, timings and generated ids.
+    """Return the notebook without contents that differ from run to run: widget views, timings and generated ids.
 
     Figures, tables and equations are numbered again, and the cells that only check are folded.
     """
@@ -228,7 +228,7 @@ def _place(notebook: Any) -> str:
 
 
 def _digest_of_code(root: Path) -> str:
-    """Return a hash of what outputs depend on outside a notebook: package, tables, versions."""
+    """Return a hash of the inputs of outputs outside a notebook: package, tables, versions."""
     digest = hashlib.sha256()
     for name in WATCHED:
         try:

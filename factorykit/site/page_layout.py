@@ -1,4 +1,4 @@
-"""What stands around pages that neither pandoc nor Quarto makes: template, top bar, assets, place in the search."""
+"""Layout of pages that neither pandoc nor Quarto makes: template, top bar, assets, entry in the search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASSETS: Final = ("things.css", "browse.js", "bridge.js")
 
 @dataclass(frozen=True)
 class Around:
-    """What pages say beside what they are about: the top bar, the version, dates, where site and sources are."""
+    """Contents shared by all pages: the top bar, the version, dates, addresses of site and repository."""
 
     entries: tuple[tuple[str, str], ...] = ()
     version: str = ""
@@ -53,11 +53,11 @@ class Around:
         return max(known, default=self.date)
 
     def address(self, path: str) -> str:
-        """Return the address of a page on the web, from the top of the site where nobody says where the site is."""
+        """Return the address of a page on the web, relative to the site's root if its host is unknown."""
         return f"{self.site}/{path}" if self.site else path
 
     def words(self, root: str) -> dict[str, Any]:
-        """Return what the frame of a page is filled with, for a page from which ``root`` leads to the top."""
+        """Return the values of a page's template; ``root`` is the relative path from the page to the site's root."""
         menu = [{"text": text, "href": f"{root}{href}"} for text, href in self.entries]
         words = {"menu": menu, "root": root, "version": self.version, "date": self.date}
         return words | {"site": self.site, "repository": self.repository, "policy": policy()}

@@ -1,7 +1,7 @@
 """The embedded renderer: the website that ``_quarto.yml`` describes, made with pandoc alone.
 
 It reads the pages that Quarto reads and keeps to the dialect that both know. A page is one call of pandoc, the parser
-that Quarto itself uses, with :file:`filter.lua` for what Quarto adds; jinja2 puts navigation around it.
+that Quarto itself uses, with :file:`filter.lua` for Quarto's extensions; jinja2 puts navigation around it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(.*?)\s*>\}\}")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 TAKEN_IN = re.compile(r'\{from="([^"]+)"\}')
 REMARKS = re.compile(r"^ */\*.*?\*/\n|^ +", re.DOTALL | re.MULTILINE)
-"""What nobody needs who reads a page: remarks and margins of its styles and scripts."""
+"""Comments and margins of styles and scripts, which readers do not need."""
 LOCAL = re.compile(r"(?:src|href)=\"([^\"#?:]+)(?:[#?][^\"]*)?\"")
 
 
@@ -75,22 +75,22 @@ def pandoc() -> Path:
         return Path(pypandoc.get_pandoc_path())
     except (ImportError, OSError):
         found = shutil.which("pandoc")
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout if found else ""
-    version = re.search(r"(\d+)\.", said)
+    printed = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout if found else ""
+    version = re.search(r"(\d+)\.", printed)
     if not found or not version or int(version[1]) < 3:
-        raise SiteError(f"pandoc 3.0 or later is needed, found {said.splitlines()[:1]}; install pypandoc_binary")
+        raise SiteError(f"pandoc 3.0 or later is needed, found {printed.splitlines()[:1]}; install pypandoc_binary")
     return Path(found)
 
 
 def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
     """Render the website described by ``root/_quarto.yml`` into the empty folder ``out``.
 
-    What pandoc made of a page is kept in the folder ``cache``, if given, and taken again while nothing in it changes.
+    Pages are kept in the folder ``cache``, if given, and reused while nothing in them changes.
 
     Returns
     -------
     list of str
-        What pandoc complained about, one sentence each, with the page it is about.
+        Warnings of pandoc, one sentence each, with their page.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
 
 
 def _forget(cache: Path | None, keep: int) -> None:
-    """Remove what has not been used for longest."""
+    """Remove the least recently used files."""
     kept = sorted(cache.glob("*.html"), key=lambda file: -file.stat().st_mtime) if cache and cache.is_dir() else []
     for file in kept[keep:]:
         file.unlink(missing_ok=True)
@@ -197,8 +197,8 @@ def _pandoc(page: Page, command: list[str], text: str, folder: Path) -> tuple[st
     ran = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False, cwd=folder)
     if ran.returncode:
         raise SiteError(f"{page.source}: pandoc says: {ran.stderr.strip()}")
-    said = [f"{page.source}: {line.split(']', 1)[-1].strip()}" for line in ran.stderr.splitlines() if line.strip()]
-    return ran.stdout, said
+    warnings = [f"{page.source}: {line.split(']', 1)[-1].strip()}" for line in ran.stderr.splitlines() if line.strip()]
+    return ran.stdout, warnings
 
 
 @once

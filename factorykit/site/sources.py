@@ -1,4 +1,4 @@
-"""What a Quarto website is made of: its description ``_quarto.yml``, its pages, and the cells of its notebooks."""
+"""Sources of a Quarto website: its description ``_quarto.yml``, its pages, and the cells of its notebooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*\s*$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a notebook: its source without the option lines, and what is stored with it."""
+    """One cell of a notebook: its source without the option lines, and its stored outputs."""
 
     number: int
     kind: str
@@ -116,7 +116,7 @@ def load_project(root: Path) -> Project:
 
 
 def _merged(config: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return a description with what a profile says in addition, or instead."""
+    """Return a description merged with that of a profile."""
     both = {key: _merged(config[key], more[key]) for key in {*config} & {*more} if isinstance(config[key], dict)}
     return {**config, **more, **both}
 

@@ -1,4 +1,4 @@
-"""The tables beside ``datapackage.json`` as pages read them: names, labels, numbers, and what leads where."""
+"""The tables beside ``datapackage.json`` as pages read them: names, labels, numbers and links."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PAGES: Final = {
     "organisations": "organisation",
     "sources": "source",
 }
-"""Tables whose rows have a page, and what one of them is called."""
+"""Tables whose rows have a page, and the name of one row."""
 TITLES: Final = NAMED | {"sources": "title"}
 """The column that names a thing, where it is not ``name``."""
 PRICED: Final = "electricity"
 PRICE: Final = ("name", "kind", "year", "electricity_usd_per_kwh")
-"""The table that others name for a price, and what of its rows is said there."""
+"""The table that others name for a price, and the columns shown of its rows."""
 LONG: Final = re.compile(r"\b\d+\.\d{7,}\b")
 """Numbers in words with more digits than anybody reads."""
 SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP", "USD", "1", "h", "kWh"}
@@ -56,7 +56,7 @@ class Table:
 
     @cached_property
     def key(self) -> str:
-        """Column that names what a row is about."""
+        """Column with the name of a row's subject."""
         return next((name for name, each in self.fields.items() if each.get("entity")), next(iter(self.fields)))
 
     @property
@@ -74,7 +74,7 @@ class Table:
 
 @dataclass
 class Shelf:
-    """All tables, and what the pages need of them."""
+    """All tables, prepared for the pages."""
 
     tables: dict[str, Table]
     version: str
@@ -103,7 +103,7 @@ class Shelf:
 
     @cached_property
     def statements(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
-        """What is said about each thing, by table and key."""
+        """Statements about each entity, by table and key."""
         found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         if "statements" in self.tables:
             for row in self.tables["statements"].frame.to_dicts():
@@ -149,7 +149,7 @@ class Shelf:
         return {"text": LONG.sub(lambda found: f"{float(found[0]):.4f}", value), "href": ""}
 
     def source(self, key: str | None, address: str | None = None) -> dict[str, str]:
-        """Return a source as it is named beside a value: what it is, its page, and its address on the web."""
+        """Return a source as it is named beside a value: its title, its page, and its address on the web."""
         row = self.cited.get(key or "", {})
         return {
             "text": str(row.get("title") or key or ""),
@@ -163,16 +163,16 @@ def _quantity(name: str | None) -> Quantity | None:
     return vocabulary().get(name) if name else None
 
 
-def number(told: Mapping[str, Any], value: float) -> str:
+def number(described: Mapping[str, Any], value: float) -> str:
     """Return a number of a column for reading, with its unit.
 
     >>> number({"name": "tdp_w", "unit": "W"}, 700.0), number({"name": "share", "unit": "1"}, 0.3531)
     ('700 W', '0.353')
     """
-    this = _quantity(told.get("quantity") or told["name"])
+    this = _quantity(described.get("quantity") or described["name"])
     if this is not None and not this.is_text:
         return this.text(value)
-    unit = str(told.get("unit") or "1")
+    unit = str(described.get("unit") or "1")
     if unit == "a":
         return f"{value:.0f}"
     if unit == "1" and value == int(value) and abs(value) < 1e6:
@@ -188,14 +188,14 @@ def number(told: Mapping[str, Any], value: float) -> str:
     return f"{format_number(value, digits)} {spoken}".strip()
 
 
-def label(told: Mapping[str, Any]) -> str:
-    """Return what a column is called: the label of its quantity, or its name in words.
+def label(described: Mapping[str, Any]) -> str:
+    """Return the title of a column: the label of its quantity, or its name in words.
 
     >>> label({"name": "power_reported_w", "unit": "W"}), label({"name": "tokens", "unit": "1"})
     ('Power reported', 'Training tokens')
     """
-    name = str(told["name"])
-    this = _quantity(told.get("quantity") or name)
+    name = str(described["name"])
+    this = _quantity(described.get("quantity") or name)
     end = next((end for end in ("low", "high", "min", "max", "quarter", "median") if name.endswith(f"_{end}")), "")
     if this is not None:
         return f"{this.label}, {end}" if end else this.label
@@ -206,8 +206,8 @@ def label(told: Mapping[str, Any]) -> str:
 
 def _priced(row: Mapping[str, Any]) -> str:
     price = row["electricity_usd_per_kwh"]
-    said = "" if price is None else f"{price:.3g} USD/kWh: "
-    return f"{said}{row['name']}, {row['kind']}, {row['year']:.0f}"
+    shown = "" if price is None else f"{price:.3g} USD/kWh: "
+    return f"{shown}{row['name']}, {row['kind']}, {row['year']:.0f}"
 
 
 def load(data: Path) -> Shelf | None:

@@ -31,11 +31,11 @@ VERBS: Final = (
 )
 """Calls that take quantities by name."""
 BY_NAME: Final = ("", "inputs", "outputs", "output", "objective", "by", "grid", "distributions", "using", "choices")
-"""Arguments that hold names of quantities; nothing is said of others, such as a path."""
+"""Arguments that hold names of quantities; others, such as a path, are not completed."""
 
 
 class Place(NamedTuple):
-    """Where the cursor stands: the innermost call, the keyword or key before, and what is typed so far."""
+    """Context of the cursor: the innermost call, the keyword or key before it, and the text typed so far."""
 
     call: str
     key: str
@@ -78,7 +78,7 @@ def _callee(before: str) -> str:
 
 
 def names(text: str, namespace: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return what is typed at the end of ``text``, and the names that may stand there.
+    """Return the word at the end of ``text``, and its possible completions.
 
     >>> import factorykit as fk
     >>> names('fk.preset("palm', {"fk": fk})
@@ -100,7 +100,7 @@ def names(text: str, namespace: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 
 def _words(verb: str, key: str) -> Iterable[str]:
-    """Return what may stand between quotes: of a quantity its words or rivals, else what the call takes."""
+    """Return the possible strings: options or alternatives of a quantity, else the values that the call accepts."""
     from factorykit.data.tables import table, tables
 
     kind = ENTITIES.get(key) or ("" if key else OF_CALL.get(verb, ""))
@@ -131,7 +131,7 @@ def _of_factorykit(thing: Any) -> bool:
 
 
 def register() -> None:
-    """Let the IPython shell that runs, if one does, complete the names; one before 8.6 completes what it knows."""
+    """Register the completions in the running IPython shell, if any; versions before 8.6 are left unchanged."""
     try:
         from IPython import get_ipython
         from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher

@@ -34,9 +34,9 @@ class Scripted(anywidget.AnyWidget):
 
 
 def shown(view: Any, page: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what an output holds: the widget, and beside it the chart of a page, its picture and its numbers.
+    """Return the contents of an output: the widget, and the chart of a page, its picture and its numbers.
 
-    A program that runs a notebook to store what it shows (nbconvert, Quarto, papermill) would prefer the widget, and a
+    A program that runs a notebook to store its outputs (nbconvert, Quarto, papermill) would prefer the widget, and a
     page made so stays blank: nothing answers it there. Such a program gets the rest alone.
     """
     data, metadata = view if isinstance(view, tuple) else (view or {}, {})
@@ -44,7 +44,7 @@ def shown(view: Any, page: Mapping[str, str]) -> tuple[dict[str, Any], dict[str,
 
 
 def run_to_be_stored() -> bool:
-    """Whether no person sees this cell run: nobody could answer a question. Voila asks none, and shows widgets."""
+    """Return whether a program without a user runs this cell. Voila, which shows widgets, is not such a program."""
     kernel = getattr(get_ipython(), "kernel", None)
     if kernel is None or os.environ.get("SERVER_SOFTWARE", "").startswith("voila"):
         return False
@@ -58,7 +58,7 @@ class Slider(Scripted, ipywidgets.ValueWidget):  # type: ignore[misc]
     and ``observe`` take it like any other slider.
 
     ipywidgets' own sliders move a value to the nearest of their steps as soon as they are shown; this one keeps the
-    value it was given until somebody moves it.
+    value it was given until it is moved.
 
     >>> Slider(control("mfu", 0.38)).text
     '38 %'

@@ -29,10 +29,10 @@ GRID: Final = {"grid_template_columns": "repeat(auto-fill, minmax(15rem, 1fr))",
 
 
 class Explorer(ipywidgets.VBox):
-    """A live chart and what moves it.
+    """A live chart with its sliders and menus.
 
     Displayed in JupyterLab it is ipywidgets sliders over a chart that changes in place; the same output also carries
-    the chart of the static page and its numbers as text. ``explorer.observe(f, "scenario")`` tells ``f`` of every move.
+    the chart of the static page and its numbers as text. ``explorer.observe(f, "scenario")`` calls ``f`` on change.
 
     >>> from factorykit.charts.checkpoint import goodput_by_interval
     >>> explorer = Explorer(goodput_by_interval())
@@ -40,7 +40,9 @@ class Explorer(ipywidgets.VBox):
     1024.0
     """
 
-    scenario = traitlets.Instance(Scenario, help="What the screen shows: inputs, words, rival models and sources.")
+    scenario = traitlets.Instance(
+        Scenario, help="The setting on the screen: inputs, options, alternative models and sources."
+    )
 
     def __init__(self, live: Live) -> None:
         self.live = live
@@ -82,7 +84,7 @@ class Explorer(ipywidgets.VBox):
 
     @property
     def now(self) -> Answer:
-        """The printed quantities at the present setting: what ``evaluate(explorer.scenario, …)`` says."""
+        """The printed quantities at the present setting: the result of ``evaluate(explorer.scenario, …)``."""
         return Answer(self.live.now(self.values))
 
     def at(self, case: Case | None = None, **quantities: Any) -> Answer:
@@ -90,11 +92,11 @@ class Explorer(ipywidgets.VBox):
         return Answer(self.live.now(self.live.values({**self.values, **quantities}), case))
 
     def rows(self) -> pl.DataFrame:
-        """Return what the curves show at the present setting, one row per point of the axis."""
+        """Return the curves at the present setting, one row per point of the axis."""
         return self.live.rows(self.values)
 
     def set(self, **quantities: Any) -> Explorer:
-        """Move sliders and menus, or change what is held fixed; the chart follows.
+        """Move sliders and menus, or change fixed inputs; the chart follows.
 
         Raises
         ------
@@ -123,7 +125,7 @@ class Explorer(ipywidgets.VBox):
         return self.set(**self.live.preset(label))
 
     def close(self) -> None:
-        """Take it from the screen and, with all it is made of, out of memory: ipywidgets keep what is not closed."""
+        """Remove the explorer and its parts from screen and memory: ipywidgets keeps widgets that are not closed."""
         for widget in {**_within(self), **_within(self._preset)}.values():
             ipywidgets.Widget.close(widget)
 
@@ -142,8 +144,8 @@ class Explorer(ipywidgets.VBox):
         """
         label = string("label", label) or next(letter for letter in "ABCDE" if letter not in self.pins)
         if len(self.pins) == MOST_PINS or label in self.pins:
-            said = f"{label!r} is pinned" if label in self.pins else f"{MOST_PINS} settings are pinned"
-            raise ScenarioError(f"{said}; explorer.unpin({next(iter(self.pins))!r}) makes room")
+            reason = f"{label!r} is pinned" if label in self.pins else f"{MOST_PINS} settings are pinned"
+            raise ScenarioError(f"{reason}; explorer.unpin({next(iter(self.pins))!r}) makes room")
         self.pins[label], self._pinned[label] = self.scenario, self.values
         self._show_pins()
         return self
@@ -175,7 +177,7 @@ class Explorer(ipywidgets.VBox):
     def attribute(self, label: str = "", output: str = "") -> pl.DataFrame:
         """Share the difference between a pinned setting and the present one among the inputs that differ.
 
-        ``label`` is the first pin, ``output`` the first printed quantity where nobody says which.
+        ``label`` defaults to the first pin, ``output`` to the first printed quantity.
         """
         label = one_of("pin", string("label", label) or next(iter(self.pins), ""), self.pins)
         return attribute(self.pins[label], self.scenario, string("output", output) or self.live.shown[0], assume=True)
@@ -188,17 +190,17 @@ class Explorer(ipywidgets.VBox):
         for label in (*self.live.presets, self.live.title):
             if label in keys and (start := preset(keys[label])):
                 changed = {name: value for name, value in present.items() if start.get(name) != value}
-                said = ", ".join(f"{name}={value!r}" for name, value in changed.items())
-                return f'fk.preset("{keys[label]}")' + (f".replace({said})" if said else "")
+                changes = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+                return f'fk.preset("{keys[label]}")' + (f".replace({changes})" if changes else "")
         return f"fk.Scenario({', '.join(f'{name}={value!r}' for name, value in present.items())})"
 
     @property
     def link(self) -> str | None:
-        """The present setting as a question to the planner's page, from the site's top; None for what is no run."""
+        """Address of the planner page with the present setting, from the site's root; None if it is not a run."""
         return address(self.live.scenario(self.values))
 
     def summary(self) -> str:
-        """Return what the chart shows at the present setting, as a few lines of numbers."""
+        """Return a summary of the chart at the present setting: a few lines of numbers."""
         return self.live.summary(self.values)
 
     def _moved(self, _: Any = None) -> None:
@@ -227,14 +229,14 @@ class Explorer(ipywidgets.VBox):
         ]
 
     def _texts(self, values: Mapping[str, float | str]) -> dict[str, str]:
-        said = {**values, **self.live.now(values)}
-        return {name: value if isinstance(value, str) else quantity(name).text(value) for name, value in said.items()}
+        shown = {**values, **self.live.now(values)}
+        return {name: value if isinstance(value, str) else quantity(name).text(value) for name, value in shown.items()}
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return shown(super()._repr_mimebundle_(**options), embedded(self.live.payload, self.live.summary()))
 
     def _display_(self) -> Any:
-        """Return what marimo shows, which knows the sliders and the chart, but no boxes and buttons of ipywidgets."""
+        """Return the view for marimo, which supports sliders and chart but no boxes and buttons of ipywidgets."""
         marimo = need("marimo")
 
         return marimo.vstack([marimo.md(f"**{self.live.title}**"), *self.sliders.values(), self.chart])
@@ -244,7 +246,7 @@ class Explorer(ipywidgets.VBox):
 
 
 def explore(
-    what: Live | Mapping[str, Any] | str,
+    inputs: Live | Mapping[str, Any] | str,
     *outputs: str,
     over: str | None = None,
     sliders: Iterable[str] | None = None,
@@ -255,10 +257,10 @@ def explore(
 
     Parameters
     ----------
-    what
+    inputs
         A preset's name, a scenario or a mapping; or a ready-made chart of :mod:`factorykit.charts`.
     outputs
-        Quantities to draw, one panel each; the days of the run where nobody says.
+        Quantities to draw, one panel each; by default the days of the run.
     over
         The quantity along the axis: the accelerators, or the input that moves the first output most.
     sliders
@@ -271,8 +273,9 @@ def explore(
     Returns
     -------
     Explorer
-        A widget. ``scenario``, ``now``, ``rows()`` say what it shows; ``set``, ``pin``, ``compare``, ``attribute`` and
-        ``code`` work on with it. What nobody gives is assumed, with its source, under "Held fixed".
+
+        A widget. ``scenario``, ``now`` and ``rows()`` return its state; ``set``, ``pin``, ``compare``, ``attribute``
+        and ``code`` use it. Missing inputs are filled with sourced defaults, listed under "Held fixed".
 
     Raises
     ------
@@ -285,13 +288,13 @@ def explore(
     >>> round(explorer.set(mfu="38 %").now["wall_days"], 1)
     78.2
     """
-    if isinstance(what, Live):
-        return Explorer(what)
-    return Explorer(exploring(what, *outputs, over=over, sliders=sliders, against=against, using=using))
+    if isinstance(inputs, Live):
+        return Explorer(inputs)
+    return Explorer(exploring(inputs, *outputs, over=over, sliders=sliders, against=against, using=using))
 
 
 def _within(widget: ipywidgets.Widget) -> dict[int, ipywidgets.Widget]:
-    """Return a widget and all it holds: what it shows, its sliders, their layouts and styles."""
+    """Return a widget and all its parts: children, sliders, layouts and styles."""
     found = {id(widget): widget}
     for value in widget.trait_values(sync=True).values():
         many = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else (value,)

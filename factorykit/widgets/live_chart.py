@@ -101,7 +101,7 @@ class LiveChart(Scripted):
             self.frame = {"table": table, "length": frame.height, "columns": columns}
 
     def summary(self) -> str:
-        """Return what the chart shows as a few lines of numbers."""
+        """Return a summary of the chart: a few lines of numbers."""
         if self._live:
             return self._live.summary(self.signals)
         return summary(self._spec) if self._frame is None else "\n".join(summary_lines(self._frame))

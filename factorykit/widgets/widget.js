@@ -60,24 +60,38 @@ function listener() {
   };
 }
 
-// The value as text that can be typed, units and all; the kernel reads it and says what it does not take.
+// The value as text that can be typed, with units. The kernel reads it; a refused entry stays, with the reason below it.
 function typedField(model) {
   const element = document.createElement("input");
   Object.assign(element, { type: "text", className: "fk-typed", spellcheck: false });
   element.setAttribute("aria-label", `${model.get("control").label}, typed`);
+  const reason = notice("");
   const say = (text) => {
     if (document.activeElement !== element) element.value = text;
     refuse("");
   };
   const refuse = (text) => {
-    element.title = text;
+    reason.textContent = text;
     element.setCustomValidity(text);
-    if (text) element.reportValidity();
   };
   element.addEventListener("change", () => model.send({ kind: "typed", text: element.value }));
   element.addEventListener("keydown", (event) => event.key === "Enter" && element.blur());
   element.addEventListener("focus", () => element.select());
-  return { element, say, refuse };
+  return { element, reason, say, refuse };
+}
+
+function notice(text) {
+  const element = document.createElement("p");
+  Object.assign(element, { className: "fk-refused", textContent: text });
+  element.setAttribute("role", "alert");
+  return element;
+}
+
+// JupyterLab marks a widget whose kernel is gone: nothing answers its sliders any more.
+function whenStopped(listen, model, el, act) {
+  const check = () => el.closest(".jupyter-widgets-disconnected") && act();
+  listen(model, "comm_live_update", check);
+  check();
 }
 
 function slider({ model, el }) {
@@ -90,6 +104,7 @@ function slider({ model, el }) {
   el.style.margin = "0";
   const typed = typedField(model);
   made.element.querySelector("output").replaceWith(typed.element);
+  made.element.append(typed.reason);
   el.append(made.element);
   const say = () => {
     made.say(model.get("text"));
@@ -99,6 +114,11 @@ function slider({ model, el }) {
   listen(model, "change:text", say);
   listen(model, "msg:custom", (message) => message.kind === "refused" && typed.refuse(message.text));
   listen(model, "change:value", () => made.set(model.get("value")));
+  whenStopped(listen, model, el, () => {
+    made.set(model.get("value"));
+    typed.say(model.get("text"));
+    made.input.disabled = typed.element.disabled = true;
+  });
   return stop;
 }
 
@@ -135,6 +155,7 @@ async function chart({ model, el }) {
   await drawn.set(model.get("signals"));
   if (model.get("pins").length) await drawn.pinAll(model.get("pins"));
   await frame();
+  whenStopped(listen, model, el, () => el.prepend(notice("Stopped: the kernel was restarted. Run the cell again.")));
   return () => {
     stop();
     drawn.finalize();

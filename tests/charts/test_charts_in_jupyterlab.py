@@ -108,10 +108,23 @@ def test_a_value_is_typed_and_settings_stay_pinned(lab: tuple[Any, str, Path]) -
     assert pinned.inner_text().split("\t") == ["Accelerators", "16,384", "24,000"]
     typed.fill("24 kg")
     typed.press("Enter")
-    page.wait_for_function("document.querySelector('.fk-typed:invalid')?.title.startsWith('accelerators = ')")
+    page.wait_for_function(
+        "document.querySelector('.fk-control .fk-refused').textContent.startsWith('accelerators = ')"
+    )
+    assert typed.input_value() == "24 kg"
     typed.fill("16384")
     typed.press("Enter")
     page.get_by_role("button", name="Remove A").first.click()
+
+
+def test_an_explorer_without_its_kernel_says_so_and_stands_still(lab: tuple[Any, str, Path]) -> None:
+    page, *_ = lab
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_text("Restart Kernel…", exact=True).click()
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    page.wait_for_function("document.body.innerText.includes('Stopped: the kernel was restarted')")
+    assert page.locator("input[name=accelerators]").first.is_disabled()
+    assert page.get_by_label("Accelerators, typed").first.is_disabled()
 
 
 def test_stored_outputs_show_a_picture_before_anything_is_run(lab: tuple[Any, str, Path]) -> None:

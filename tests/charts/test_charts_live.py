@@ -10,6 +10,7 @@ import pytest
 import vl_convert
 from conftest_values import encoded_fields, known_fields
 
+from factorykit.charts import encoding
 from factorykit.charts.checkpoint import MODELS, goodput_by_interval
 from factorykit.charts.control import control
 from factorykit.charts.live import Case, Live
@@ -32,8 +33,8 @@ def test_every_encoded_field_exists(live: Live) -> None:
 def test_axes_speak_the_vocabulary(live: Live) -> None:
     for spec, output in zip(live.specs, live.outputs, strict=True):
         text = json.dumps(spec, ensure_ascii=False)
-        assert f'"title": "{quantity(live.x).title}"' in text
-        assert f'"title": "{quantity(output).title}"' in text
+        assert f'"title": "{encoding.axis_title(quantity(live.x))}"' in text
+        assert f'"title": "{encoding.axis_title(quantity(output))}"' in text
 
 
 def test_every_slider_is_an_input_and_starts_at_its_value(live: Live) -> None:

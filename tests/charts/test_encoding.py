@@ -31,18 +31,18 @@ def labels(name: str, *values: float) -> list[str]:
     return texts([encoding.label_expression(quantity(name))], values=[{"value": value} for value in values])
 
 
-def test_an_axis_prints_thousands_and_more_as_one_letter() -> None:
-    assert labels("facility_power_w", 0, 20, 999, 1000, 2e7, 1.5e9, -2e6) == [
-        "0",
-        "20",
-        "999",
-        "1k",
-        "20M",
-        "1.5G",
-        "−2M",
-    ]
-    assert labels("tokens", 999, 1e4, 2.5e9, 1e12) == ["999", "10k", "2.5B", "1T"]
+def test_an_axis_prints_units_with_prefixes_and_counts_in_full_up_to_a_million() -> None:
+    power = ["0", "20 W", "999 W", "1 kW", "20 MW", "1.5 GW", "−2 MW"]
+    assert labels("facility_power_w", 0, 20, 999, 1000, 2e7, 1.5e9, -2e6) == power
+    assert labels("accelerator_memory_bytes", 8e10) == ["80 GB"]
+    assert labels("accelerators", 8, 2048, 16_384, 1e6) == ["8", "2,048", "16,384", "1M"]
+    assert labels("tokens", 999, 1e4, 2.5e9, 1e12) == ["999", "10,000", "2.5B", "1T"]
     assert labels("checkpoint_interval_s", 0.5, 5, 1500) == ["0.5", "5", "1,500"]
+
+
+def test_the_unit_is_in_the_title_or_in_the_labels_of_an_axis() -> None:
+    assert encoding.axis_title(quantity("facility_power_w")) == "Facility power"
+    assert encoding.axis_title(quantity("checkpoint_interval_s")) == "Checkpoint interval [min]"
 
 
 @pytest.mark.parametrize(

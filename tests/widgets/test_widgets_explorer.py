@@ -163,3 +163,13 @@ def test_an_explorer_says_what_its_screen_shows_whatever_was_moved(explorer: Exp
     assert explorer.scenario["accelerators"] == 1024.0
     assert explorer.at(accelerators=2048)["cluster_mtbf_s"] == pytest.approx(explorer.now["cluster_mtbf_s"] / 2)
     assert explorer.values["accelerators"] == 1024.0
+
+
+def test_a_chosen_value_is_not_attributed_to_the_source_of_the_preset() -> None:
+    explorer = fk.explore("llama_3_1_405b", "training_days", over="accelerators")
+    assert "llama3_paper" in explorer.scenario.sources["mfu"]
+    moved = explorer.set(mfu=0.5, accelerators=100_000).scenario
+    assert not {"mfu", "accelerators"} & moved.sources.keys()
+    assert "llama3_paper" in moved.sources["tokens"]
+    explained = str(fk.explain(moved, "training_days"))
+    assert "mfu = 50 %  [given]" in explained

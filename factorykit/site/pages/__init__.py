@@ -45,7 +45,7 @@ def write(root: Path) -> None:
 
 
 def script() -> str:
-    """Return the script that draws the charts; nothing where what they are drawn by is not installed."""
+    """Return the script that draws the charts; empty if Altair is not installed."""
     try:
         from factorykit.charts import page_script
     except ImportError:

@@ -47,10 +47,10 @@ def api_page() -> str:
 
 
 def _entries(name: str, thing: Any) -> Iterator[tuple[str, str]]:
-    """Yield a call and its docstring for a public name, and for what it holds."""
+    """Yield a call and its docstring for a public name, and for its members."""
     yield _call(name, thing), inspect.getdoc(thing) or ""
     if isinstance(thing, types.ModuleType) and thing.__name__.rpartition(".")[2] not in LISTED:
-        public = getattr(thing, "__all__", vars(thing))  # what is loaded on use stands there before it is used
+        public = getattr(thing, "__all__", vars(thing))  # names loaded on demand are listed before they are used
         for inner in sorted(public):
             value = getattr(thing, inner)
             if not inner.startswith("_") and getattr(value, "__module__", "").startswith(thing.__name__):
@@ -85,12 +85,12 @@ def _arguments(signature: inspect.Signature) -> list[Any]:
 
 
 def _shown(name: str, thing: Any, own: list[tuple[str, str]]) -> Marked:
-    """Return one public name: its call, its text, and folded what it holds."""
+    """Return one public name: its call, its text, and its members in a fold."""
     (call, text), *inner = own
     parts = [f"### fk.{name} {{#fk-{name.replace('_', '-')}}}", f"```python\n{call}\n```", _raw(text)]
     if inner:
         what = "functions and classes" if isinstance(thing, types.ModuleType) else "methods and properties"
-        held = "".join(f"<pre><code>{html.escape(each)}</code></pre>{said}" for each, said in inner)
+        held = "".join(f"<pre><code>{html.escape(each)}</code></pre>{text}" for each, text in inner)
         parts.append(_raw(f"<details><summary>{len(inner)} {what}</summary>{held}</details>"))
     return Marked("\n\n".join(parts))
 

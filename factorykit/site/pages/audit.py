@@ -127,7 +127,7 @@ def _claim(
     ratio = f" {_ratio(row['ratio'])}" if row["ratio"] and verdict not in ("agrees", "not checkable") else ""
     recipe = row["recipe"] and textwrap.fill(row["recipe"], 96, break_long_words=False, break_on_hyphens=False)
     place = markdown.browser(row["locator"], "claims", row["claim"])
-    said = markdown.callout(
+    body = markdown.callout(
         TONES.get(verdict, "important"),
         f"{row['subject']}, {row['claimed']}: {row['printed']} – {verdict}{ratio}",
         escaped(row["why"]),
@@ -136,7 +136,7 @@ def _claim(
         "\n".join(f"- {_used(part, sources, cells)}" for part in used if part.kind != "constant"),
         f"Superseded by {_source(sources[row['superseded_by']])}." if row["superseded_by"] else "",
     )
-    return f":::: {{#{dashed(row['claim'])}}}\n\n{said}\n\n::::"
+    return f":::: {{#{dashed(row['claim'])}}}\n\n{body}\n\n::::"
 
 
 def _used(part: Any, sources: dict[str, dict[str, Any]], cells: dict[str, dict[str, Any]]) -> str:
@@ -147,8 +147,8 @@ def _used(part: Any, sources: dict[str, dict[str, Any]], cells: dict[str, dict[s
         document, claim = part.key.partition("_")[0], cells[part.key]
         named = f"{claim['subject']}, {claim['claimed']}"
         return f"claim {link(named, f'audit/seed-{dashed(document[1:])}', dashed(part.key))}: {value}"
-    said = f", {_source(sources[part.source])}" if part.source else ""
-    return f"{code(part.text)} = {value}{said}"
+    origin = f", {_source(sources[part.source])}" if part.source else ""
+    return f"{code(part.text)} = {value}{origin}"
 
 
 def _worst_row(row: dict[str, Any]) -> list[object]:
@@ -193,7 +193,7 @@ def _count(counts: Any, document: str, verdict: str) -> int:
 
 
 def _short(document: dict[str, Any]) -> str:
-    """Return what sort of text a document is, from the words in brackets at the end of its title."""
+    """Return the kind of a document: the words in brackets at the end of its title."""
     found = re.search(r"\(([^()]*)\)$", document["title"])
     word = found[1] if found else document["title"]
     return word[0].upper() + word[1:]

@@ -1,4 +1,4 @@
-"""The page about what is covered: each topic of the documents, where it is computed, what published figure it meets."""
+"""The page about coverage: each topic of the documents, its formulas, and a published figure that they reproduce."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from factorykit.site.pages import markdown
 from factorykit.site.pages.markdown import Marked, browser, dashed, escaped, front, heading, link
 from factorykit.site.pages.methods import formula_link
 
-SAID: Final = (
+INTRODUCTION: Final = (
     "Every topic of the five documents that the [audit](audit.qmd) reads, with the lines that speak of it, "
     "the formulas, verbs and notebooks that compute it, a published figure that they reproduce, and what is still "
     "missing. The rows are the table [coverage](data/audit.qmd#table-coverage)."
 )
 STATES: Final = {
     "computed": "a formula or a verb computes it",
-    "stated": "tables hold what is said of it, and nothing is computed",
+    "stated": "tables hold statements about it, and nothing is computed",
     "missing": "neither",
 }
 
@@ -35,11 +35,14 @@ def coverage_page(data: Path) -> dict[str, str]:
     notebooks = {path.stem[:2]: path.stem for path in sorted((data.parent / "notebooks").glob("*.ipynb"))}
     states = [state(row) for row in rows]
     partly = sum(found == "computed" and row["misses"] is not None for row, found in zip(rows, states, strict=True))
-    counted = [[name.capitalize(), states.count(name), told] for name, told in STATES.items()]
+    counted = [[name.capitalize(), states.count(name), meaning] for name, meaning in STATES.items()]
     parts = [
-        front("Coverage", "Topics of the documents: where they are computed, what they reproduce, what is missing."),
-        SAID,
-        markdown.table([("State", "----"), ("Topics", "---:"), ("What it means", "--------")], counted),
+        front(
+            "Coverage",
+            "Topics of the documents: the formulas, the published figures that they reproduce, and the gaps.",
+        ),
+        INTRODUCTION,
+        markdown.table([("State", "----"), ("Topics", "---:"), ("Meaning", "--------")], counted),
         f"Of the topics that are computed {partly} lack a part, which their row names.",
     ]
     for document in dict.fromkeys(row["source"] for row in rows):

@@ -43,7 +43,7 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
     croissant = data / "croissant.json"
     if croissant.is_file():
         shutil.copyfile(croissant, downloads / croissant.name)
-    also = " [croissant.json](downloads/croissant.json) says the same in the words of Croissant."
+    also = " [croissant.json](downloads/croissant.json) describes the same tables in the Croissant format."
     overview = [
         head,
         escaped(package.get("description", "")),
@@ -54,9 +54,9 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
     ]
     pages = {"data": ""}
     for subject in package["subjects"]:
-        name, said = dashed(subject["name"]), escaped(subject["description"])
+        name, about = dashed(subject["name"]), escaped(subject["description"])
         tables = [each for each in package["resources"] if each["subject"] == subject["name"]]
-        overview += [heading(link(name.capitalize(), f"data/{name}"), f"sec-{name}"), said, _contents(tables)]
+        overview += [heading(link(name.capitalize(), f"data/{name}"), f"sec-{name}"), about, _contents(tables)]
         parts = [front(f"Tables: {name}", subject["description"])]
         parts += [_table(resource, data, downloads) for resource in tables]
         pages[f"data/{name}"] = "\n\n".join([*parts, f"{link('All tables', 'data')}."]) + "\n"
@@ -64,11 +64,11 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
 
 
 def _contents(resources: Sequence[dict[str, Any]]) -> str:
-    """Return the list of tables, each with what a row is and a link to its columns."""
+    """Return the list of tables, each with the meaning of a row and a link to its columns."""
     rows = []
     for each in resources:
-        name, said = each["name"], " ".join(str(each.get("description", "")).split())
-        first = re.split(r"(?<=\.) ", said, maxsplit=1)[0].removeprefix("A row is ")
+        name, about = each["name"], " ".join(str(each.get("description", "")).split())
+        first = re.split(r"(?<=\.) ", about, maxsplit=1)[0].removeprefix("A row is ")
         place = link(each.get("title") or name, f"data/{dashed(each['subject'])}", f"table-{dashed(name)}")
         rows.append((place, browser(str(each.get("rows", "")), name), first))
     return table([("Table", "-" * 26), ("Rows", "-" * 6 + ":"), ("A row is", "-" * 60)], rows) if rows else ""
@@ -78,7 +78,7 @@ def _things(package: dict[str, Any]) -> str:
     """Return the sentence that leads to the things with a page each."""
     titles = {each["name"]: each["title"] for each in package["resources"] if each["name"] in PAGES}
     links = ", ".join(browser(title, name) for name, title in titles.items())
-    return f"A page for each row, with its statements, its history and what names it: {links}." if links else ""
+    return f"A page for each row, with its statements, its history and its references: {links}." if links else ""
 
 
 def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
@@ -105,12 +105,12 @@ def _table(resource: dict[str, Any], data: Path, downloads: Path) -> str:
         for field in resource.get("schema", {}).get("fields", ())
     ]
     columns = [("Column", "-" * 28), ("Unit", "-" * 9), ("Type", "-" * 9), ("Meaning", "-" * 54)]
-    said = escaped(resource.get("description", ""))
+    about = escaped(resource.get("description", ""))
     return "\n\n".join(
         part
         for part in [
             heading(title, f"table-{dashed(name)}"),
-            f"{browser(name, name)}: {frame.height} rows, {frame.width} columns. {said}",
+            f"{browser(name, name)}: {frame.height} rows, {frame.width} columns. {about}",
             f"::: {{.fk-downloads}}\n{links}\n:::",
             _licences(resource),
             callout("note", f"{len(rows)} columns", table(columns, rows)),

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from factorykit.site.feeds import news, told
+from factorykit.site.feeds import changes_text, news
 from factorykit.site.pages.markdown import Marked, escaped
 from factorykit.site.pages.methods import formula_link
 from factorykit.site.table_data import load
@@ -68,12 +68,12 @@ def notebooks(folder: Path) -> dict[str, str]:
 
 
 def new(data: Path) -> str:
-    """Return what changed last in the tables, and where the feed of it is."""
+    """Return the latest changes of the tables, and the link to their feed."""
     shelf = load(data)
     changed = list(islice(news(shelf), LISTED)) if shelf else []
     titles = {name: table.resource["title"] for name, table in shelf.tables.items()} if shelf else {}
     lines = [
-        f"- {day}, [{escaped(titles.get(name, name))}](tables/data_changes.html?q={name}): {told(rows)}"
+        f"- {day}, [{escaped(titles.get(name, name))}](tables/data_changes.html?q={name}): {changes_text(rows)}"
         for day, name, rows in changed
     ]
     more = "[All changes of the tables](tables/data_changes.html), also as a [feed](feed.xml)." if changed else ""

@@ -1,7 +1,7 @@
-"""What all printed pages are written with. Text from tables becomes markdown here and nowhere else.
+"""Markdown of printed pages. Text from tables is escaped here and nowhere else.
 
-:func:`heading`, :func:`table`, :func:`callout` and :func:`front` take plain text and escape it; what is markdown
-already says so by being :class:`Marked`.
+:func:`heading`, :func:`table`, :func:`callout` and :func:`front` take plain text and escape it; text that
+is already markdown is :class:`Marked`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 ADDRESS = "%/:?#@!$&'*+,;=~"
-"""What stays as it is in an address, beside letters and digits; brackets and blanks would end it."""
+"""Characters of an address that are not quoted, besides letters and digits; brackets and blanks would end it."""
 MARKS = re.compile(r"([\\`*{}\[\]<>#|$^~@&]|(?<!\w)_|_(?!\w))")
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 BLOCK_START = re.compile(r"^(?:[-+](?=[-\s]|$)|[:%])")
@@ -27,7 +27,7 @@ class Marked(str):
 
 
 def escaped(text: object) -> Marked:
-    r"""Return plain text as one line of markdown that shows it; what stands between backticks is shown as code.
+    r"""Return plain text as one line of markdown that shows it; text between backticks is shown as code.
 
     >>> escaped("a <b> in `x_1`\nand *more*")
     'a \\<b\\> in `x_1` and \\*more\\*'
@@ -109,7 +109,7 @@ def dashed(name: str) -> str:
 
 
 def front(title: str, description: str, **more: Any) -> Marked:
-    """Return the head of a page: title, description and what else Quarto reads."""
+    """Return the front matter of a page: title, description and options of Quarto."""
     head = {"title": escaped(title), "description": escaped(description), **more}
     return Marked(f"---\n{json.dumps(head, ensure_ascii=False)}\n---\n")
 

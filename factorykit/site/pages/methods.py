@@ -22,7 +22,7 @@ ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
 def _sections(formula: Callable[..., Any]) -> dict[str, str]:
-    """Return the sections of a formula's docstring by heading; what comes before the first is the summary."""
+    """Return the sections of a formula's docstring by heading; the text before the first is the summary."""
     parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(formula) or "", flags=re.MULTILINE)
     return {"": parts[0], **dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))}
 
@@ -34,7 +34,7 @@ def _markdown(text: str) -> str:
 
 
 def _inline(found: re.Match[str]) -> str:
-    """Return mathematics within a sentence; what may be wider than a phone gets a box that scrolls."""
+    """Return mathematics within a sentence; wide expressions get a box that scrolls."""
     return f"[${found[1]}$]{{.fk-wide}}" if len(found[1]) > WIDE else f"${found[1]}$"
 
 
@@ -131,8 +131,8 @@ def _method(formula: Callable[..., Any], users: dict[str, list[str]]) -> str:
         parts.append(f"```python\n{_example(sections['Examples'])}\n```")
     cites = " ".join(f"@{key}: {place}." if place else f"@{key}." for key, place in references(formula))
     used = ", ".join(formula_link(user) for user in users.get(name, ()))
-    told = " ".join([f"Source: {cites}"] * bool(cites) + [f"Used by: {used}."] * bool(used))
-    parts.append(f"::: {{.fk-meta}}\n{told}\n:::" if told else "")
+    notes = " ".join([f"Source: {cites}"] * bool(cites) + [f"Used by: {used}."] * bool(used))
+    parts.append(f"::: {{.fk-meta}}\n{notes}\n:::" if notes else "")
     return "\n\n".join(part for part in parts if part)
 
 

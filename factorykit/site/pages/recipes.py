@@ -1,4 +1,4 @@
-"""Pages of short questions in code, run when the site is built, each with what it answers."""
+"""Pages of short questions in code, executed when the site is built, each with its answer."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ fk.sql('''
 ''')""",
     ),
     (
-        "Who says how many chips one cluster has?",
+        "Which sources state the number of chips of a cluster?",
         """
 fk.sql('''
-    select value as accelerators, as_of, title as said_by, locator
+    select value as accelerators, as_of, title as stated_by, locator
     from statements join sources using (source)
     where statements.kind = 'clusters' and thing = 'xai_colossus' and field = 'accelerators' and value is not null
     order by as_of
 ''').head(8)""",
     ),
     (
-        "What was known of the clusters in the middle of 2024?",
+        "Which clusters were known in the middle of 2024?",
         """
 then = fk.table("clusters", as_of="2024-06").filter(pl.col("accelerators") > 20_000)
 then.select("name", "accelerators", "as_of").sort("accelerators", descending=True).head(6).collect()""",
@@ -136,10 +136,10 @@ model = fk.read_hf_config(folder)
 fk.evaluate(model, ["parameters", "active_parameters"])""",
     ),
     (
-        "What the file left out, and who says it",
+        "Fields missing from the file, with the source of their defaults",
         """
-said = fk.assumed(model, "parameters").select("quantity", "value", "source")
-said.filter(pl.col("source").str.contains("default of model type"))""",
+defaults = fk.assumed(model, "parameters").select("quantity", "value", "source")
+defaults.filter(pl.col("source").str.contains("default of model type"))""",
     ),
     (
         "A field that is not understood is refused by name",
@@ -184,7 +184,7 @@ drawn = fk.sample(known, {"mfu": fk.Uniform(0.35, 0.45)}, "training_days", n=100
 drawn.select(pl.col("training_days").median()).collect()""",
     ),
     (
-        "What a larger grid takes, on paper",
+        "Estimated time and disk of a larger grid",
         """
 def paper(rows, cores, bytes_a_row=8, rows_a_core_s=4e6, disk_bytes_s=2e9):
     compute_s, write_s = rows / (cores * rows_a_core_s), rows * bytes_a_row / disk_bytes_s
@@ -197,8 +197,8 @@ pl.DataFrame([paper(1e8, 2), paper(1e9, 2), paper(1e10, 16), paper(1e11, 256), p
 ELSEWHERE: Final = """\
 ## On a cluster
 
-Every part is made from its number alone, so workers need nothing of one another: the question travels once, in some
-kilobytes, and rows never do. What they share is the folder. The same script serves a laptop and a cluster:
+Every part is made from its number alone, so workers need nothing of one another: the question is sent once, in some
+kilobytes, and rows are never sent. Workers share only the folder. The same script serves a laptop and a cluster:
 
 ```python
 # study.py
@@ -218,8 +218,8 @@ On Kubernetes with KubeRay, the workers mount one volume that all may write (`Re
 ray job submit --address http://raycluster-head-svc:8265 --working-dir . -- python study.py
 ```
 
-begins the study, or goes on with it: parts that are whole are kept, whoever made them. A worker that dies has lost the
-part in its hands; a driver that dies has lost nothing.
+starts the study or resumes it: complete parts are kept. If a worker dies, its present part is lost; if the driver dies,
+nothing is lost.
 
 ## Where it ends
 
@@ -233,15 +233,15 @@ PAGES: Final = {
     "python/studies": (
         "Studies: more rows than memory holds",
         "fk.sweep, fk.sample, fk.search and fk.batch into a folder that can be stopped, resumed and asked.",
-        "A study is a folder of Parquet parts. It can be stopped at any moment, and the same call goes on with what is "
-        "whole; its manifest says what was asked of which version and which tables. Memory does not grow with rows. "
+        "A study is a folder of Parquet parts. It can be stopped at any moment, and the same call resumes it; "
+        "its manifest records the question, the version and the tables. Memory does not grow with rows. "
         "[`fk.study`](api.qmd#fk-study) opens one.",
         STUDIES,
         ELSEWHERE,
     ),
     "python/recipes": (
         "Recipes in SQL",
-        "Questions to the tables, each a query with what it answers.",
+        "Questions about the tables, each with its query and its answer.",
         "`fk.sql` asks DuckDB over the [tables](/report/data.qmd) and returns a polars DataFrame. It reads only: no "
         "file, network or setting can be reached from a query. The answers were computed when this page was built.",
         QUERIES,
@@ -249,17 +249,17 @@ PAGES: Final = {
     ),
     "python/own-chips": (
         "A chip of your own",
-        "fk.accelerator: a chip of the tables, or one that nobody sells yet, as a part of a scenario.",
-        "What is not given is that of the chip it is like, or of the [table of chips](/tables/accelerators.html). "
+        "fk.accelerator: a chip of the tables, or a hypothetical one, as a part of a scenario.",
+        "Missing values are those of the chip named by `like`, or of the [table of chips](/tables/accelerators.html). "
         "[`fk.accelerator`](api.qmd#fk-accelerator) has the arguments.",
         CHIPS,
         "",
     ),
     "python/own-models": (
         "A model of your own",
-        "fk.read_hf_config and fk.architecture: the shape of a model from its config.json, or of one that is known.",
-        "A Hugging Face `config.json` says enough to count parameters and work. What it leaves out is filled from the "
-        "default of its model type, and named; what is not understood is refused. "
+        "fk.read_hf_config and fk.architecture: a model from its config.json, or a known model.",
+        "A Hugging Face `config.json` determines parameters and FLOP. Missing fields take the default of "
+        "the model type, which is listed; unknown fields are refused by name. "
         "[`fk.read_hf_config`](api.qmd#fk-read-hf-config) has the arguments.",
         MODELS,
         "",
@@ -297,7 +297,7 @@ def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
 
 
 def _called(source: str) -> Marked:
-    """Return where the calls of a block are told."""
+    """Return the links from the calls of a block to the reference."""
     names = dict.fromkeys(re.findall(r"\bfk\.(\w+)", source))
     said = ", ".join(link(code(f"fk.{name}"), "python/api", f"fk-{name.replace('_', '-')}") for name in names)
     return Marked(f"::: {{.fk-meta}}\nIn the reference: {said}.\n:::")

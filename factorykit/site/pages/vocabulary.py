@@ -31,7 +31,7 @@ def vocabulary_page() -> str:
         ),
         "A bound is included where its bracket is square; a value beyond *usual* is taken with a warning. *Computed* "
         "links to the formula, *used by* to the formulas that need the quantity; *given* means that no formula returns "
-        "it; beside it stands what holds where nobody says otherwise, if anything does.",
+        "it; the neutral value, if there is one, is used where it is not given.",
     ]
     for word, rows in groups.items():
         if rows:
@@ -47,7 +47,7 @@ def vocabulary_page() -> str:
 
 
 def _folded(rows: list[Quantity]) -> Marked:
-    """Return the opening of a fold that says which quantities it holds; a link to one of them opens it."""
+    """Return the opening of a fold that lists its quantities; a link to one of them opens it."""
     named = ", ".join(row.label for row in rows[:SHOWN])
     more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     fold = _raw(f'<details class="fk-fold"><summary>{html.escape(named)}{more}</summary>')
@@ -77,8 +77,8 @@ def _vocabulary_row(row: Quantity, users: dict[str, list[str]]) -> list[str]:
 
 
 def _given(row: Quantity) -> str:
-    said = f"{row.neutral:g}" if isinstance(row.neutral, float) else row.neutral
-    return f"given, {said} where nobody says otherwise" if said else "given"
+    neutral = f"{row.neutral:g}" if isinstance(row.neutral, float) else row.neutral
+    return f"given; {neutral} by default" if neutral else "given"
 
 
 def _unit(row: Quantity) -> str:

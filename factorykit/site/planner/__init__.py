@@ -1,4 +1,4 @@
-"""The planner: a page that answers what a run takes, in the reader's browser, by the printed chain."""
+"""The planner: a page that computes a training run in the browser, with the printed chain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")
 
 @cache
 def script() -> str:
-    """Return the one script of the planner: alone in a worker it is the engine, on a page what asks it."""
+    """Return the script of the planner: in a worker it is the engine, on a page its client."""
     page = [bundle.RUNTIME / f"{name}.mjs" for name in FROM_CHARTS] + [HERE / f"{name}.mjs" for name in PAGE]
     engine = bundle.bundled(HERE / f"{name}.mjs" for name in ENGINE)
     style = json.dumps((HERE / "planner.css").read_text(encoding="utf-8"))
