@@ -18,9 +18,9 @@ import polars as pl
 
 import factorykit as fk
 from benchmarks import Missing, Row, median, pair, timed
-from factorykit.engine.run import fold
+from factorykit.engine.question import Question
 from factorykit.formulas.expressions import as_text
-from factorykit.model.uncertainty.study.parts import Asked
+from factorykit.model.uncertainty.study.parts import columns, evaluate_rows
 from factorykit.model.uncertainty.sweep import Crossed
 
 RUN = {"active_parameters": 405e9, "tokens": 15.6e12, "peak_flop_per_s": 989e12}
@@ -75,8 +75,8 @@ def by_hand() -> None:
 
 
 def whole_chain() -> Crossed:
-    asked = Asked({**WHOLE}, None, {}, True)
-    return Crossed({name: tuple(values) for name, values in ALONG.items()}, asked)
+    question = Question({**WHOLE}, assume=True)
+    return Crossed({name: tuple(values) for name, values in ALONG.items()}, question)
 
 
 def in_parts(design: Crossed) -> None:
@@ -89,7 +89,7 @@ def as_a_frame(design: Crossed) -> None:
     rows = pl.LazyFrame({"": [0]})
     for name, values in ALONG.items():
         rows = rows.join(pl.LazyFrame({name: values}), how="cross")
-    design.asked.of(rows.drop("")).collect(engine="streaming")
+    evaluate_rows(design.question, rows.drop("")).collect(engine="streaming")
 
 
 def fused(design: Crossed) -> Callable[[], None]:
@@ -98,8 +98,8 @@ def fused(design: Crossed) -> Callable[[], None]:
         numba = importlib.import_module("numba")
     except ImportError:
         raise Missing("Numba is not installed") from None
-    chain = design.asked.chain(ALONG)
-    _, steps = fold(chain.steps, WHOLE)
+    chain = design.question.over(ALONG).resolve()
+    steps = chain.open_steps
     outputs = [step.quantity for step in steps if step.quantity in chain.outputs]
     lines = [f"    {step.quantity} = {as_text(step.term)}" for step in steps]
     filled = [f"    out[{i}, at] = {name}" for i, name in enumerate(outputs)]
@@ -138,7 +138,7 @@ def rows() -> Iterator[Row]:
         "100 M rows, 2 outputs, to a folder", to_a_folder, "polars to one file", by_hand, at_most_ratio=1.15, runs=1
     )
     design = whole_chain()
-    what = f"2.6 M rows, {len(design.asked.columns(list(ALONG)))} columns"
+    what = f"2.6 M rows, {len(columns(design.question, list(ALONG)))} columns"
     yield pair(
         what, lambda: in_parts(design), "as a LazyFrame", lambda: as_a_frame(design), at_most_ratio=1 / 1.5, runs=3
     )

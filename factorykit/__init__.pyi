@@ -22,10 +22,10 @@ from factorykit.data.public.refresh import changes as changes
 from factorykit.data.query import sql as sql
 from factorykit.data.tables import table as table
 from factorykit.data.tables import tables as tables
-from factorykit.engine.defaults import assumed as assumed
+from factorykit.engine.evaluate import assumed as assumed
 from factorykit.engine.evaluate import evaluate as evaluate
-from factorykit.engine.explain import explain as explain
-from factorykit.engine.validity import outside as outside
+from factorykit.engine.evaluate import explain as explain
+from factorykit.engine.evaluate import out_of_range as out_of_range
 
 # plan
 from factorykit.model.economics.decide import decide as decide

@@ -25,7 +25,7 @@ FAILING = RUN | {
 ON_INPUTS: dict[str, Callable[..., Any]] = {
     name: getattr(fk, name)
     for name in (
-        *("evaluate", "explain", "assumed", "outside", "sweep", "sample", "sensitivity"),
+        *("evaluate", "explain", "assumed", "out_of_range", "sweep", "sample", "sensitivity"),
         *("simulate", "timeline", "rent", "decide", "check_recipe"),
     )
 } | {"Plant.of": fk.Plant.of, "reliability.spares_table": fk.reliability.spares_table}

@@ -14,11 +14,9 @@ from factorykit.charts.live import Case, Live
 from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.validation import mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.engine.chain import ask
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chips
-from factorykit.engine.read import checked, chosen
-from factorykit.engine.run import compute
+from factorykit.engine.question import Question, read_models
 from factorykit.model.scenario.presets import preset
 from factorykit.model.scenario.scenario import Scenario
 
@@ -45,7 +43,7 @@ def exploring(
     start = preset(inputs) if isinstance(inputs, str) else mapping("inputs", inputs)
     label = getattr(start, "label", "")
     drawn = tuple(quantity(name).name for name in outputs) or ("wall_days",)
-    base = {name: value for name, value in start.items() if name not in drawn} | chosen(using)
+    base = {name: value for name, value in start.items() if name not in drawn} | read_models(using)
     moves = elasticities(base, drawn[0])
     x = _axis(moves, drawn[0]) if over is None else quantity(over).name
     asked = list(moves)[:MOST_SLIDERS] if sliders is None else strings("sliders", sliders)
@@ -80,11 +78,9 @@ def elasticities(base: Mapping[str, Any], output: str) -> dict[str, float]:
     >>> round(moves["mfu"], 3), round(moves["tokens"], 3)
     (-1.0, 1.0)
     """
-    given, rivals = checked(base)
-    chain = ask(given, (output,), rivals, given, assume=True)
-    values = compute(chain.steps, given)
-    inputs = {name: values[name] for name in vocabulary() if name in chain.inputs}
-    using = {name: rival for name, rival in rivals.items() if name not in inputs}
+    chain = Question.read(base, output, assume=True).resolve()
+    inputs = {name: chain.known[name] for name in vocabulary() if name in chain.resolution.inputs}
+    using = {name: model for name, model in chain.question.using.items() if name not in inputs}
 
     def found(changes: Mapping[str, float]) -> float:
         return evaluate({**inputs, **changes}, output, using=using, assume=True)[output]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,14 +25,12 @@ from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, 
 from factorykit.core.validation import as_list, finite_number, integer, mapping, one_of, string, strings
 from factorykit.core.vocabulary import Quantity, quantity, vocabulary
 from factorykit.engine import rules
-from factorykit.engine.chain import ASSUMED, Chain, ask
-from factorykit.engine.defaults import who_says
+from factorykit.engine.assumptions import value_source
 from factorykit.engine.emit.vega import Program
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.accelerators import chips
-from factorykit.engine.read import checked, chosen
-from factorykit.engine.read import value as read_value
-from factorykit.engine.run import compute
+from factorykit.engine.question import Chain, Question, read_models, read_value
+from factorykit.engine.step import DEFAULT
 from factorykit.formulas.expressions import Symbol, as_vega, vega_literal
 from factorykit.model.scenario.scenario import Scenario
 
@@ -160,9 +158,12 @@ class Live:
         return self.readouts or self.outputs
 
     @cached_property
-    def _start(self) -> tuple[dict[str, float | str], dict[str, str]]:
-        """The values to start from, and the rival models that the base names."""
-        return checked(self.base)
+    def _start(self) -> Question:
+        """The values to start from, and the alternative models that the base names."""
+        question = Question.read(self.base, assume=True)
+        moved = [name for name in (self.x, *self.sliders) if quantity(name).is_derived]
+        question.without(*moved).check_consistency()
+        return question
 
     @cached_property
     def parameters(self) -> dict[str, float | str]:
@@ -186,41 +187,41 @@ class Live:
         asked = (*self.outputs, *self.shown, *self._asked)
         steps = {step.quantity: step for case in self.curves for step in self._chain(case, asked).steps}
         return {
-            name: who_says(steps[name], self.parameters)
+            name: value_source(steps[name], self.parameters)
             for name in self.parameters
-            if name in steps and steps[name].origin == ASSUMED
+            if name in steps and steps[name].origin == DEFAULT
         }
 
     def found(self, name: str, values: Mapping[str, Any]) -> float | str | None:
         """Return the value of a quantity that ``values`` give or determine, else its default."""
-        given, rivals = checked(values)
-        if name in given:
-            return given[name]
+        question = Question.read(values)
+        if name in question.values:
+            return question.values[name]
         if name == self.x and quantity(name).default is not None:
             return quantity(name).default
         for assume in (False, True):
             with suppress(MissingQuantity):
-                chain = ask(given, (name,), {n: r for n, r in rivals.items() if n != name}, given, assume=assume)
-                return compute(chain.steps, given)[name]
+                using = {other: model for other, model in question.using.items() if other != name}
+                return replace(question, using=using, outputs=(name,), assume=assume).resolve().known[name]
         return quantity(name).default
 
     def _using(self, case: Case) -> dict[str, str]:
-        return {n: r for n, r in self._start[1].items() if n not in case.given} | chosen(case.using)
+        return {n: r for n, r in self._start.using.items() if n not in case.given} | read_models(case.using)
 
     def _given_names(self, case: Case) -> set[str]:
         """Return the given inputs of a case: sliders, the base and its own values, without alternatives."""
-        return {*self.sliders, self.x, *self._start[0]} - set(case.using) | set(case.given)
+        return {*self.sliders, self.x, *self._start.values} - set(case.using) | set(case.given)
 
     def _chain(self, case: Case, outputs: Sequence[str]) -> Chain:
         """Return the chain of a case, with defaults for missing inputs."""
         given = self._given_names(case)
         using = {name: rival for name, rival in self._using(case).items() if name not in given}
-        words = {n: v for n, v in {**self._start[0], **case.given}.items() if n in given and isinstance(v, str)}
-        return ask(given, outputs, using, words, assume=True)
+        words = {n: v for n, v in {**self._start.values, **case.given}.items() if n in given and isinstance(v, str)}
+        return Question(words, using, tuple(outputs), assume=True).over(given - words.keys()).resolve()
 
     def _inputs_of(self, case: Case, outputs: Sequence[str]) -> set[str]:
         """Return the inputs of a case, without those that it sets itself."""
-        return set(self._chain(case, outputs).inputs - set(case.given))
+        return set(self._chain(case, outputs).resolution.inputs - set(case.given))
 
     @cached_property
     def controls(self) -> tuple[Control, ...]:
@@ -251,21 +252,24 @@ class Live:
             quantity(name)
             if name not in self.parameters:
                 raise UnknownName(f"{self.title}: {unknown_name_message('input', name, self.parameters)}")
-        return self.parameters | {name: read_value(quantity(name), value) for name, value in (changes or {}).items()}
+        return self.parameters | {name: read_value(name, value) for name, value in (changes or {}).items()}
 
     def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
         """Return the present setting of the first curve as a scenario: inputs, options and alternative models."""
         case = self.curves[0]
         names = tuple(dict.fromkeys((self.x, *self.shown, *self.outputs)))
         chain, inputs = self._chain(case, names), self._inputs(case, self.values(changes), names)
-        results = compute(chain.steps, inputs)
-        follow = {name: results[name] for name in chain.assumed}
-        rivals = {n: r for n, r in self._using(case).items() if n in chain.computed}
+        results = chain.compute(inputs)
+        follow = {name: results[name] for name in chain.resolution.defaults}
+        rivals = {n: r for n, r in self._using(case).items() if n in chain.resolution.computed}
         return Scenario.sourced(self.title, follow | inputs | rivals, self._sources(inputs))
 
     def _sources(self, inputs: Mapping[str, float | str]) -> dict[str, str]:
         """Return the sources of the values of the base or of a preset, and of defaults; chosen values have none."""
-        starts = [(checked(start)[0], getattr(start, "sources", {})) for start in (self.base, *self.presets.values())]
+        starts = [
+            (Question.read(start).values, getattr(start, "sources", {}))
+            for start in (self.base, *self.presets.values())
+        ]
         given, sources = max(starts, key=lambda start: sum(inputs.get(n) == value for n, value in start[0].items()))
         chosen = {n for n, value in inputs.items() if value != given.get(n, self.parameters.get(n))}
         return {name: source for name, source in (self.assumed | dict(sources)).items() if name not in chosen}
@@ -442,17 +446,17 @@ class Live:
                 text = f"({' && '.join(conditions.values())} ? {text} : '–')"
             texts.append({"name": f"{name}_text", "expr": text})
         verdicts = "".join(
-            f"!({holds}) ? {vega_literal(f'{rule}, and here not')} : " for rule, holds in conditions.items()
+            f"!({holds}) ? {vega_literal(f'violates the rule that {rule}')} : " for rule, holds in conditions.items()
         )
         return [*texts, {"name": "broken_rule", "expr": f"{verdicts}''"}]
 
     def _rules(self, have: Mapping[str, str]) -> dict[str, str]:
         """Return the rules that a layout has to obey where one is divided, each with its condition."""
-        if not rules.concern(have.keys() - self.parameters.keys()):
+        if not rules.divides_layout(have.keys() - self.parameters.keys()):
             return {}
         return {
             rule.name: as_vega(rule.holds(*[Symbol(name) for name in rule.arguments]), have)
-            for rule in rules.judged(have.keys(), self.parameters)
+            for rule in rules.applicable_rules(have.keys(), self.parameters)
         }
 
     def _printed(self, program: Program, have: Mapping[str, str], case: Case, outputs: Sequence[str]) -> dict[str, str]:
@@ -468,7 +472,7 @@ class Live:
         """Every word that a reader can set, by quantity: those of the base, the presets and the cases."""
         used: dict[str, set[str]] = {}
         for values in (self.base, *self.presets.values(), *(case.given for case in (*self.curves, *self.points))):
-            for name, word in checked(values)[0].items():
+            for name, word in Question.read(values).values.items():
                 if isinstance(word, str):
                     used.setdefault(name, set()).add(word)
         for name, words in self.menus.items():

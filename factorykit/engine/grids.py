@@ -1,7 +1,7 @@
-"""Evaluate a chain on every combination of some values, block by block, so that a grid of any size takes little memory.
+"""Run steps on every combination of some values, block by block, so that a grid of any size takes little memory.
 
-The axes that change fastest make a block. What hangs on these alone is computed once and serves every block; what
-hangs on the slower axes alone is one number a block.
+The axes that change fastest make a block. Results that depend on these alone are computed once for all blocks; results
+that depend on the slower axes alone are one number in a block.
 """
 
 from __future__ import annotations
@@ -12,65 +12,65 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.engine import rules
-from factorykit.engine.chain import Chain, Step
-from factorykit.engine.frames import FINE, doubtful, possible, with_steps
-from factorykit.engine.run import fold
+from factorykit.engine.conditions import conditions
+from factorykit.engine.resolve import Resolution
+from factorykit.engine.run import add_checked_columns, fold
+from factorykit.engine.step import Step
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS_A_BLOCK: Final = 2**17
-"""At most; a column of them stays in the caches of a processor."""
-FEWEST: Final = 4
-"""A block of less than this part of the most takes a stretch of one axis more."""
-STRETCHES_KEPT: Final = 4
-"""Of the axis that is cut: so many have what is computed ahead kept."""
+MAX_BLOCK_ROWS: Final = 2**17
+"""A column of so many rows stays in the caches of a processor."""
+MIN_BLOCK_PARTS: Final = 4
+"""A block smaller than the maximum divided by this also takes a segment of the next axis."""
+CACHED_SEGMENTS: Final = 4
+"""Segments of the divided axis whose results for the fast axes are kept."""
 
 
 class Grid:
     """Every combination of values, the last axis changing fastest, cut into blocks of rows.
 
-    A block holds every combination of the fastest axes; where these are few, with a stretch of the axis before them.
+    A block holds every combination of the fastest axes; where these are few, with a segment of the axis before them.
 
     >>> import polars as pl
-    >>> grid = Grid({"mfu": pl.Series([0.3, 0.4]), "pue": pl.Series([1.1, 1.2, 1.3])}, rows_a_block=3)
-    >>> grid.rows, grid.blocks, grid.slow(1), grid.fast(grid.stretch(1)).rows()
+    >>> grid = Grid({"mfu": pl.Series([0.3, 0.4]), "pue": pl.Series([1.1, 1.2, 1.3])}, block_rows=3)
+    >>> grid.rows, grid.blocks, grid.slow(1), grid.fast(grid.segment(1)).rows()
     (6, 2, {'mfu': 0.4}, [(1.1,), (1.2,), (1.3,)])
     """
 
-    def __init__(self, axes: Mapping[str, pl.Series], rows_a_block: int) -> None:
+    def __init__(self, axes: Mapping[str, pl.Series], block_rows: int) -> None:
         lengths, order, faster = [len(values) for values in axes.values()], list(axes), 1
         self.rows, cut = math.prod(lengths), len(axes)
-        while cut > 0 and faster * lengths[cut - 1] <= rows_a_block:
+        while cut > 0 and faster * lengths[cut - 1] <= block_rows:
             cut -= 1
             faster *= lengths[cut]
-        self._stretches = 1
-        if cut == len(axes) or (cut > 0 and faster < rows_a_block // FEWEST):
+        self._segments = 1
+        if cut == len(axes) or (cut > 0 and faster < block_rows // MIN_BLOCK_PARTS):
             cut -= 1
-            self._stretches = math.ceil(lengths[cut] / (rows_a_block // faster))
+            self._segments = math.ceil(lengths[cut] / (block_rows // faster))
         self._slow = {name: axes[name] for name in order[:cut]}
         self._fast = {name: axes[name] for name in order[cut:]}
-        self.blocks = math.prod(map(len, self._slow.values())) * self._stretches
+        self.blocks = math.prod(map(len, self._slow.values())) * self._segments
 
     def slow(self, block: int) -> dict[str, Any]:
         """Return the values that all rows of a block share."""
-        number, shared = block // self._stretches, {}
+        number, shared = block // self._segments, {}
         for name, values in reversed(self._slow.items()):
             number, digit = divmod(number, len(values))
             shared[name] = values[digit]
         return dict(reversed(shared.items()))
 
-    def stretch(self, block: int) -> int:
-        """Return which stretch of the axis that is cut a block has: blocks of one stretch share all other values."""
-        return block % self._stretches
+    def segment(self, block: int) -> int:
+        """Return the segment of the divided axis in a block; blocks of one segment differ in the slow axes only."""
+        return block % self._segments
 
-    def fast(self, stretch: int) -> pl.DataFrame:
-        """Return the values that tell the rows of a block apart."""
+    def fast(self, segment: int) -> pl.DataFrame:
+        """Return the values that differ between the rows of a block."""
         import polars as pl
 
         (cut, values), *others = self._fast.items()
-        first, last = (len(values) * edge // self._stretches for edge in (stretch, stretch + 1))
+        first, last = (len(values) * edge // self._segments for edge in (segment, segment + 1))
         rows = pl.DataFrame({cut: values[first:last]})
         for name, column in others:
             rows = rows.join(pl.DataFrame({name: column}), how="cross", maintain_order="left_right")
@@ -79,32 +79,27 @@ class Grid:
 
 @dataclass(slots=True)
 class _Part:
-    """Steps, and tests of what they compute."""
+    """Steps, and tests of their results with the columns that each needs."""
 
     steps: list[Step] = field(default_factory=list)
-    tests: list[pl.Expr] = field(default_factory=list)
-
-    @property
-    def tested(self) -> set[str]:
-        """Columns that the tests look at."""
-        return {name for test in self.tests for name in test.meta.root_names()}
+    tests: list[tuple[frozenset[str], pl.Expr]] = field(default_factory=list)
 
     @property
     def needs(self) -> set[str]:
-        """All columns that are looked at."""
-        return self.tested.union(*(step.arguments for step in self.steps))
+        """All columns that the steps and tests need."""
+        return set().union(*(step.arguments for step in self.steps), *(columns for columns, _ in self.tests))
 
     def added(self, rows: pl.DataFrame, keep: Collection[str]) -> pl.DataFrame:
-        """Return the rows with what is computed, and of all columns those to keep."""
-        return with_steps(rows, self.steps, (), {*keep, *self.tested}).with_columns(self.tests)
+        """Return the rows with the results and tests, and of all other columns those to keep."""
+        return add_checked_columns(rows, self.steps, self.tests, keep)
 
 
 class Gridded:
-    """A chain over a grid; :meth:`block` has the rows that :func:`factorykit.evaluate` makes of a LazyFrame.
+    """Steps over a grid; :meth:`block` has the rows that :func:`factorykit.evaluate` returns for a LazyFrame.
 
     Parameters
     ----------
-    chain
+    resolution
         Resolved for the names of the axes and of the values.
     axes
         Values by quantity, checked.
@@ -115,12 +110,11 @@ class Gridded:
     """
 
     def __init__(
-        self, chain: Chain, axes: Mapping[str, pl.Series], values: Mapping[str, Any], wanted: Iterable[str]
+        self, resolution: Resolution, axes: Mapping[str, pl.Series], values: Mapping[str, Any], wanted: Iterable[str]
     ) -> None:
-        import polars as pl
-
-        self.grid, self.wanted = Grid(axes, ROWS_A_BLOCK), tuple(wanted)
-        self.known, steps = fold(chain.steps, values)
+        self.grid, self.wanted = Grid(axes, MAX_BLOCK_ROWS), tuple(wanted)
+        checked = conditions(resolution)
+        self.known, steps = fold(checked.steps, values)
         fast = {*self.known, *self.grid.fast(0).columns}
         self._ahead, self._then = _Part(), _Part()
 
@@ -131,34 +125,26 @@ class Gridded:
             part(step.arguments).steps.append(step)
             if fast.issuperset(step.arguments):
                 fast.add(step.quantity)
-        self._hit: dict[str, Collection[str]] = {}
-        for cause, hit in doubtful(chain).items():
-            if cause not in self.known:
-                part((cause,)).tests.append(possible(cause).alias(f"{cause} {FINE}"))
-                self._hit[f"{cause} {FINE}"] = hit
-        there = {*self.known, *axes, *(step.quantity for step in steps)}
-        for rule in rules.judged(there, chain.question.given) if rules.concern(chain.computed) else ():
-            if not self.known.keys() >= set(rule.arguments):
-                holds = rule.holds(*(self.known.get(name, pl.col(name)) for name in rule.arguments))
-                part(rule.arguments).tests.append(
-                    pl.lit(holds).alias(rule.name) if isinstance(holds, bool) else holds.alias(rule.name)
-                )
-                self._hit[rule.name] = chain.outputs
-        self._computed_ahead = lru_cache(STRETCHES_KEPT)(self._compute_ahead)
+        self._tests: dict[str, Collection[str]] = {}
+        for condition in checked:
+            columns = condition.columns(self.known)
+            part(columns).tests.append((columns, condition.expression(self.known)))
+            self._tests[condition.name] = resolution.outputs if condition.decides_row else condition.affected
+        self._computed_ahead = lru_cache(CACHED_SEGMENTS)(self._compute_ahead)
 
     def block(self, number: int) -> pl.DataFrame:
         """Return the rows of a block."""
         import polars as pl
 
         shared = self.grid.slow(number)
-        rows = self._computed_ahead(self.grid.stretch(number)).with_columns(**{n: pl.lit(v) for n, v in shared.items()})
-        rows = self._then.added(rows, {*self.wanted, *self._hit})
+        rows = self._computed_ahead(self.grid.segment(number)).with_columns(**{n: pl.lit(v) for n, v in shared.items()})
+        rows = self._then.added(rows, {*self.wanted, *self._tests})
         columns = []
         for name in self.wanted:
             column = pl.lit(self.known[name]) if name in self.known else pl.col(name)
-            tests = [pl.col(test) for test, hit in self._hit.items() if name in hit]
+            tests = [pl.col(test) for test, affected in self._tests.items() if name in affected]
             columns.append((pl.when(*tests).then(column) if tests else column).alias(name))
         return rows.select(columns)
 
-    def _compute_ahead(self, stretch: int) -> pl.DataFrame:
-        return self._ahead.added(self.grid.fast(stretch), {*self.wanted, *self._hit, *self._then.needs})
+    def _compute_ahead(self, segment: int) -> pl.DataFrame:
+        return self._ahead.added(self.grid.fast(segment), {*self.wanted, *self._tests, *self._then.needs})

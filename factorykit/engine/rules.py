@@ -1,8 +1,8 @@
-"""What a layout has to obey before a number may follow from it: one list, that every verb reads."""
+"""Rules that a parallel layout must satisfy, as one list for floats, columns and generated JavaScript."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.formulas.functions import maximum, where
 
 DIVIDED: Final = ("data_parallel", "micro_batches", "stage_layers")
-"""Quantities whose formulas divide a layout: where one of them is computed, the rules hold."""
+"""Quantities whose formulas divide a layout: where one of them is computed, the rules apply."""
 EDGE_LAYERS: Final = 3.0
 """Embedding, loss and a layer that predicts a further token may count when a pipeline is cut: Llama 3.1 405B has 126
 layers on 16 stages of eight, DeepSeek-V3 61 on 64 chunks."""
@@ -18,7 +18,7 @@ layers on 16 stages of eight, DeepSeek-V3 61 on 64 chunks."""
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition on floats, polars expressions and terms alike, and what to try where it fails."""
+    """A condition on floats, polars expressions and terms alike, and a remedy where it fails."""
 
     name: str
     holds: Callable[..., Any]
@@ -26,7 +26,7 @@ class Rule:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The quantities that the condition looks at."""
+        """The quantities that the condition depends on."""
         return self.holds.__code__.co_varnames[: self.holds.__code__.co_argcount]
 
 
@@ -149,53 +149,61 @@ RULES: Final = (
 )
 
 
-LOOKED_AT: Final = frozenset(name for rule in RULES for name in rule.arguments)
-"""Every quantity that a rule looks at: given, it counts whether or not a formula needs it."""
+RULED: Final = frozenset(name for rule in RULES for name in rule.arguments)
+"""Every quantity that a rule depends on: a given one counts whether or not a formula needs it."""
 
 
-def concern(computed: Collection[str]) -> bool:
-    """Return whether a chain that computes these quantities divides a layout."""
+def divides_layout(computed: Collection[str]) -> bool:
+    """Return whether steps that compute these quantities divide a layout, so that the rules apply."""
     return any(name in computed for name in DIVIDED)
 
 
-def judged(known: Collection[str], given: Collection[str] = ()) -> Iterator[Rule]:
-    """Yield the rules that can be judged from the known quantities.
+def applicable_rules(known: Collection[str], given: Collection[str] = ()) -> Iterator[Rule]:
+    """Yield the rules whose arguments are known.
 
-    What a layout divides into is left alone where somebody gave it, such as a mean number of micro-batches.
+    Rules about a quotient of the layout do not apply when it is given itself, such as a mean number of micro-batches.
     """
-    open_names = {name for name in known if not (name in DIVIDED and name in given)}
-    return (rule for rule in RULES if open_names.issuperset(rule.arguments))
+    names = {name for name in known if not (name in DIVIDED and name in given)}
+    return (rule for rule in RULES if names.issuperset(rule.arguments))
 
 
-def check(values: Mapping[str, Any], given: Collection[str] = ()) -> None:
-    """Refuse values of a layout that does not work.
+def check_layout(values: Mapping[str, Any], given: Collection[str] = ()) -> None:
+    """Refuse a layout that violates a rule.
 
     Raises
     ------
     ScenarioError
-        With the rule, the values and what to try.
+        With the rule, the values and a remedy.
     """
-    for rule in judged(values, given):
+    check_rules(applicable_rules(values, given), values)
+
+
+def check_rules(rules: Iterable[Rule], values: Mapping[str, Any]) -> None:
+    """Refuse values that violate one of the rules.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    for rule in rules:
         if not rule.holds(*[values[name] for name in rule.arguments]):
             shown = ", ".join(
                 f"{name} = {value if isinstance(value := values[name], str) else format(value, 'g')}"
                 for name in rule.arguments
             )
-            raise ScenarioError(f"{shown}: {rule.name}, and here not; {rule.remedy}")
+            raise ScenarioError(f"{shown} violates the rule that {rule.name}; {rule.remedy}")
 
 
-def broken(known: Collection[str], given: Collection[str] = (), fixed: Mapping[str, Any] | None = None) -> Any:
-    """Return a polars expression with the first rule that a row breaks, or null.
+def violated_rule(rules: Sequence[Rule], fixed: Mapping[str, Any] | None = None) -> Any:
+    """Return a polars expression with the name of the first rule that a row violates, or null.
 
-    ``fixed`` values are the same for all rows and stand in no column.
+    ``fixed`` values are the same in all rows and have no column.
     """
     import polars as pl
 
     fixed = fixed or {}
-    verdict = pl.lit(None, dtype=pl.String)
-    for rule in reversed(list(judged(known, given))):
+    first = pl.lit(None, dtype=pl.String)
+    for rule in reversed(rules):
         holds = rule.holds(*[fixed[name] if name in fixed else pl.col(name) for name in rule.arguments])
-        verdict = (
-            pl.when(~holds if isinstance(holds, pl.Expr) else not holds).then(pl.lit(rule.name)).otherwise(verdict)
-        )
-    return verdict
+        first = pl.when(~holds if isinstance(holds, pl.Expr) else not holds).then(pl.lit(rule.name)).otherwise(first)
+    return first

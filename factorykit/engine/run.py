@@ -1,13 +1,13 @@
-"""Run steps: on floats, as far as values are known, or as columns of a polars frame."""
+"""Run steps on floats, as far as values are known, or as columns of a polars frame."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from factorykit.engine.chain import Step
+from factorykit.engine.step import Step
 from factorykit.formulas import functions
 from factorykit.formulas.expressions import Binary, Call, Lookup, Negative, Number, Symbol, Term, Word, symbols
 from factorykit.formulas.expressions import steps as parts
@@ -15,6 +15,7 @@ from factorykit.formulas.expressions import steps as parts
 if TYPE_CHECKING:
     import polars as pl
 
+Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 OPERATORS: Final = {
     "+": operator.add,
     "-": operator.sub,
@@ -43,9 +44,9 @@ def compute(steps: Sequence[Step], values: Mapping[str, float | str]) -> dict[st
 
 
 def fold(steps: Iterable[Step], values: Mapping[str, float | str]) -> tuple[dict[str, float | str], tuple[Step, ...]]:
-    """Return what the values alone determine, and the steps that are left with those values put in.
+    """Return the results that the values determine, and the other steps with those results put in.
 
-    A frame in which most quantities are the same for all rows needs columns for the others only.
+    A frame needs columns only for quantities that differ between its rows.
     """
     known = dict(values)
     left = []
@@ -74,60 +75,87 @@ def _ieee(step: Step, operands: list[Any]) -> float:
 
 
 @lru_cache(maxsize=64)
-def columns(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
-    """Return the steps as columns in groups that need only earlier groups.
-
-    What a formula uses more than once becomes a column of its own: polars' own search for common parts gives up on
-    nested ones, and the plan of the exact checkpoint optimum would grow a hundredfold.
-    """
+def column_groups(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
+    """Return the steps as polars expressions, in groups that need only earlier groups."""
     import polars as pl
 
-    groups: list[list[pl.Expr]] = []
+    def column(name: str, part: Term) -> pl.Expr:
+        made = translate(part, pl.col, _polars_lookup)
+        return (pl.lit(made) if isinstance(made, (float, str)) else made).alias(name)
+
+    return [[column(name, part) for name, part in group] for group in part_groups(steps)]
+
+
+def part_groups(steps: Iterable[Step]) -> list[list[tuple[str, Term]]]:
+    """Return the names and terms of the steps, in groups that need only earlier groups.
+
+    A common part of a formula becomes a column of its own: polars' own search for common parts gives up on nested ones,
+    and the query of the exact checkpoint optimum would grow a hundredfold.
+    """
+    groups: list[list[tuple[str, Term]]] = []
     depth: dict[str, int] = {}
     for step in steps:
         for name, part in parts(step.term, step.quantity, frozenset({"expm1"}), separator=" part "):
             depth[name] = level = max((depth.get(needed, 0) for needed in symbols(part)), default=0) + 1
             groups.extend([] for _ in range(level - len(groups)))
-            made = _expression(part)
-            groups[level - 1].append((pl.lit(made) if isinstance(made, (float, str)) else made).alias(name))
+            groups[level - 1].append((name, part))
     return groups
 
 
-def widened(frame: pl.LazyFrame, steps: Iterable[Step]) -> pl.LazyFrame:
+def add_columns(frame: pl.LazyFrame, steps: Iterable[Step]) -> pl.LazyFrame:
     """Return the frame with a column for every step."""
-    for group in columns(tuple(steps)):
+    for group in column_groups(tuple(steps)):
         frame = frame.with_columns(group)
     return frame
 
 
-def parted(steps: Sequence[Step], wanted: Collection[str]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-    """Return the steps that lead to what is wanted, and the others."""
-    needed = set(wanted)
-    for step in reversed(steps):
-        if step.quantity in needed:
-            needed.update(step.arguments)
-    return tuple(s for s in steps if s.quantity in needed), tuple(s for s in steps if s.quantity not in needed)
+def add_checked_columns(
+    frame: Frame, steps: Sequence[Step], tests: Sequence[tuple[frozenset[str], pl.Expr]], keep: Collection[str]
+) -> Frame:
+    """Return the frame with a column for every step that is kept and for every test.
+
+    A test is added as soon as the columns that it needs are there, and a column is dropped after its last use: its
+    memory serves the next.
+    """
+    groups = column_groups(tuple(steps)) or [[]]
+    made = {expression.meta.output_name(): number for number, group in enumerate(groups) for expression in group}
+    ready = [max((made[name] + 1 for name in needs if name in made), default=0) for needs, _ in tests]
+    last = {name: number for number, group in enumerate(groups) for each in group for name in each.meta.root_names()}
+    for (needs, _), number in zip(tests, ready, strict=True):
+        last |= {name: max(last.get(name, 0), number) for name in needs}
+    for number in range(len(groups) + 1):
+        group = groups[number] if number < len(groups) else []
+        frame = frame.with_columns(*group, *(test for (_, test), at in zip(tests, ready, strict=True) if at == number))
+        frame = frame.drop(name for name, use in last.items() if use == number and name not in keep)
+    return frame
 
 
-def _expression(part: Term) -> Any:
+def translate(part: Term, column: Callable[[str], Any], lookup: Callable[[list[Any], Mapping[str, float]], Any]) -> Any:
+    """Return a term as an expression of another library, given its columns and its look-up of a key in a mapping."""
+
+    def visit(node: Term) -> Any:
+        match node:
+            case Symbol(name=name):
+                return column(name)
+            case Number(value=value):
+                return value
+            case Word(text=text):
+                return text
+            case Negative(of=of):
+                return -visit(of)
+            case Binary(operator=sign, left=left, right=right):
+                return OPERATORS[sign](visit(left), visit(right))
+            case Call(function=function, arguments=arguments):
+                return getattr(functions, function)(*map(visit, arguments))
+            case Lookup(words=words, values=values):
+                return lookup(list(map(visit, words)), values)
+        raise TypeError(f"no column for {type(node).__name__}")
+
+    return visit(part)
+
+
+def _polars_lookup(words: list[Any], values: Mapping[str, float]) -> pl.Expr:
     import polars as pl
 
-    match part:
-        case Symbol(name=name):
-            return pl.col(name)
-        case Number(value=value):
-            return value
-        case Word(text=text):
-            return text
-        case Negative(of=of):
-            return -_expression(of)
-        case Binary(operator=sign, left=left, right=right):
-            return OPERATORS[sign](_expression(left), _expression(right))
-        case Call(function=function, arguments=arguments):
-            return getattr(functions, function)(*map(_expression, arguments))
-        case Lookup(words=words, values=values):
-            key = pl.concat_str(
-                *[pl.lit(word.text) if isinstance(word, Word) else _expression(word) for word in words], separator=" "
-            )
-            return key.replace_strict(dict(values), default=None, return_dtype=pl.Float64)
-    raise TypeError(f"no column for {type(part).__name__}")
+    key = pl.concat_str(*[pl.lit(word) if isinstance(word, str) else word for word in words], separator=" ")
+    return key.replace_strict(dict(values), default=None, return_dtype=pl.Float64)

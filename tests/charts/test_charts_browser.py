@@ -97,7 +97,8 @@ def test_a_layout_that_does_not_divide_is_named_and_nothing_is_printed(page: Any
     page.wait_for_function("document.querySelector('.fk-broken').textContent")
     assert slider.get_attribute("aria-valuetext") == "8"
     assert (
-        page.inner_text(".fk-broken") == "tensor, pipeline and context parallel divide the accelerators, and here not"
+        page.inner_text(".fk-broken")
+        == "violates the rule that tensor, pipeline and context parallel divide the accelerators"
     )
     assert page.inner_text('[data-quantity="step_s"]') == "–"
     assert rows(page)[0][1] is None

@@ -88,7 +88,7 @@ def test_a_layout_that_breaks_a_rule_is_not_drawn_and_its_rule_is_told() -> None
     assert printed(live, ["broken_rule"]) == [""]
     wrong = {"attention_heads": 60.0}
     (told,) = printed(live, ["broken_rule"], wrong)
-    assert told.removesuffix(", and here not") in {rule.name for rule in RULES}
+    assert told.removeprefix("violates the rule that ") in {rule.name for rule in RULES}
     shown = [name for name in live.shown if name not in live.parameters]
     assert printed(live, [f"{name}_text" for name in shown], wrong) == ["–"] * len(shown)
     with pytest.raises(ScenarioError, match=told.replace("(", r"\(")):

@@ -150,7 +150,7 @@ def test_a_column_of_texts_is_read_value_by_value() -> None:
     assert work.schema["active_parameters"] == pl.Float64
     with pytest.raises(ScenarioError, match=r"column tokens, row 1: tokens = 'many' is not a value such as"):
         fk.evaluate(pl.DataFrame({"active_parameters": [8e9, 8e9], "tokens": ["15T", "many"]}), "training_flop")
-    with pytest.raises(ScenarioError, match="column tokens: 1 of 2 rows break"):
+    with pytest.raises(ScenarioError, match=r"row 1 .*: tokens = None is NoneType"):
         fk.evaluate(pl.DataFrame({"active_parameters": [8e9, 8e9], "tokens": ["15T", None]}), "training_flop")
 
 
@@ -162,7 +162,7 @@ def test_a_lazy_column_of_texts_is_refused_with_what_to_do() -> None:
 
 def test_words_stay_names_of_rival_models() -> None:
     assert fk.Scenario(goodput="ettr")["goodput"] == "ettr"
-    with pytest.raises(UnknownQuantity, match="neither a number"):
+    with pytest.raises(UnknownQuantity, match="must be a number"):
         fk.Scenario(tokens="T15")
 
 

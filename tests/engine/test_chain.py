@@ -38,11 +38,13 @@ def test_what_is_given_wins_over_the_cell_of_the_chip() -> None:
 
 
 def test_a_chip_that_lacks_a_precision_is_told_with_the_precision() -> None:
-    with pytest.raises(MissingQuantity, match=r"A100.* do not say peak_flop_per_s at fp8; give peak_flop_per_s$"):
+    with pytest.raises(
+        MissingQuantity, match=r"A100.* the tables have no peak_flop_per_s at fp8; give peak_flop_per_s$"
+    ):
         fk.evaluate(CHIP | {"accelerator": "a100_sxm_80gb", "precision": "fp8"}, "cluster_peak_flop_per_s")
     without = fk.table("accelerators").filter(pl.col("peak_16bit_flop_per_s").is_null()).collect()
     chip = without["accelerator"][0]
-    with pytest.raises(MissingQuantity, match=r"do not say peak_flop_per_s at bf16; give peak_flop_per_s$"):
+    with pytest.raises(MissingQuantity, match=r"the tables have no peak_flop_per_s at bf16; give peak_flop_per_s$"):
         fk.evaluate({"accelerator": chip, "accelerators": 8.0}, "cluster_peak_flop_per_s")
 
 
@@ -96,9 +98,11 @@ def test_a_layout_does_not_stand_for_a_utilization_that_is_given_or_for_machines
 
 
 def test_a_word_that_is_no_formula_is_refused() -> None:
-    with pytest.raises(UnknownQuantity, match=r"goodput = 'etr' is neither a number .* nor a formula: .*nearest is"):
+    with pytest.raises(UnknownQuantity, match=r"goodput must be .*got 'etr': .*nearest is"):
         fk.evaluate({"training_s": 1e6, "goodput": "etr"}, "wall_s")
-    with pytest.raises(ScenarioError, match="goodput = 'nodes' is no rival model of goodput; those are"):
+    with pytest.raises(
+        ScenarioError, match="goodput = 'nodes' is not an alternative model of goodput; give a number or one of"
+    ):
         fk.evaluate({"training_s": 1e6, "goodput": "nodes"}, "wall_s")
 
 
@@ -119,7 +123,7 @@ def test_an_infinite_result_is_told_with_what_was_zero_on_the_way() -> None:
 
 def test_a_stated_range_that_is_left_is_told_for_named_outputs_alone() -> None:
     rare = {"checkpoint_write_s": 60.0, "cluster_mtbf_s": 100.0}
-    with pytest.warns(FactorykitWarning, match="checkpoint_interval_young_s is good for .* cluster_mtbf_s = 100"):
+    with pytest.warns(FactorykitWarning, match="checkpoint_interval_young_s is valid for .* cluster_mtbf_s = 100"):
         fk.evaluate(rare, "checkpoint_interval_young_s")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

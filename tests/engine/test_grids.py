@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factorykit as fk
-from factorykit.engine.chain import ask
-from factorykit.engine.grids import Grid, Gridded
+from factorykit.engine.grids import Grid
+from factorykit.engine.question import Question
 
 RUN = {"active_parameters": 405e9, "tokens": 15.6e12, "accelerators_per_node": 8.0, "peak_flop_per_s": 989e12}
 MODEL = {**fk.architecture("llama3_70b"), "sequence_length": 8192.0, "accelerator": "h100_sxm", "precision": "bf16"}
@@ -23,17 +23,17 @@ def crossed(axes: dict[str, list]) -> pl.DataFrame:
     return rows.drop("")
 
 
-@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), rows_a_block=st.integers(1, 200))
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), block_rows=st.integers(1, 200))
 @settings(max_examples=60)
-def test_the_blocks_of_a_grid_are_its_rows_in_order(lengths: list[int], rows_a_block: int) -> None:
+def test_the_blocks_of_a_grid_are_its_rows_in_order(lengths: list[int], block_rows: int) -> None:
     axes = {f"axis_{i}": [float(j) for j in range(length)] for i, length in enumerate(lengths)}
-    grid = Grid({name: pl.Series(values) for name, values in axes.items()}, rows_a_block)
+    grid = Grid({name: pl.Series(values) for name, values in axes.items()}, block_rows)
     blocks = [
-        grid.fast(grid.stretch(block)).with_columns(**{name: pl.lit(v) for name, v in grid.slow(block).items()})
+        grid.fast(grid.segment(block)).with_columns(**{name: pl.lit(v) for name, v in grid.slow(block).items()})
         for block in range(grid.blocks)
     ]
     assert grid.rows == math.prod(lengths)
-    assert max(block.height for block in blocks) <= rows_a_block
+    assert max(block.height for block in blocks) <= block_rows
     assert pl.concat([block.select(list(axes)) for block in blocks]).equals(crossed(axes))
 
 
@@ -77,9 +77,9 @@ def test_a_grid_holds_what_a_lazy_frame_of_its_rows_holds(values, axes, outputs,
     whole = rows.lazy().with_columns(**{name: pl.lit(value) for name, value in values.items()})
     expected = fk.evaluate(whole, outputs, assume=assume).select(wanted).collect()
     series = {name: pl.Series(column) for name, column in axes.items()}
-    for rows_a_block in (1, 3, 2**17):
-        monkeypatch.setattr("factorykit.engine.grids.ROWS_A_BLOCK", rows_a_block)
-        grid = Gridded(ask({*values, *axes}, outputs, assume=assume), series, values, wanted)
+    for block_rows in (1, 3, 2**17):
+        monkeypatch.setattr("factorykit.engine.grids.MAX_BLOCK_ROWS", block_rows)
+        grid = Question(values, outputs=tuple(outputs), assume=assume).over(axes).resolve().grid(series, wanted)
         found = pl.concat([grid.block(number) for number in range(grid.grid.blocks)])
         for name in wanted:
             known = expected[name].is_not_null()

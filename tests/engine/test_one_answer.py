@@ -152,8 +152,8 @@ def test_every_verb_gives_a_layout_the_same_step(verb: str, answers: Any) -> Non
 def test_every_verb_refuses_what_the_tables_do_not_say_of_a_chip(verb: str) -> None:
     from factorykit.engine.providers.accelerators import cell
 
-    for chip in (chip for chip in CHIPS if not cell("scale_out_bytes_per_s").says({"accelerator": chip})):
-        with pytest.raises(fk.FactorykitError, match=r"the tables do not say .*scale_out_bytes_per_s"):
+    for chip in (chip for chip in CHIPS if not cell("scale_out_bytes_per_s").has({"accelerator": chip})):
+        with pytest.raises(fk.FactorykitError, match=r"the tables have no .*scale_out_bytes_per_s"):
             VERBS[verb](LAYOUT | {"accelerator": chip}, "step_s")
 
 

@@ -61,7 +61,7 @@ def test_every_step_tells_its_origin_and_links_its_source() -> None:
     said = {"parameters": 70e9, "tokens": 15e12, "accelerators": 2048.0, "accelerator": "h100_sxm"}
     page = Page(fk.explain(said, "rental_cost_usd", assume=True)._repr_html_())
     text = "".join(page.texts)
-    for origin in ("[given]", "[assumed: ", "[of the chip: ", "[neutral: ", "[computed"):
+    for origin in ("[given]", "[default: ", "[specification: ", "[neutral: ", "[computed"):
         assert origin in text
     address = fk.table("sources").filter(source="llama3_paper").collect()["url"].item()
     assert address in page.links

@@ -235,13 +235,13 @@ def test_rows_outside_a_stated_range_are_told_apart() -> None:
     frame = pl.DataFrame({"checkpoint_write_s": [60.0, 5000.0, 60.0], "cluster_mtbf_s": [1e4, 1e4, 1e2]})
     frame = frame.with_columns(restart_s=600.0, downtime_s=0.0)
     young = {"checkpoint_interval_s": "checkpoint_interval_young_s"}
-    said = fk.outside(frame, "checkpoint_goodput", using=young)["outside"].to_list()
+    said = fk.out_of_range(frame, "checkpoint_goodput", using=young)["out_of_range"].to_list()
     assert said[0] is None
-    assert "checkpoint_interval_young_s is good for" in said[1]
+    assert "checkpoint_interval_young_s is valid for" in said[1]
     assert "restart_s < cluster_mtbf_s" in said[2]
-    assert fk.outside(frame.lazy(), "checkpoint_goodput", using=young).collect()["outside"].to_list() == said
-    assert fk.outside(frame, "failures_per_day")["outside"].null_count() == 3
-    assert fk.outside(frame, "checkpoint_goodput").columns == [*frame.columns, "outside"]
+    assert fk.out_of_range(frame.lazy(), "checkpoint_goodput", using=young).collect()["out_of_range"].to_list() == said
+    assert fk.out_of_range(frame, "failures_per_day")["out_of_range"].null_count() == 3
+    assert fk.out_of_range(frame, "checkpoint_goodput").columns == [*frame.columns, "outside"]
 
 
 def test_infinite_rows_of_a_frame_are_announced_and_undefined_ones_refused() -> None:
@@ -249,11 +249,11 @@ def test_infinite_rows_of_a_frame_are_announced_and_undefined_ones_refused() -> 
 
     frame = pl.DataFrame({"cluster_mtbf_s": [1e4, 1.0], "checkpoint_write_s": 60.0, "restart_s": [60.0, 1e4]})
     frame = frame.with_columns(downtime_s=0.0, training_s=1e6)
-    with pytest.warns(fk.FactorykitWarning, match="wall_s is infinite in 1 of 2 rows, the first is row 1"):
+    with pytest.warns(fk.FactorykitWarning, match="wall_s is infinite in 1 of 2 rows, first in row 1"):
         assert math.isinf(fk.evaluate(frame, "wall_s")["wall_s"][1])
-    assert "restart_s < cluster_mtbf_s" in fk.outside(frame, "wall_s")["outside"][1]
+    assert "restart_s < cluster_mtbf_s" in fk.out_of_range(frame, "wall_s")["out_of_range"][1]
     free = frame.with_columns(checkpoint_write_s=0.0, restart_s=60.0)
-    with pytest.raises(fk.FactorykitError, match="checkpoint_wall_s is undefined in 2 of 2 rows, the first is row 0"):
+    with pytest.raises(fk.FactorykitError, match=r"row 0 .*: checkpoint_wall_s is undefined"):
         fk.evaluate(free, "checkpoint_wall_s")
 
 
@@ -277,7 +277,7 @@ def test_counts_from_numpy_are_counts() -> None:
         (lambda: fk.reliability.renewal_failures(1e3, 1, 0.5, 2.0, 50), r"steps = 50 is outside \[1202, 20000\]"),
         (lambda: fk.reliability.spares_table(SPARES | {"nodes": 0.0}), "nodes = 0.0 is outside"),
         (lambda: fk.reliability.spares_table(SPARES | {"node_repair_s": None}), "node_repair_s = None is NoneType"),
-        (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "long"}), "neither a number"),
+        (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "long"}), "must be a number"),
         (lambda: fk.checkpoint_patterns.pattern_s([(1.0, 30.0)], [], 100.0, 3600.0), r"levels hold \(1.0, 30.0\)"),
     ],
 )

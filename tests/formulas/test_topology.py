@@ -131,7 +131,7 @@ def test_above_metas_pods_a_seventh_of_the_links_remains():
 
 def test_a_dragonfly_beyond_its_radix_is_outside_its_range():
     fabric = pl.DataFrame({"network_endpoints": [262_656.0, 262_700.0], "network_planes": 1.0, "switch_ports": PORTS})
-    told = fk.outside(fabric.with_columns(network_topology=pl.lit("dragonfly")), "switches")["outside"]
+    told = fk.out_of_range(fabric.with_columns(network_topology=pl.lit("dragonfly")), "switches")["out_of_range"]
     assert told[0] is None
     assert "2p^2 (2p^2 + 1) of a dragonfly" in told[1]
 

@@ -1,8 +1,9 @@
 """Numbers in the sentences of a notebook are computed in that notebook.
 
-A number in a Markdown cell or in the finding of a notebook occurs in its code or in the output of its section, of the same
-size: ``24.3 EFLOP/s`` matches ``24.3e18``, ``38 %`` matches ``0.38``, ``3.09`` an output of ``3.0897``. Names, years,
-references and confidence levels are not claims; numbers quoted from others are listed in the notebook's metadata.
+A number in a Markdown cell or in the finding of a notebook occurs in its code or in the output of its section, of the
+same size: ``24.3 EFLOP/s`` matches ``24.3e18``, ``38 %`` matches ``0.38``, ``3.09`` an output of ``3.0897``. Names,
+years, references and confidence levels are not claims; numbers quoted from others are listed in the notebook's
+metadata.
 """
 
 from __future__ import annotations

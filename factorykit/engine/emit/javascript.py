@@ -14,8 +14,8 @@ from itertools import count, product
 from string import ascii_letters, digits
 from typing import Any, Final
 
-from factorykit.engine.chain import Step, leaves
 from factorykit.engine.rules import RULES
+from factorykit.engine.step import Step, leaves
 from factorykit.formulas import arguments
 from factorykit.formulas.expressions import Lookup, Number, Symbol, Term, Word, as_javascript, steps, term
 

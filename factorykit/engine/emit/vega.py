@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from factorykit.engine.chain import Step
+from factorykit.engine.step import Step
 from factorykit.formulas.expressions import Lookup, Number, Symbol, Term, as_vega, steps
 
 REPEATING: Final = frozenset({"log1p", "expm1"})

@@ -1,4 +1,4 @@
-"""What the name of an accelerator brings: peaks, measured ceilings, memory and links, from the tables."""
+"""Specifications of accelerators from the tables: peaks, measured ceilings, memory and links."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ UNLIMITED_J_PER_FLOP: Final = 1e-12
 SYSTOLIC: Final = 1.57
 """Energy that a GPU takes for the products of a systolic array, whose operands pass from cell to cell: TPU v4 draws 1.3
 to 1.9 times less power than A100 in systems of like size (Jouppi and others, "TPU v4," 2023), the middle of both."""
+KEY: Final = "accelerator"
+"""The quantity that names an accelerator."""
 FEW_BITS: Final = MappingProxyType(
     {"fp8": "peak_fp8_flop_per_s", "mxfp8": "peak_fp8_flop_per_s", "nvfp4": "peak_fp4_flop_per_s"}
 )
@@ -49,8 +51,8 @@ class Cell:
             return self.values[" ".join(words)]
         return Lookup(f"accelerators.{self.quantity}", tuple(map(term, words)), self.values)
 
-    def says(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the tables hold a value for the words among ``values``; for words not yet known, some do."""
+    def has(self, values: Mapping[str, Any]) -> bool:
+        """Return whether there is a value for the words; where the second one is unknown, for any of them."""
         known = [values.get(word) for word in self.words]
         if all(isinstance(word, str) for word in known):
             return " ".join(map(str, known)) in self.values
@@ -69,11 +71,11 @@ def chips() -> Mapping[str, Mapping[str, Any]]:
         chip[f"ceiling_{ceiling['precision']}"] = ceiling["gemm_flop_per_s"]
         if ceiling["precision"] == "fp8" and chip["peak_fp8_flop_per_s"] is None:
             chip["peak_fp8_flop_per_s"] = 2.0 * chip["peak_16bit_flop_per_s"]
-    told = ("generation", "exponentials_per_s", "matrix_tile")
+    columns = ("generation", "exponentials_per_s", "matrix_tile")
     for chip in rows.values():
-        chip.update(dict.fromkeys(told))
+        chip.update(dict.fromkeys(columns))
     for stated in tables.table("generations").collect().iter_rows(named=True):
-        rows[stated["accelerator"]].update({name: stated[name] for name in told})
+        rows[stated["accelerator"]].update({name: stated[name] for name in columns})
     for link in tables.table("links").collect().iter_rows(named=True):
         rows[link["accelerator"]].update(
             scale_out_bytes_per_s=link["scale_out_bytes_per_s"], fallback=link["scale_up_fallback_bytes_per_s"]
@@ -163,8 +165,8 @@ BROUGHT: Final[Mapping[str, Callable[[Mapping[str, Any], str], float | None]]] =
         "evidence_families": lambda chip, _: float(len(evidence().get(chip["accelerator"], ()))),
     }
 )
-"""What the name of a chip brings, and how it is read from the chip's row; None where the tables do not say."""
-TOLD_IN: Final = MappingProxyType(
+"""Specifications, and how each is read from the row of an accelerator; None where the tables have no value."""
+TABLE_OF: Final = MappingProxyType(
     {
         "gemm_ceiling": "ceilings",
         "gemm_ceiling_16bit": "ceilings",
@@ -176,21 +178,21 @@ TOLD_IN: Final = MappingProxyType(
 """Table that a quantity of a chip is read from, where it is not ``accelerators``."""
 
 
-def unsaid(names: Collection[str], words: Mapping[str, str]) -> str:
-    """Return what the tables do not say of a chip, and what to give.
+def missing_message(names: Collection[str], words: Mapping[str, str]) -> str:
+    """Return the message for missing specifications of an accelerator.
 
-    >>> unsaid(["peak_flop_per_s"], {"accelerator": "t4", "precision": "fp8"})
-    'NVIDIA T4: the tables do not say peak_flop_per_s at fp8; give peak_flop_per_s'
+    >>> missing_message(["peak_flop_per_s"], {"accelerator": "t4", "precision": "fp8"})
+    'NVIDIA T4: the tables have no peak_flop_per_s at fp8; give peak_flop_per_s'
     """
     key = words.get("accelerator", "")
     chip = chips()[key]["name"] if key in chips() else "this accelerator"
     wanted = [f"{name} at {words.get('precision') or 'bf16'}" if name == "peak_flop_per_s" else name for name in names]
-    return f"{chip}: the tables do not say {', '.join(wanted)}; give {' and '.join(names)}"
+    return f"{chip}: the tables have no {', '.join(wanted)}; give {' and '.join(names)}"
 
 
 @cache
 def cell(name: str) -> Cell:
-    """Return what the tables say of one quantity for every chip, and precision where it matters.
+    """Return one specification of every accelerator, by precision where it depends on it.
 
     >>> cell("accelerator_memory_bytes")("h100_sxm")
     80000000000.0
@@ -208,26 +210,26 @@ def cell(name: str) -> Cell:
     return Cell(name, words, MappingProxyType(found))
 
 
-def told(name: str, accelerator: str) -> str:
-    """Return who says a quantity of a chip: source and locator of the row it is read from.
+def specification_source(name: str, accelerator: str) -> str:
+    """Return source and locator of the row that a specification is read from.
 
-    >>> told("accelerator_memory_bytes", "h100_sxm")[:7]
+    >>> specification_source("accelerator_memory_bytes", "h100_sxm")[:7]
     'h100_ds'
     """
-    table = TOLD_IN.get(name, "accelerators")
+    table = TABLE_OF.get(name, "accelerators")
     rows = tables.table(table).filter(accelerator=accelerator).select("source", "locator").collect()
     if rows.is_empty():
-        return "rule of the model for chips that nobody measured" if table != "links" else ""
+        return "rule of the model for accelerators without a measurement" if table != "links" else ""
     source, locator = rows.row(0)
     return f"{source}, {locator}" if locator else source
 
 
 def brought(accelerator: str, precision: str = "bf16") -> dict[str, float]:
-    """Return what the tables say of a chip at a precision; what they do not say is left out.
+    """Return the specifications of an accelerator at a precision that the tables have.
 
     >>> "scale_out_bytes_per_s" in brought("h100_sxm")
     True
     """
     words = {"accelerator": accelerator, "precision": precision}
-    said = {name: cell(name) for name in BROUGHT}
-    return {name: it(*(words[word] for word in it.words)) for name, it in said.items() if it.says(words)}
+    cells = {name: cell(name) for name in BROUGHT}
+    return {name: it(*(words[word] for word in it.words)) for name, it in cells.items() if it.has(words)}

@@ -1,4 +1,4 @@
-"""Constants of the performance model, from their table: what a scenario need not give."""
+"""Calibrated constants of the performance model, from their table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from types import MappingProxyType
 from factorykit.core.errors import DatasetError
 from factorykit.data.tables import table
 
+APPLY_WITH = "layers"
+"""The quantity that a question needs for the constants to matter."""
 EVERYTHING = "all_in"
 """Name in ``left_out`` of the constants that all families were used for."""
 
@@ -33,8 +35,8 @@ def constants(left_out: str = EVERYTHING) -> Mapping[str, float]:
 
 
 @cache
-def how(quantity: str) -> str:
-    """Return how a constant was found and who says so."""
+def calibration_source(quantity: str) -> str:
+    """Return how a constant was calibrated, and its source."""
     rows = table("performance_constants").collect()
     for row in rows.iter_rows(named=True):
         if row["quantity"] == quantity and row["left_out"] == EVERYTHING:

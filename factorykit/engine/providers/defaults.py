@@ -1,4 +1,4 @@
-"""Values that nobody gave, from the table of defaults: each with who says so and how it follows the scenario."""
+"""Defaults of quantities, from their table: each with its source, and how it follows from other quantities."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def defaults() -> Mapping[str, Default]:
 
 
 @cache
-def of_chip(name: str) -> Cell | None:
-    """Return what the tables let assume of a quantity for every chip, or None where chips do not matter.
+def by_accelerator(name: str) -> Cell | None:
+    """Return the default of a quantity by accelerator, or None if it does not depend on the accelerator.
 
-    >>> of_chip("accelerator_power_w")("h100_sxm")
+    >>> by_accelerator("accelerator_power_w")("h100_sxm")
     650.0
     """
     return Cell(name, ("accelerator",), BY_CHIP[name][0]()) if name in BY_CHIP else None
 
 
-def why_of_chip(name: str) -> str:
-    """Return how a value that follows the chip is found."""
+def by_accelerator_source(name: str) -> str:
+    """Return how a default that depends on the accelerator is derived."""
     return BY_CHIP[name][1]
 
 
@@ -131,11 +131,11 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
         "accelerator_usd": (_purchase, "price at release, table chip_prices"),
     }
 )
-"""Quantities that follow the chip where nobody gives them: how they are read, and that in words."""
+"""Defaults that depend on the accelerator: how they are read, and the same in words."""
 
 
 def is_whole_or_part(name: str) -> bool:
-    """Return whether a default is one of a set that belongs together, or what the set makes up.
+    """Return whether a default belongs to a set of defaults, such as the sizes of one model, or is their sum.
 
     >>> is_whole_or_part("layers"), is_whole_or_part("parameters"), is_whole_or_part("goodput")
     (True, True, False)
@@ -144,12 +144,12 @@ def is_whole_or_part(name: str) -> bool:
     return name in rows and bool(rows[name].part_of or any(name in row.part_of.split() for row in rows.values()))
 
 
-def suits(name: str, given: Collection[str]) -> bool:
-    """Return whether a default may stand beside what is given.
+def is_compatible(name: str, given: Collection[str]) -> bool:
+    """Return whether a default is compatible with the given quantities.
 
-    The widths of one model are no part of another, of which somebody gives the parameters or a width.
+    The widths of the default model are not, when the size or a width of another model is given.
 
-    >>> suits("layers", {"tokens"}), suits("layers", {"parameters"})
+    >>> is_compatible("layers", {"tokens"}), is_compatible("layers", {"parameters"})
     (True, False)
     """
     row = defaults().get(name)

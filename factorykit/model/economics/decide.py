@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core.errors import MissingQuantity
 from factorykit.core.validation import one_of, strings
 from factorykit.core.vocabulary import quantity
 from factorykit.data import tables
-from factorykit.engine.evaluate import evaluate
 from factorykit.engine.html import html_table, html_text
-from factorykit.engine.read import checked, chosen
+from factorykit.engine.question import Question
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,8 +91,7 @@ def decide(
     """
     import polars as pl
 
-    values, rivals = checked(inputs)
-    rivals |= chosen(using)
+    question = Question.read(inputs, using=using)
     table = tables.table("rules").filter(pl.col("decision").is_in(DECISIONS)).collect()
     worded = table.filter(pl.col("quantity").is_null())["rule"].to_list()
     conditions = [one_of("condition", name, worded) for name in strings("conditions", conditions)]
@@ -105,32 +102,26 @@ def decide(
         if name is None:
             rows.append((row["rule"], branch, row["condition"], None, row["rule"] in conditions))
             continue
-        value = _value(name, values, rivals)
+        value = _value(name, question)
         holds = None if value is None else COMPARE[row["comparator"]](value, row["threshold"])
         rows.append((row["rule"], branch, row["condition"], value, holds))
         if value is not None:
             gaps.setdefault(name, []).append(row["threshold"])
     schema = {"rule": pl.String, "branch": pl.String, "condition": pl.String, "value": pl.Float64, "holds": pl.Boolean}
     rules = pl.DataFrame(rows, schema, orient="row")
-    saving, share = (_value(name, values, rivals, assume=assume) for name in ("build_saving_usd", "budget_share"))
-    answer, because = _judged(rules, gaps, values, rivals)
+    saving, share = (_value(name, replace(question, assume=assume)) for name in ("build_saving_usd", "budget_share"))
+    answer, because = _judged(rules, gaps, question)
     if share is not None and share > 1.0:
         because += f"; the budget does not pay the rent, which is {share:.3g} times as high"
     return Decision(answer, because, rules, *(math.nan if number is None else number for number in (saving, share)))
 
 
-def _value(name: str, values: Mapping[str, Any], rivals: Mapping[str, str], *, assume: bool = False) -> float | None:
-    if name in values:
-        return float(values[name])
-    try:
-        return evaluate(values, name, using=rivals, assume=assume)[name]
-    except MissingQuantity:
-        return None
+def _value(name: str, question: Question) -> float | None:
+    found = question.get(name)
+    return float(found[name]) if found else None
 
 
-def _judged(
-    rules: pl.DataFrame, gaps: Mapping[str, list[float]], values: Mapping[str, Any], rivals: Mapping[str, str]
-) -> tuple[str, str]:
+def _judged(rules: pl.DataFrame, gaps: Mapping[str, list[float]], question: Question) -> tuple[str, str]:
     import polars as pl
 
     held = rules.filter(pl.col("holds"))
@@ -144,7 +135,7 @@ def _judged(
         return "undetermined", "no rule can be asked; give parameters, accelerators or budget_usd"
     named = []
     for name, thresholds in gaps.items():
-        row, value = quantity(name), _value(name, values, rivals)
+        row, value = quantity(name), _value(name, question)
         shown = [row.text(threshold) for threshold in sorted(thresholds)]
         place = f"lies between {shown[0]} and {shown[-1]}" if len(shown) > 1 else f"does not exceed {shown[0]}"
         named.append(f"{name} {row.text(value or 0.0)} {place}")

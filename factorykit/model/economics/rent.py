@@ -9,8 +9,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import boolean, frame
 from factorykit.core.vocabulary import parse_columns, vocabulary
 from factorykit.data.tables import table
-from factorykit.engine.evaluate import evaluate
-from factorykit.engine.read import checked, chosen
+from factorykit.engine.question import Question
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,16 +78,14 @@ def rent(
     """
     import polars as pl
 
-    values, rivals = checked(inputs)
-    rivals |= chosen(using)
+    question = Question.read(inputs, (*OUTPUTS, "offer_fits"), using=using, assume=assume)
+    values = question.values
     if "accelerators" not in values:
         raise ScenarioError("the run has no accelerators; give how many it needs")
     wanted = float(values["accelerators"])
     offers = _listed(str(values.get("accelerator", "h100_sxm"))) if offers is None else offers
     rows = _completed(offers, wanted)
-    given = (pl.lit(value).alias(name) for name, value in values.items() if name not in rows.columns)
-    asked = rows.with_columns(*given, pl.col(PRICE).alias("spot_usd_per_accelerator_h"))
-    priced = evaluate(asked, (*OUTPUTS, "offer_fits"), using=rivals, assume=assume)
+    priced = question.on(rows.with_columns(spot_usd_per_accelerator_h=PRICE)).resolve().run()
     placed = _whole(priced, wanted) if boolean("whole", whole) else _spread(priced, wanted)
     unsaid = pl.col("taken").is_null()
     takes = (pl.col("taken") > 0.0).fill_null(value=False)

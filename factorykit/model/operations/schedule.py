@@ -14,19 +14,17 @@ import random
 import re
 from bisect import insort
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.core.errors import FactorykitError, MissingQuantity, ScenarioError, short_repr
+from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
 from factorykit.core.units import parse_column
 from factorykit.core.validation import MAX_EXACT_INTEGER, frame, integer, one_of
 from factorykit.core.vocabulary import duration, format_number, quantity
-from factorykit.engine.evaluate import evaluate
 from factorykit.engine.html import html_table
 from factorykit.engine.providers.defaults import defaults
-from factorykit.engine.read import checked, chosen
+from factorykit.engine.question import Question
 from factorykit.model.operations.placement import Nodes
 
 if TYPE_CHECKING:
@@ -102,17 +100,13 @@ class Plant:
         """
         for name in changes:
             one_of("value of a plant", name, _NAMED)
-        values, rivals = checked(inputs)
-        rivals |= chosen(using)
-        said: dict[str, Any] = {}
-        for name in (one.name for one in fields(cls) if one.name not in changes):
-            with suppress(MissingQuantity):
-                said[name] = evaluate(values, name, using=rivals, assume=assume)[name]
-        if "node_failures_per_node_day" not in changes:
-            with suppress(MissingQuantity):
-                rate = "node_failures_per_node_day_of_job"
-                said["node_failures_per_node_day"] = evaluate(values, rate, using=rivals)[rate]
-        return cls(**said | changes)
+        question = Question.read(inputs, using=using, assume=assume)
+        names = [field.name for field in fields(cls) if field.name not in changes]
+        values = {name: found[name] for name in names if (found := question.get(name))}
+        rate = "node_failures_per_node_day_of_job"
+        if found := replace(question, assume=False).get(rate):
+            values["node_failures_per_node_day"] = found[rate]
+        return cls(**values | changes)
 
     def replace(self, **changes: Any) -> Plant:
         """Return a plant with these values changed."""

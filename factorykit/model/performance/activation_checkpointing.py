@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.engine.chain import Step
-from factorykit.engine.run import widened
+from factorykit.engine.run import add_columns
+from factorykit.engine.step import Step
 from factorykit.formulas.functions import maximum, minimum, where
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def least_recomputed(lazy: pl.LazyFrame, memory: tuple[Step, ...], room: Any) ->
     settled = pl.col("recompute") == "none"
     wider = lazy.filter(settled)
     for name, share in peaks.items():
-        wider = widened(wider.with_columns(pl.lit(share).alias("recompute_share")), memory)
+        wider = add_columns(wider.with_columns(pl.lit(share).alias("recompute_share")), memory)
         done = list(peaks)[: list(peaks).index(name)]
         wider = wider.select(*before, *done, pl.col("memory_peak_bytes").alias(name))
     none, first, full = map(pl.col, peaks)

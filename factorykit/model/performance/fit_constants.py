@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
-from factorykit.engine.chain import ask
 from factorykit.engine.providers.constants import EVERYTHING, constants
-from factorykit.engine.run import compute
+from factorykit.engine.question import Question
 from factorykit.model.performance.activation_checkpointing import ROUNDING
 from factorykit.model.performance.training_runs import measured_step_s, prepared
 
@@ -87,7 +86,7 @@ class Measured:
         stated = {name: self._adjusted(name, given[name], value) for name, value in values.items() if name in given}
         known = {**constants(), **given, **values, **stated}
         with np.errstate(all="ignore"):
-            computed = compute(ask(known, outputs).steps, known)  # type: ignore[arg-type]
+            computed = Question({}, outputs=outputs, varying=frozenset(known)).resolve().compute(known)
         height = len(next(iter(given.values())))
         return {name: np.broadcast_to(np.asarray(computed[name]), height) for name in outputs}
 

@@ -16,8 +16,8 @@ from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.validation import file_path
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
-from factorykit.engine.defaults import FILLED
-from factorykit.engine.rules import check
+from factorykit.engine.assumptions import CONFIG_DEFAULT
+from factorykit.engine.rules import check_layout
 from factorykit.model.scenario.scenario import Scenario
 
 
@@ -163,7 +163,7 @@ def read_hf_config(path: str | Path) -> Scenario:
             values[name] = float(quantity(name).check(value))
             sources[name] = fields.source()
         fields.check_all_read()
-        check({name: values[name] for name in RULED if name in values})
+        check_layout({name: values[name] for name in RULED if name in values})
     except ScenarioError as error:
         raise ScenarioError(f"{file}: {error}") from None
     return Scenario.sourced(f"{fields.kind or 'model'} of {file.name}", values, sources)
@@ -257,7 +257,7 @@ class _Fields:
         assumed = [name for name, stated in self._stated.items() if not stated]
         stated = [name for name, stated in self._stated.items() if stated]
         self._stated = {}
-        default = f"{FILLED} {self.kind} in {LIBRARY}: {', '.join(assumed)}" if assumed else ""
+        default = f"{CONFIG_DEFAULT} {self.kind} in {LIBRARY}: {', '.join(assumed)}" if assumed else ""
         return "; ".join(filter(None, (default, f"config.json: {', '.join(stated)}" if stated else "")))
 
     def check_all_read(self) -> None:

@@ -8,12 +8,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core.errors import MissingQuantity
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
-from factorykit.engine.chain import OF_A_LAYOUT, Step, ask
-from factorykit.engine.evaluate import answered
-from factorykit.engine.run import fold, parted, widened
+from factorykit.engine.question import Chain, Question
+from factorykit.engine.resolve import conditional_alternatives
+from factorykit.engine.run import add_columns
+from factorykit.engine.step import Step, split
 from factorykit.formulas import arguments
 from factorykit.formulas.functions import maximum, minimum, where
 from factorykit.model.performance.activation_checkpointing import least_recomputed
@@ -158,18 +158,17 @@ class Layouts:
         return (*share, *(LOCAL_CORRECTION if self.calibration else ()))
 
     @cached_property
-    def _folded(self) -> tuple[dict[str, Any], tuple[Step, ...]]:
+    def _chain(self) -> Chain:
         wanted = dict.fromkeys((*self.outputs, *MEMORY, *(LAYOUT_FEATURES if self.calibration else ())))
-        given = {*self.fixed, *self.varied, *self.tried, *self.settled}
-        chain = ask(given, tuple(wanted), self.using, self.fixed, assume=self.assume)
-        known, left = fold(chain.steps, self.fixed)
-        rules.check(known, self.fixed)
-        return known, left
+        question = Question(self.fixed, self.using, tuple(wanted), self.assume)
+        chain = question.over((*self.varied, *self.tried, *self.settled)).resolve()
+        rules.check_layout(chain.known, self.fixed)
+        return chain
 
     @property
     def known(self) -> Mapping[str, Any]:
         """Quantities that all layouts share."""
-        return self._folded[0]
+        return self._chain.known
 
     def sensible(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts that meet the conditions, with ``excluded_by``, the first rule that a layout breaks."""
@@ -179,32 +178,30 @@ class Layouts:
             if name in self.tried and name not in self.chosen:
                 values = (pl.lit(self.fixed[n]) if n in self.fixed else pl.col(n) for n in arguments(holds))
                 layouts = layouts.filter(holds(*values))
-        known, left = self._folded
-        first, _ = parted(left, rules.LOOKED_AT)
-        computed = {*known, *self.varied, *self.tried, *(step.quantity for step in first)}
-        broken = rules.broken(computed, self.fixed, known)
-        return widened(layouts, first).with_columns(broken.alias("excluded_by"))
+        first, _ = split(self._chain.open_steps, rules.RULED)
+        computed = {*self.known, *self.varied, *self.tried, *(step.quantity for step in first)}
+        violated = rules.violated_rule(list(rules.applicable_rules(computed, self.fixed)), self.known)
+        return add_columns(layouts, first).with_columns(violated.alias("excluded_by"))
 
     def with_memory(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts with the least recomputation that fits, and their memory."""
-        known, left = self._folded
-        _, then = parted(left, rules.LOOKED_AT)
+        _, then = split(self._chain.open_steps, rules.RULED)
         if SHARE in self.settled:
-            room = sure_room(known["accelerator_memory_bytes"], known["memory_band"])
-            layouts = least_recomputed(layouts, parted(then, {"memory_peak_bytes"})[0], room)
-        return widened(layouts, parted(then, {"fits"})[0])
+            room = sure_room(self.known["accelerator_memory_bytes"], self.known["memory_band"])
+            layouts = least_recomputed(layouts, split(then, {"memory_peak_bytes"})[0], room)
+        return add_columns(layouts, split(then, {"fits"})[0])
 
     def with_outputs(self, layouts: pl.LazyFrame) -> pl.LazyFrame:
         """Return the layouts with their results."""
         import polars as pl
 
-        known, left = self._folded
-        _, then = parted(left, rules.LOOKED_AT)
-        _, rest = parted(then, {"fits"})
+        known = self.known
+        _, then = split(self._chain.open_steps, rules.RULED)
+        _, rest = split(then, {"fits"})
         if self.calibration:
             layouts, rest = with_correction(self.calibration, layouts, rest, known)
         constant = [pl.lit(known[n]).alias(n) for n in self.outputs if n in known and n not in self.tried]
-        return widened(layouts, rest).with_columns(constant)
+        return add_columns(layouts, rest).with_columns(constant)
 
     @property
     def fits(self) -> pl.Expr:
@@ -253,9 +250,8 @@ def best_layouts(
     import polars as pl
 
     tried = candidates(fixed, choices, counts["accelerators"])
-    search = Layouts(
-        fixed, tried, choices, tuple(counts.columns), OF_A_LAYOUT | dict(using), ("step_s",), calibration=calibration
-    )
+    models = {**conditional_alternatives(), **using}
+    search = Layouts(fixed, tried, choices, tuple(counts.columns), models, ("step_s",), calibration=calibration)
     layouts = counts.lazy()
     for name, values in tried.items():
         part = pl.LazyFrame({name: values}, {name: pl.String if quantity(name).is_text else pl.Float64})
@@ -276,8 +272,8 @@ def with_correction(
     """Return layouts with the correction from measured layouts nearby, and the remaining steps."""
     import polars as pl
 
-    located, rest = parted(steps, LAYOUT_FEATURES)
-    layouts = widened(layouts, located)
+    located, rest = split(steps, LAYOUT_FEATURES)
+    layouts = add_columns(layouts, located)
     shared = {name: pl.lit(known[name]) for name in LAYOUT_FEATURES if name in known}
 
     def corrected(block: pl.DataFrame) -> pl.DataFrame:
@@ -290,7 +286,5 @@ def with_correction(
 
 
 def _domain(fixed: Mapping[str, Any]) -> float:
-    try:
-        return float(answered(fixed, ("scale_up_domain",))[1]["scale_up_domain"])
-    except MissingQuantity:
-        return MAX_TENSOR
+    found = Question(fixed).get("scale_up_domain")
+    return float(found["scale_up_domain"]) if found else MAX_TENSOR

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, unknown_name_message
 from factorykit.core.validation import as_list, boolean, mapping
 from factorykit.core.vocabulary import quantity
-from factorykit.engine.chain import OF_A_LAYOUT
-from factorykit.engine.grids import ROWS_A_BLOCK, Grid
-from factorykit.engine.read import checked, chosen, value
+from factorykit.engine.grids import MAX_BLOCK_ROWS, Grid
+from factorykit.engine.question import Question, read_value
+from factorykit.engine.resolve import conditional_alternatives
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, Layouts, candidates, fits_in_memory
 from factorykit.model.scenario.architectures import architecture
@@ -109,16 +109,17 @@ def search(
     import polars as pl
 
     corrections = {} if calibration is None else mapping("calibration", calibration)
-    fixed, given = _scalars(model, {**mapping("cluster", cluster), **corrections}, global_batch_size)
+    question = _read(model, {**mapping("cluster", cluster), **corrections}, global_batch_size, using)
+    fixed = dict(question.values)
     choices = {} if choices is None else mapping("choices", choices)
     if "layers" not in fixed:
         raise MissingQuantity(
             "the model has no layers; name one, or give the quantities of its architecture", ["layers"]
         )
-    tried = candidates(fixed, _choices(choices), [fixed["accelerators"]])
+    tried = candidates(fixed, _choices(choices), [float(fixed["accelerators"])])
     if not tried:
         raise ScenarioError("every part of the layout is fixed; use evaluate for a single layout")
-    using = {name: other for name, other in OF_A_LAYOUT.items() if name not in fixed} | given | chosen(using)
+    layout_models = {name: model for name, model in conditional_alternatives().items() if name not in fixed}
     outputs = tuple(dict.fromkeys((*OUTPUTS, quantity(objective).name)))
     measured = calibration if isinstance(calibration, Calibration) else None
     study = LayoutStudy(
@@ -126,7 +127,7 @@ def search(
         tried=tried,
         chosen=tuple(choices),
         varied=(),
-        using=using,
+        using={**layout_models, **question.using},
         outputs=outputs,
         assume=boolean("assume", assume),
         calibration=measured,
@@ -159,14 +160,14 @@ class LayoutStudy(Layouts, Design):
 
     @cached_property
     def _blocks(self) -> Grid:
-        return Grid({name: column_of(name, values) for name, values in self.tried.items()}, ROWS_A_BLOCK)
+        return Grid({name: column_of(name, values) for name, values in self.tried.items()}, MAX_BLOCK_ROWS)
 
     def part(self, number: int) -> pl.DataFrame:
         """Return the layouts of a block that work."""
         import polars as pl
 
         shared = {name: pl.lit(value) for name, value in self._blocks.slow(number).items()}
-        block = self._blocks.fast(self._blocks.stretch(number)).with_columns(**shared)
+        block = self._blocks.fast(self._blocks.segment(number)).with_columns(**shared)
         return self.evaluated(block.lazy().select(list(self.tried))).collect()
 
     def evaluated(self, grid: pl.LazyFrame) -> pl.LazyFrame:
@@ -203,13 +204,17 @@ class LayoutStudy(Layouts, Design):
         return lazy.select(pl.exclude("excluded_by", "pareto"), "pareto", *last)
 
 
-def _scalars(
-    model: str | Mapping[str, Any], cluster: Mapping[str, Any], global_batch_size: float
-) -> tuple[dict[str, Any], dict[str, str]]:
-    cluster = mapping("cluster", cluster)
+def _read(
+    model: str | Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    global_batch_size: float,
+    using: Mapping[str, str] | None,
+) -> Question:
     shape = {"sequence_length": 4096.0, **architecture(model)} if isinstance(model, str) else mapping("model", model)
-    values, using = checked({**shape, **cluster, "global_batch_size": global_batch_size})
-    values.setdefault("precision", "bf16")
+    given = {"precision": "bf16", **shape, **cluster, "global_batch_size": global_batch_size}
+    question = Question.read(given, using=using)
+    question.check_consistency()
+    values = question.values
     if "accelerator" not in values and "gemm_ceiling" not in values:
         raise ScenarioError("the cluster names no accelerator; give one, e.g. accelerator = 'h100_sxm'")
     if "accelerators" not in values:
@@ -219,7 +224,7 @@ def _scalars(
             raise ScenarioError(f"{name} = {values[name]!r} is not whole")
         if values.get(name, 1.0) > MAX_COUNT:  # type: ignore[operator]
             raise ScenarioError(f"{name} = {values[name]:g} is more than {MAX_COUNT:g}")
-    return values, using
+    return question
 
 
 def _choices(choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
@@ -229,7 +234,7 @@ def _choices(choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
         raise UnknownName(unknown_name_message("part of a layout", unknown[0], PARTS))
     tried = {}
     for name, values in choices.items():
-        tried[name] = [value(quantity(name), given) for given in as_list(name, values)]
+        tried[name] = [read_value(name, given) for given in as_list(name, values)]
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried

@@ -22,7 +22,7 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers import frameworks
 from factorykit.engine.providers.accelerators import BROUGHT, brought, chip_in, chips
 from factorykit.engine.providers.constants import constants
-from factorykit.engine.rules import check
+from factorykit.engine.rules import check_layout
 from factorykit.model.performance import source_terms
 from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
 
@@ -538,7 +538,7 @@ def _checked(scenario: dict[str, Any]) -> dict[str, Any]:
     for name, value in scenario.items():
         if name in vocabulary():
             quantity(name).check(value)
-    check(scenario, scenario)
+    check_layout(scenario, scenario)
     return scenario
 
 

@@ -15,9 +15,9 @@ from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, 
 from factorykit.core.validation import as_list, mapping
 from factorykit.core.vocabulary import is_number, quantity
 from factorykit.data.tables import table
-from factorykit.engine.chain import OF_A_LAYOUT, Chain, ask
 from factorykit.engine.evaluate import evaluate
-from factorykit.engine.run import fold, widened
+from factorykit.engine.question import Chain, Question
+from factorykit.engine.resolve import conditional_alternatives
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.scenario.scenario import Scenario
 
@@ -279,7 +279,7 @@ def _nearest_batch(sequences: float, accelerators: float) -> float:
 
 def alternative_models(way: str, given: Mapping[str, Any], using: Mapping[str, str]) -> dict[str, str]:
     """Return the alternative models of plans on rented or owned machines."""
-    standard = {**OF_A_LAYOUT, **OPTIMA, **(OWNED if way == "own" else {})}
+    standard = {**conditional_alternatives(), **OPTIMA, **(OWNED if way == "own" else {})}
     return {name: model for name, model in standard.items() if name not in given} | dict(using)
 
 
@@ -292,7 +292,7 @@ def chain_of(values: Mapping[str, Any], varied: tuple[str, ...], way: str, using
     """Return the chain from the choices to the results of a plan."""
     models = alternative_models(way, {**values, **dict.fromkeys(varied)}, using)
     wanted = (*outputs(way), "step_spread")
-    return ask({*values, *varied}, wanted, models, values, assume=True)
+    return Question(values, models, wanted, assume=True).over(varied).resolve()
 
 
 def complete(rows: pl.DataFrame, fixed: Mapping[str, Any], way: str, using: Mapping[str, str]) -> pl.DataFrame:
@@ -300,7 +300,6 @@ def complete(rows: pl.DataFrame, fixed: Mapping[str, Any], way: str, using: Mapp
     import polars as pl
 
     chain = chain_of(fixed, tuple(rows.columns), way, using)
-    known, left = fold(chain.steps, fixed)
     wanted = [name for name in chain.outputs if name not in rows.columns]
-    results = [pl.lit(known[name]).alias(name) if name in known else pl.col(name) for name in wanted]
-    return widened(rows.lazy(), left).select(*rows.columns, *results).filter(pl.col("wall_days") < math.inf).collect()
+    results = [pl.lit(chain.known[name]).alias(name) if name in chain.known else pl.col(name) for name in wanted]
+    return chain.extend(rows.lazy()).select(*rows.columns, *results).filter(pl.col("wall_days") < math.inf).collect()

@@ -16,7 +16,7 @@ from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.defaults import defaults
-from factorykit.engine.read import checked, value
+from factorykit.engine.question import Question, read_value
 from factorykit.model.economics.rent import PRICE, offered
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS
 
@@ -103,13 +103,13 @@ class Request:
     @cached_property
     def fixed(self) -> dict[str, Any]:
         """Inputs that all plans share: the model, given values, and defaults derived from both."""
-        values, _ = checked({**self.model, **self.given})
-        return values | {name: default for name, (default, _) in self.defaults.items()}
+        values = Question.read({**self.model, **self.given}).values
+        return {**values} | {name: default for name, (default, _) in self.defaults.items()}
 
     @cached_property
     def defaults(self) -> dict[str, tuple[float, str]]:
         """Defaults of a plan's own, with their sources."""
-        values, _ = checked({**self.model, **self.given})
+        values = Question.read({**self.model, **self.given}).values
         found: dict[str, tuple[float, str]] = {}
         if "sequence_length" not in values:
             row = defaults()["sequence_length"]
@@ -172,11 +172,11 @@ def split_choices(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, l
 
 def options(name: str, given: Any) -> list[Any]:
     """Return validated values to choose from; a single value is a list of one."""
-    row = quantity(name)
+    quantity(name)
     values: Sequence[Any] = [given] if isinstance(given, (str, float, int)) else [*validation.as_list(name, given)]
     if not values:
         raise ScenarioError(f"{name}: nothing to choose from; give at least one value")
-    return list(dict.fromkeys(value(row, each) for each in values))
+    return list(dict.fromkeys(read_value(name, each) for each in values))
 
 
 def read_offers(offers: Any) -> pl.DataFrame:

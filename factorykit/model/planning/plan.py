@@ -17,7 +17,7 @@ from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
 from factorykit.engine import progress
-from factorykit.engine.read import checked, chosen
+from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layouts import best_layouts
@@ -174,6 +174,8 @@ def plan(
             "architecture, {**fk.architecture('llama3_405b'), **run}, or name a model"
         )
     values = {name: architecture[name] for name in ("accelerator", "accelerators") if name in architecture} | values
+    question = Question.read({**architecture, **values}, using=using)
+    question.check_consistency()
     request = Request(
         model=architecture.replace(accelerator=None, accelerators=None),
         given=values if tokens is None else values | {"tokens": tokens},
@@ -187,7 +189,7 @@ def plan(
         tiers=read_tiers(tiers),
         offers=None if offers is None else read_offers(offers),
         objective=None if objective is None else _objective(objective),
-        using=checked({**architecture, **values})[1] | chosen(using),
+        using=question.using,
         distributions=distributions,
         draws=integer("draws", draws, 2, MAX_DRAWS),
         seed=integer("seed", seed),

@@ -15,12 +15,10 @@ from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.validation import frame, frame_schema
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.engine.chain import ask
-from factorykit.engine.defaults import assumed
-from factorykit.engine.evaluate import evaluate
-from factorykit.engine.explain import Explanation, explain
+from factorykit.engine.evaluate import assumed, evaluate, explain
+from factorykit.engine.explanation import Explanation
 from factorykit.engine.providers.accelerators import chips
-from factorykit.engine.run import compute
+from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE, rent
 from factorykit.model.performance.layout_features import LOCAL_CORRECTION
 from factorykit.model.performance.layouts import PARTS, SHARE, best_layouts
@@ -166,15 +164,15 @@ class Plan:
         """Return one of the plans as a scenario."""
         row = self._validated(row)
         values, models = self._values(row)
-        chain = ask(values, outputs(row["acquire"].item()), models, values, assume=True)
-        results = compute(chain.steps, values)
-        taken = {name: results[name] for name in chain.assumed}
-        kept = {name: value for name, value in values.items() if name in chain.leaves or name == "accelerator"}
+        chain = Question(values, models, outputs(row["acquire"].item()), assume=True).resolve()
+        resolution = chain.resolution
+        taken = {name: chain.known[name] for name in resolution.defaults}
+        kept = {name: value for name, value in values.items() if name in resolution.leaves or name == "accelerator"}
         assumptions = self._assumed(row)
         sources = {**self.request.model.sources}
         sources |= dict(zip(assumptions["quantity"], assumptions["source"], strict=True))
         label = f"{self.request.model.label} on {row['accelerators'].item():g} {row['accelerator'].item()}".strip()
-        named = {name: model for name, model in models.items() if name in chain.computed}
+        named = {name: model for name, model in models.items() if name in resolution.computed}
         return Scenario.sourced(label, {**kept, **taken, **named}, {n: s for n, s in sources.items() if s})
 
     def _validated(self, row: pl.DataFrame) -> pl.DataFrame:

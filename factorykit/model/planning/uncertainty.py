@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.extras import need
 from factorykit.core.vocabulary import quantity
 from factorykit.data import tables
-from factorykit.engine.chain import ask
-from factorykit.engine.run import fold, widened
+from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.planning.candidates import RESULTS
 from factorykit.model.uncertainty.distributions import Distribution, LogNormal
@@ -118,11 +117,12 @@ def futures(
     if draw_price:
         rows = rows.with_columns((pl.col(PRICE) * (pl.col("price") * price_sigma(chip)).exp()).alias(PRICE))
     known = {name: value for name, value in fixed.items() if name not in rows.columns}
-    given = {*known, *(name for name in rows.columns if name not in ("draw", "plan", "step", "price"))}
-    chain = ask(given, [name for name in RESULTS if name != STEP], using, known, assume=True)
-    found, left = fold(chain.steps, known)
+    varying = [name for name in rows.columns if name not in ("draw", "plan", "step", "price")]
+    outputs = tuple(name for name in RESULTS if name != STEP)
+    chain = Question(known, using, outputs, assume=True).over(varying).resolve()
+    found = chain.known
     results = [name if name == STEP or name not in found else pl.lit(found[name]).alias(name) for name in RESULTS]
-    return widened(rows.lazy(), left).select("plan", "draw", *results).collect()
+    return chain.extend(rows.lazy()).select("plan", "draw", *results).collect()
 
 
 def intervals(drawn: pl.DataFrame, results: Iterable[str] = RESULTS) -> pl.DataFrame:

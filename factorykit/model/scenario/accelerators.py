@@ -8,7 +8,7 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import string
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
-from factorykit.engine.providers.accelerators import BROUGHT, chips, told
+from factorykit.engine.providers.accelerators import BROUGHT, chips, specification_source
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -58,5 +58,8 @@ def accelerator(
     if "peak_flop_per_s" in quantities:
         quantities.setdefault("peak_16bit_flop_per_s", quantities["peak_flop_per_s"])
     title = label if like is None else f"{name}, like {label}"
-    sources = {"accelerator": told("accelerator_memory_bytes", key), **dict.fromkeys(quantities, f"given for {name}")}
+    sources = {
+        "accelerator": specification_source("accelerator_memory_bytes", key),
+        **dict.fromkeys(quantities, f"given for {name}"),
+    }
     return Scenario.sourced(title, {"accelerator": key, **quantities}, sources)

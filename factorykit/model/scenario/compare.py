@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from factorykit.core.errors import MissingQuantity, ScenarioError, short_repr
 from factorykit.core.validation import mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.engine.chain import ask
 from factorykit.engine.evaluate import evaluate
-from factorykit.engine.read import checked, chosen
+from factorykit.engine.question import Question
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,14 +95,14 @@ def attribute(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.DataFrame:
-    """Share the difference of an output between two scenarios among the inputs that differ.
+    """Attribute the difference of an output between two scenarios to the inputs that differ.
 
     Parameters
     ----------
     start, end
         The two scenarios.
     output
-        The quantity whose change is explained.
+        The quantity whose difference is attributed.
     order
         Inputs in the order in which they change, each seen after those before it; it names all that differ. By default
         Shapley's rule: the mean over all orders, which depends on none.
@@ -116,7 +115,7 @@ def attribute(
     -------
     DataFrame
         One row per input that differs, in the given order or the largest effect first: ``quantity``, ``start``,
-        ``end`` (null for a rival model, a word or a quantity that a scenario does without), ``effect``, ``before``,
+        ``end`` (null for an alternative model, a word or a quantity that a scenario lacks), ``effect``, ``before``,
         ``after`` in the unit of the output. Effects sum to the whole difference; ``before`` and ``after`` are the
         steps of a waterfall.
 
@@ -166,12 +165,11 @@ def _given(
     scenario: Mapping[str, Any], outputs: Sequence[str], using: Mapping[str, str] | None, *, assume: bool
 ) -> Values:
     """Return the values of a scenario that the outputs need, alternative models by their names."""
-    values, rivals = checked(scenario)
-    rivals |= chosen(using)
-    chain = ask(values, outputs, rivals, values, assume=assume)
-    used = {*chain.leaves, *outputs}
-    kept = {name: value for name, value in values.items() if name in used or isinstance(value, str)}
-    return kept | {name: rival for name, rival in rivals.items() if name in chain.computed}
+    question = Question.read(scenario, outputs, using=using, assume=assume)
+    resolution = question.resolve().resolution
+    used = {*resolution.leaves, *outputs}
+    kept = {name: value for name, value in question.values.items() if name in used or isinstance(value, str)}
+    return kept | {name: model for name, model in question.using.items() if name in resolution.computed}
 
 
 def _check_order(order: Sequence[str], differing: Sequence[str]) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import mapping, string
 from factorykit.core.vocabulary import quantity, unknown_quantity_message, vocabulary
-from factorykit.engine.consistency import agree
 from factorykit.engine.html import html_table
-from factorykit.engine.read import checked
+from factorykit.engine.question import Question
 
 if TYPE_CHECKING:
     from factorykit.core.names import Quantities
@@ -49,9 +48,9 @@ class Scenario(Mapping[str, "float | str"]):
     """Source of each quantity; empty for values given by the user."""
 
     def __init__(self, **quantities: Unpack[Quantities]) -> None:
-        values, using = checked(quantities)
-        agree(values, using)
-        self._set(values | using, "", {})
+        question = Question.read(quantities)
+        question.check_consistency()
+        self._set({**question.values, **question.using}, "", {})
 
     def _set(self, values: Mapping[str, float | str], label: str, sources: Mapping[str, str]) -> None:
         object.__setattr__(self, "_values", MappingProxyType(dict(values)))

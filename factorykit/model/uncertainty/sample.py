@@ -14,11 +14,10 @@ from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import as_list, integer, mapping, one_of, string, strings
 from factorykit.core.vocabulary import is_number
-from factorykit.engine.evaluate import evaluate
-from factorykit.engine.read import Outputs, checked, chosen, named
+from factorykit.engine.question import Outputs, Question
 from factorykit.model.uncertainty.distributions import Distribution, check
 from factorykit.model.uncertainty.quasi_random import SOBOL_BITS, stretch
-from factorykit.model.uncertainty.study.parts import Asked, Numbered, column_of
+from factorykit.model.uncertainty.study.parts import Numbered, column_of, evaluate_rows, max_part_rows
 from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered
 from factorykit.model.uncertainty.sweep import axes_of, combinations
 
@@ -95,9 +94,8 @@ def sample(
     if n > MOST[one_of("method", method, MOST)]:
         raise ScenarioError(f"n = {n:,} draws are more than {MOST[method]:,}, the most by {method}; give fewer")
     axes = {} if grid is None or (isinstance(grid, Mapping) and not mapping("grid", grid)) else axes_of(grid)
-    values, rivals = checked(inputs, without=distributions | axes)
-    asked = Asked(values, named(outputs), rivals | chosen(using), assume)
-    design = Drawn(distributions, n, integer("seed", seed), method, axes, asked)
+    question = Question.read(inputs, outputs, using=using, assume=assume, varying=distributions | axes)
+    design = Drawn(distributions, n, integer("seed", seed), method, axes, question)
     if out is None and design.rows <= ROWS_IN_MEMORY:
         return design.stretch(0, design.rows)
     return answered(design, out, "sample", engine)
@@ -112,7 +110,7 @@ class Drawn(Numbered):
     seed: int
     method: str
     axes: Mapping[str, tuple[Any, ...]]
-    asked: Asked
+    question: Question
 
     @property
     def rows(self) -> int:
@@ -122,7 +120,7 @@ class Drawn(Numbered):
     @property
     def rows_a_part(self) -> int:
         """Number of rows in a part."""
-        return self.asked.rows_a_part([*self.axes, *self.distributions])
+        return max_part_rows(self.question, [*self.axes, *self.distributions])
 
     def stretch(self, first: int, last: int) -> pl.DataFrame:
         """Return the rows from ``first`` to before ``last``."""
@@ -134,7 +132,7 @@ class Drawn(Numbered):
             columns[name] = column_of(name, values).gather(row // (self.n * places) % len(values))
         cube = self._cube(first, last)
         columns |= {name: column(cube[:, i], each) for i, (name, each) in enumerate(self.distributions.items())}
-        return self.asked.of(pl.DataFrame(columns)).select((row % self.n).alias("draw"), pl.all())
+        return evaluate_rows(self.question, pl.DataFrame(columns)).select((row % self.n).alias("draw"), pl.all())
 
     def _cube(self, first: int, last: int) -> Any:
         """Return the points of the unit cube at which the rows are drawn."""
@@ -153,7 +151,7 @@ class Drawn(Numbered):
         """Return the question, the distributions and the method of the draws."""
         distributions = {name: repr(distribution) for name, distribution in self.distributions.items()}
         drawn = {"distributions": distributions, "n": self.n, "seed": self.seed, "method": self.method}
-        return self.asked.describe() | drawn | {"grid": {name: list(values) for name, values in self.axes.items()}}
+        return self.question.describe() | drawn | {"grid": {name: list(values) for name, values in self.axes.items()}}
 
 
 def column(points: Any, distribution: Distribution) -> Any:
@@ -294,12 +292,10 @@ def sensitivity(
 
     distributions = check(distributions)
     names = strings("outputs", outputs)
-    values, rivals = checked(inputs, without=distributions)
-    rivals |= chosen(using)
+    question = Question.read(inputs, names, using=using, assume=assume, varying=distributions)
 
     def computed(columns: Mapping[str, Any]) -> Any:
-        frame = pl.DataFrame(dict(columns)).with_columns(pl.lit(value).alias(name) for name, value in values.items())
-        return evaluate(frame, names, using=rivals, assume=assume).select(names).to_numpy().T
+        return evaluate_rows(question, pl.DataFrame(dict(columns))).select(names).to_numpy().T
 
     first, total = indices(computed, distributions, n, seed)
     bars = _bars(computed, distributions, swing)

@@ -16,8 +16,8 @@ from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.validation import as_list, frame_schema, is_frame, mapping
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.grids import Gridded
-from factorykit.engine.read import Outputs, checked, chosen, named, value
-from factorykit.model.uncertainty.study.parts import Asked, Design, Numbered, column_of
+from factorykit.engine.question import Outputs, Question, read_value
+from factorykit.model.uncertainty.study.parts import Design, Numbered, column_of, columns, evaluate_rows, max_part_rows
 from factorykit.model.uncertainty.study.study import ROWS_IN_MEMORY, answered, target
 
 if TYPE_CHECKING:
@@ -98,16 +98,16 @@ def sweep(
     [90.3, 67.7]
     """
     axes = {} if is_frame(grid) else axes_of(grid)
-    values, rivals = checked(inputs, without=frame_schema("grid", grid) if is_frame(grid) else axes)
-    asked = Asked(values, named(outputs), rivals | chosen(using), assume)
+    varying = frame_schema("grid", grid) if is_frame(grid) else axes
+    question = Question.read(inputs, outputs, using=using, assume=assume, varying=varying)
     if is_frame(grid):
         with _fixed(grid, target(out, engine)) as fixed:
-            rows = Listed(fixed, asked)
+            rows = Listed(fixed, question)
             if not rows.rows:
                 raise ScenarioError("the grid has no rows; give at least one")
             return answered(rows, out, "sweep", engine)
-    asked.of(_ends(axes))
-    return answered(Crossed(axes, asked), out, "sweep", engine)
+    evaluate_rows(question, _ends(axes))
+    return answered(Crossed(axes, question), out, "sweep", engine)
 
 
 def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str, ...]]:
@@ -122,7 +122,7 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str,
     axes = {}
     for name, values in mapping("grid", grid).items():
         row = quantity(name)
-        axes[name] = tuple(value(row, given) for given in as_list(f"grid: {name}", values))
+        axes[name] = tuple(read_value(row.name, given) for given in as_list(f"grid: {name}", values))
         if not axes[name]:
             raise ScenarioError(f"grid: {name} has no values; give at least one")
     if not axes:
@@ -161,7 +161,7 @@ class Crossed(Design):
     """Every combination of values; the last quantity changes fastest."""
 
     axes: Mapping[str, tuple[Any, ...]]
-    asked: Asked
+    question: Question
 
     @property
     def rows(self) -> int:
@@ -176,12 +176,12 @@ class Crossed(Design):
     @cached_property
     def _gridded(self) -> Gridded:
         axes = {name: column_of(name, values) for name, values in self.axes.items()}
-        return Gridded(self.asked.chain(axes), axes, self.asked.values, self.asked.columns(list(axes)))
+        return self.question.over(axes).resolve().grid(axes, columns(self.question, list(axes)))
 
     @cached_property
     def _blocks(self) -> int:
         """Blocks of the grid in a part."""
-        return max(self.asked.rows_a_part(list(self.axes)) * self._gridded.grid.blocks // self.rows, 1)
+        return max(max_part_rows(self.question, list(self.axes)) * self._gridded.grid.blocks // self.rows, 1)
 
     def part(self, number: int) -> pl.DataFrame:
         """Return the rows of some blocks."""
@@ -193,7 +193,7 @@ class Crossed(Design):
 
     def describe(self) -> dict[str, Any]:
         """Return the question and the values of the axes."""
-        return self.asked.describe() | {"grid": {name: list(values) for name, values in self.axes.items()}}
+        return self.question.describe() | {"grid": {name: list(values) for name, values in self.axes.items()}}
 
 
 @contextmanager
@@ -232,7 +232,7 @@ class Listed(Numbered):
     """The rows of a frame."""
 
     listed: pl.LazyFrame
-    asked: Asked
+    question: Question
 
     @property
     def rows(self) -> int:
@@ -248,11 +248,11 @@ class Listed(Numbered):
     @property
     def rows_a_part(self) -> int:
         """Number of rows in a part."""
-        return self.asked.rows_a_part(self.listed.collect_schema().names())
+        return max_part_rows(self.question, self.listed.collect_schema().names())
 
     def stretch(self, first: int, last: int) -> pl.DataFrame:
         """Return the rows from ``first`` to before ``last``."""
-        return self.asked.of(self.listed.slice(first, last - first)).collect()
+        return evaluate_rows(self.question, self.listed.slice(first, last - first)).collect()
 
     def describe(self) -> dict[str, Any]:
         """Return the question, and digests of the rows without and with their order."""
@@ -262,4 +262,4 @@ class Listed(Numbered):
         digests = numbered.select(
             rows=pl.struct(pl.exclude("number of the row")).hash().sum(), order=pl.struct(pl.all()).hash().sum()
         )
-        return self.asked.describe() | digests.collect(engine="streaming").row(0, named=True)
+        return self.question.describe() | digests.collect(engine="streaming").row(0, named=True)

@@ -7,13 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core.errors import MissingQuantity, ScenarioError
+from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import one_of, strings
 from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
-from factorykit.engine.evaluate import evaluate
-from factorykit.engine.read import checked, chosen
-from factorykit.engine.rules import judged
+from factorykit.engine.question import Question
+from factorykit.engine.rules import applicable_rules
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,9 +102,9 @@ def check_recipe(
     """
     import polars as pl
 
-    values, rivals = checked(inputs)
+    question = Question.read(inputs, using=using, assume=assume)
     practices = [one_of("practice", name, PRACTICES) for name in strings("practices", practices)]
-    known = _Known(values, rivals | chosen(using), assume)
+    known = _Known(question)
     rows = [
         _parallelism(known),
         _memory(known),
@@ -125,16 +124,18 @@ def check_recipe(
 class _Known:
     """Quantities of a plan, given or computed."""
 
-    values: Mapping[str, Any]
-    rivals: Mapping[str, str]
-    assume: bool
+    question: Question
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The given values."""
+        return self.question.values
 
     def of(self, *names: str, without: tuple[str, ...] = ()) -> dict[str, float] | None:
         """Return quantities that the plan states or that follow from it, or None if one is missing."""
-        given = {name: value for name, value in self.values.items() if name not in without}
         try:
-            return evaluate(given, names, using=self.rivals, assume=self.assume)
-        except (MissingQuantity, ScenarioError):
+            return self.question.without(*without).get(*names)
+        except ScenarioError:
             return None
 
 
@@ -164,7 +165,7 @@ def _parallelism(known: _Known) -> Row:
     left = float(values["accelerators"]) / product
     if left != 1.0 and ("data_parallel" in degrees or left % 1.0 or left < 1.0):
         return _judged(item, step, wanted, found, f"{left:.4g} data-parallel copies; the number must be whole")
-    for rule in judged(values):
+    for rule in applicable_rules(values):
         if not rule.holds(*(values[one] for one in rule.arguments)):
             return _judged(item, step, wanted, found, f"{rule.name} does not hold; {rule.remedy}")
     return _judged(item, step, wanted, found, None)

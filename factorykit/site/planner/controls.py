@@ -16,10 +16,10 @@ from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
 from factorykit.core.vocabulary import Quantity, quantity
 from factorykit.data import tables
-from factorykit.engine.chain import ASSUMED, CELL, FITTED, FORMULA, NEUTRAL, RIVAL, Step
-from factorykit.engine.defaults import who_says
-from factorykit.engine.providers.accelerators import BROUGHT, FEW_BITS, TOLD_IN, chips
+from factorykit.engine.assumptions import value_source
+from factorykit.engine.providers.accelerators import BROUGHT, FEW_BITS, TABLE_OF, chips
 from factorykit.engine.providers.defaults import defaults
+from factorykit.engine.step import ALTERNATIVE, CALIBRATED, DEFAULT, FORMULA, NEUTRAL, SPECIFICATION, Step
 from factorykit.formulas import catalogue, topic
 from factorykit.formulas.expressions import as_text
 from factorykit.model.economics.rent import PRICE
@@ -202,7 +202,7 @@ def between() -> dict[str, Step]:
     }
     seen |= {*shape(), *(name for _, names in GROUPS for name in names), *MISSING}
     steps = {**every_step(), **_only_of_two_tiers()}
-    return {name: step for name, step in steps.items() if step.origin in (FORMULA, RIVAL) and name not in seen}
+    return {name: step for name, step in steps.items() if step.origin in (FORMULA, ALTERNATIVE) and name not in seen}
 
 
 def formulas() -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _publishers() -> dict[str, str]:
     for name, key in (
         ("rental_offers", "accelerator"),
         ("architectures", "architecture"),
-        *((table, "accelerator") for table in TOLD_IN.values()),
+        *((table, "accelerator") for table in TABLE_OF.values()),
     ):
         rows = tables.table(name).filter(pl.col(key).is_not_null()).select(key, "source").collect().iter_rows()
         found = {f"tables/{name}.html?q={row}": source for row, source in rows} | found
@@ -310,28 +310,28 @@ def _words(row: Quantity) -> list[Any]:
 
 def _step(step: Step) -> list[Any]:
     """Return where a step comes from: its origin, where it stands, who says it."""
-    if step.origin in (FORMULA, RIVAL):
+    if step.origin in (FORMULA, ALTERNATIVE):
         name = step.quantity
         where = f"report/methods/{dashed(topic(catalogue()[name]))}.html#{dashed(name)}" if name in catalogue() else ""
         return [step.origin, where, ""]
-    if step.origin == CELL or step.arguments == ("accelerator",):
-        said = who_says(step, {}) if step.origin == ASSUMED else ""
-        table = "rental_offers" if step.quantity in RENTED else TOLD_IN.get(step.quantity)
+    if step.origin == SPECIFICATION or step.arguments == ("accelerator",):
+        said = value_source(step, {}) if step.origin == DEFAULT else ""
+        table = "rental_offers" if step.quantity in RENTED else TABLE_OF.get(step.quantity)
         href = f"tables/{table}.html?q={{accelerator}}" if table else "things/accelerators/{accelerator}.html"
         return ["chip", href, said.removeprefix("of the chip: ")]
     row = defaults().get(step.quantity)
-    source = row.source if row and step.origin == ASSUMED else ""
+    source = row.source if row and step.origin == DEFAULT else ""
     href = f"things/sources/{source}.html" if source else ""
-    if step.origin == FITTED:
+    if step.origin == CALIBRATED:
         href = f"tables/performance_constants.html?q={step.quantity}"
-    said = who_says(step, {}) if step.origin in (ASSUMED, FITTED, NEUTRAL) else ""
+    said = value_source(step, {}) if step.origin in (DEFAULT, CALIBRATED, NEUTRAL) else ""
     return [step.origin, href, said]
 
 
 def _formula(step: Step) -> list[Any]:
     """Return what a step computes as text, if it does, and what it needs."""
-    told = step.origin in (FORMULA, RIVAL) or (
-        step.arguments and step.origin != CELL and step.arguments != ("accelerator",)
+    told = step.origin in (FORMULA, ALTERNATIVE) or (
+        step.arguments and step.origin != SPECIFICATION and step.arguments != ("accelerator",)
     )
     return [as_text(step.term) if told else "", list(step.arguments)]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from factorykit.engine.chain import Step, leaves
 from factorykit.engine.emit.javascript import OWN, condition, object_of, statements
 from factorykit.engine.rules import RULES
-from factorykit.engine.run import parted
+from factorykit.engine.step import Step, leaves, split
 from factorykit.formulas import arguments
 from factorykit.formulas.expressions import Symbol, as_javascript
 from factorykit.model.performance.activation_checkpointing import FIRST_LAYER, least_share
@@ -42,7 +41,7 @@ def search_function(chain: Sequence[Step]) -> str:
     at[0] += [f"const {OWN}{step.quantity} = g.{step.quantity};" for step in chain if level[step.quantity]]
     computed = {*level, *leaves(chain)}
     judged = [rule for rule in RULES if computed.issuperset(rule.arguments)]
-    first, then = parted(chain, {name for rule in judged for name in rule.arguments})
+    first, then = split(chain, {name for rule in judged for name in rule.arguments})
     for step in first:
         at[level[step.quantity]] += statements(step, OWN if level[step.quantity] else "g.")
     for part, holds in CONDITIONS.items():
@@ -55,8 +54,8 @@ def search_function(chain: Sequence[Step]) -> str:
         if level[step.quantity] <= inmost:
             at[level[step.quantity]] += statements(step, OWN if level[step.quantity] else "g.")
     late = [step for step in chain if level[step.quantity] > inmost]
-    memory, rest = parted(late, {"memory_peak_bytes", "fits"})
-    peak = parted(memory, {"memory_peak_bytes"})[0]
+    memory, rest = split(late, {"memory_peak_bytes", "fits"})
+    peak = split(memory, {"memory_peak_bytes"})[0]
     within = "\n".join(line for step in peak for line in statements(step, OWN))
     room = sure_room(*map(Symbol, arguments(sure_room)))
     share = least_share(Symbol("none"), Symbol("first"), Symbol("full"), room)

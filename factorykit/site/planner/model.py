@@ -10,7 +10,6 @@ from typing import Any, Final
 from factorykit.charts.performance import MEMORY
 from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
 from factorykit.data.tables import table
-from factorykit.engine.chain import CELL, Chain, Step, ask
 from factorykit.engine.emit.javascript import (
     brief,
     chain_function,
@@ -20,6 +19,8 @@ from factorykit.engine.emit.javascript import (
     tables,
 )
 from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.question import Chain, Question
+from factorykit.engine.step import SPECIFICATION, Step
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.layouts import MEMORY as LAYOUT_MEMORY
 from factorykit.model.performance.layouts import PARTS, SHARE
@@ -86,7 +87,11 @@ def chain(tiers: str = "one") -> Chain:
     """Return the chain from what a question gives to all that the page shows, of rented and of owned machines."""
     given = {*shape(), *RUN, *PARTS}
     wanted = tuple(dict.fromkeys([name for way in WAYS for name in outputs(way)] + [*PICTURED]))
-    return ask(given, wanted, _rivals(given, tiers), assume=True)
+    return _chain(given, wanted, _rivals(given, tiers))
+
+
+def _chain(given: Iterable[str], outputs: Iterable[str], using: Mapping[str, str]) -> Chain:
+    return Question({}, using, tuple(outputs), assume=True).over(given).resolve()
 
 
 @cache
@@ -102,12 +107,12 @@ def _rivals(given: Collection[str], tiers: str = "one") -> dict[str, str]:
 def _filled() -> tuple[Step, ...]:
     """Return the steps to what a configuration file may leave out: grouped heads, their size, experts."""
     asked = [name for name in shape() if name not in ALWAYS]
-    return ask(ALWAYS, asked, assume=True).steps
+    return _chain(ALWAYS, asked, {}).steps
 
 
 def _searched() -> Chain:
     given = {*shape(), *RUN, *PARTS, SHARE}
-    return ask(given, ("step_s", *LAYOUT_MEMORY), _rivals(given), assume=True)
+    return _chain(given, ("step_s", *LAYOUT_MEMORY), _rivals(given))
 
 
 def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
@@ -115,7 +120,7 @@ def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
     settled = {name for way in WAYS for name in _settled(way)}
     given = {*shape(), *RUN, *PARTS, *settled, *drawn, uncertainty.STEP}
     wanted = [name for name in RESULTS if name != uncertainty.STEP] + ["run_cost_owned_usd"]
-    return ask(given, wanted, _rivals(given, tiers), assume=True).steps
+    return _chain(given, wanted, _rivals(given, tiers)).steps
 
 
 def _settled(way: str) -> tuple[str, ...]:
@@ -170,7 +175,9 @@ def model_script() -> str:
         "outputs": {"rent": outputs("rent"), "own": [OWNED.get(name, name) for name in outputs("own")]},
         "settled": {way: _settled(way) for way in WAYS},
         "needs": needs(steps),
-        "cells": [step.quantity for step in steps if step.origin == CELL or step.arguments == ("accelerator",)],
+        "cells": [
+            step.quantity for step in steps if step.origin == SPECIFICATION or step.arguments == ("accelerator",)
+        ],
         "searched": [*dict.fromkeys(n for step in searched for n in (*step.arguments, step.quantity))],
         "draws": draws(),
         "probable": uncertainty.INTERVAL,

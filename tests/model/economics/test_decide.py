@@ -63,5 +63,5 @@ def test_a_budget_that_does_not_pay_the_rent_says_so():
 
 
 def test_a_scenario_that_is_no_mapping_is_refused():
-    with pytest.raises(fk.FactorykitError, match="inputs are list; give a Scenario or a mapping"):
+    with pytest.raises(fk.FactorykitError, match="inputs must be a mapping"):
         fk.decide([7e9])

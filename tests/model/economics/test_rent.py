@@ -78,7 +78,7 @@ def test_tiers_of_checkpoints_can_stand_for_one():
         (lambda: fk.rent(RUN, offers().drop("provider")), "no column 'provider'"),
         (lambda: fk.rent(RUN, offers().head(0)), "no rows"),
         (lambda: fk.rent(RUN, [{"provider": "a"}]), "offers must be a polars DataFrame"),
-        (lambda: fk.rent(7, offers()), "inputs are int"),
+        (lambda: fk.rent(7, offers()), "inputs must be a mapping"),
         (
             lambda: fk.rent(RUN, offers().with_columns(egress_usd_per_byte=pl.lit("free"))),
             "column egress_usd_per_byte, row 0: egress_usd_per_byte = 'free' is not a value",

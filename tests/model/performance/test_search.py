@@ -25,7 +25,8 @@ def test_layouts_divide_and_fit(layouts):
 
 def test_the_best_layout_comes_first(layouts):
     assert layouts["fits"].is_sorted(descending=True)
-    assert layouts.filter(fits=1.0)["step_s"].is_sorted() and layouts.filter(fits=0.5)["step_s"].is_sorted()
+    assert layouts.filter(fits=1.0)["step_s"].is_sorted()
+    assert layouts.filter(fits=0.5)["step_s"].is_sorted()
     assert layouts["step_s"].null_count() == 0
 
 

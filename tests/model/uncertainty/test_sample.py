@@ -170,7 +170,7 @@ def test_bands_name_a_missing_column():
         (lambda rows: fk.bands(rows, "mfu", ["5 %"]), "share = '5 %' is outside"),
         (lambda rows: fk.bands(rows.to_dicts(), "mfu"), "the sample must be a polars DataFrame"),
         (lambda rows: fk.exceedance(rows, "mfu", 2.5), "points must be an integer, got 2.5"),
-        (lambda _: fk.sample(5, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8), "inputs are int"),
+        (lambda _: fk.sample(5, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8), "inputs must be a mapping"),
         (lambda _: fk.sample(RUN, [fk.Uniform(0.3, 0.5)], "training_s", 8), "distributions are list"),
         (
             lambda _: fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_s", 8, grid={"tokens": 1e12}),

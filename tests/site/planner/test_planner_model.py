@@ -18,8 +18,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.vocabulary import quantity
-from factorykit.engine.chain import ask
-from factorykit.engine.run import compute
+from factorykit.engine.question import Question
 from factorykit.model.performance.layouts import PARTS, SHARE
 from factorykit.model.planning.candidates import alternative_models, model_of, outputs
 from factorykit.model.planning.constraints import TIERS
@@ -105,9 +104,8 @@ def test_a_thousand_scenarios_are_what_python_says(page: Callable[..., list[Any]
     said = [{"given": each, "tiers": tiers} for each, (_, tiers) in zip(asked, kinds, strict=True)]
     for given, (way, tiers), found in zip(asked, kinds, page("chain", said), strict=True):
         wanted = [*outputs(way), "step_spread"]
-        words = {name: given[name] for name in ("accelerator", "precision")}
-        steps = ask(given, wanted, alternative_models(way, given, TIERS[tiers]), words, assume=True).steps
-        values = compute(steps, given)
+        models = alternative_models(way, given, TIERS[tiers])
+        values = Question(given, models, tuple(wanted), assume=True).resolve().known
         if way == "own":
             found["run_cost_usd"] = found["run_cost_owned_usd"]
         for name in wanted:

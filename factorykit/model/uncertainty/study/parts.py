@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.engine.chain import Chain, ask
-from factorykit.engine.evaluate import evaluate
+from factorykit.core.vocabulary import quantity
+from factorykit.engine.question import Question
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,42 +66,19 @@ class Numbered(Design):
         return self.stretch(first, min(first + self.rows_a_part, self.rows))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The question that is evaluated for every row: shared values, outputs, alternatives, use of defaults."""
+def evaluate_rows(question: Question, rows: Any) -> Any:
+    """Return rows of the varying quantities, as a DataFrame or a LazyFrame, with the outputs of a question."""
+    return question.on(rows).resolve().run().select(columns(question, rows.collect_schema().names()))
 
-    values: Mapping[str, Any]
-    outputs: tuple[str, ...] | None
-    using: Mapping[str, str]
-    assume: bool
 
-    def of(self, rows: Any) -> Any:
-        """Return the rows of a frame, lazy or not, with the outputs."""
-        import polars as pl
+def columns(question: Question, names: Sequence[str]) -> list[str]:
+    """Return the columns of rows with the outputs of a question."""
+    return list(dict.fromkeys((*names, *question.over(names).resolve().outputs)))
 
-        whole = rows.with_columns(pl.lit(value).alias(name) for name, value in self.values.items())
-        wider = evaluate(whole, self.outputs, using=self.using, assume=self.assume)
-        return wider.select(self.columns(rows.collect_schema().names()))
 
-    def chain(self, names: Iterable[str]) -> Chain:
-        """Return the chain from the columns of rows to the outputs."""
-        given = {name for name in names if name in vocabulary()}
-        return ask({*self.values, *given}, self.outputs, self.using, assume=self.assume)
-
-    def columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of rows with the outputs."""
-        chain = self.chain(names)
-        new = [name for name in chain.outputs if name in chain.computed]
-        return list(dict.fromkeys((*names, *new, *(self.outputs or ()))))
-
-    def rows_a_part(self, names: Sequence[str]) -> int:
-        """Return the number of rows in a part."""
-        return max(CELLS_A_PART // len(self.columns(names)), 1)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the question for the manifest of a study."""
-        outputs = None if self.outputs is None else list(self.outputs)
-        return {"inputs": dict(self.values), "outputs": outputs, "using": dict(self.using), "assume": self.assume}
+def max_part_rows(question: Question, names: Sequence[str]) -> int:
+    """Return how many rows fill a part."""
+    return max(CELLS_A_PART // len(columns(question, names)), 1)
 
 
 def column_of(name: str, values: Sequence[Any]) -> pl.Series:

@@ -26,7 +26,7 @@ DOUBT = {"mfu": fk.Uniform(0.35, 0.45), "tokens": fk.LogNormal(10e12, 20e12)}
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(design, "CELLS_A_PART", 20)
-    monkeypatch.setattr("factorykit.engine.grids.ROWS_A_BLOCK", 3)
+    monkeypatch.setattr("factorykit.engine.grids.MAX_BLOCK_ROWS", 3)
 
 
 @pytest.fixture
@@ -273,7 +273,7 @@ def test_every_verb_of_a_batch_keeps_its_rows(tmp_path: Path, verb: str, case: d
 
 
 def test_layouts_in_parts_are_those_of_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factorykit.model.performance.search.ROWS_A_BLOCK", 2_000)
+    monkeypatch.setattr("factorykit.model.performance.search.MAX_BLOCK_ROWS", 2_000)
     asked = {"model": "llama3_8b", "cluster": {"accelerators": 64, "accelerator": "h100_sxm"}, "global_batch_size": 256}
     asked["choices"] = {"context_parallel": [1, 2], "micro_batch_size": [1, 2], "schedule": ["1f1b"], "zero_stage": [1]}
     whole = fk.search(**asked).collect()

@@ -1,0 +1,376 @@
+"""Resolve a question into an ordered list of steps, filling gaps with defaults.
+
+The names of quantities wire the formulas. Specifications, calibrated constants and defaults are steps like formulas, so
+that every verb reads one list of steps, and numbers, columns, explanations and charts cannot differ in their inputs.
+"""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache, partial
+from types import MappingProxyType
+from typing import NamedTuple
+
+from factorykit.core.errors import CycleError, MissingQuantity
+from factorykit.core.vocabulary import neutral_values, quantity, vocabulary
+from factorykit.engine import rules
+from factorykit.engine.providers import accelerators, constants, defaults
+from factorykit.engine.providers.accelerators import Cell
+from factorykit.engine.step import (
+    CALIBRATED,
+    DEFAULT,
+    FORMULA,
+    NEUTRAL,
+    SPECIFICATION,
+    Step,
+    alternative,
+    constant,
+    leaves,
+)
+from factorykit.formulas import arguments, catalogue
+from factorykit.formulas.validity import Validity, validity
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The part of a question that decides its steps: names given, words, alternative models, outputs, options.
+
+    ``outputs`` of None ask for everything that the inputs determine. Without ``calibrated`` the constants of the
+    performance model are left out, and their table is not read.
+    """
+
+    given: frozenset[str]
+    words: tuple[tuple[str, str], ...] = ()
+    using: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[str, ...] | None = None
+    assume: bool = False
+    calibrated: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Resolution:
+    """The steps from the given quantities to the outputs, in order of computation."""
+
+    shape: Shape
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @cached_property
+    def computed(self) -> frozenset[str]:
+        """The quantities that the steps compute."""
+        return frozenset(step.quantity for step in self.steps)
+
+    @cached_property
+    def leaves(self) -> tuple[str, ...]:
+        """The given quantities that the steps or the outputs need, each once."""
+        return tuple(dict.fromkeys((*leaves(self.steps), *(n for n in self.outputs if n not in self.computed))))
+
+    @cached_property
+    def defaults(self) -> tuple[str, ...]:
+        """The quantities that a default stands for."""
+        return tuple(step.quantity for step in self.steps if step.origin == DEFAULT)
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """The given quantities that are used, and the defaults that depend on nothing."""
+        alone = (step.quantity for step in self.steps if step.origin == DEFAULT and not step.arguments)
+        return frozenset((*self.leaves, *alone))
+
+    @cached_property
+    def validities(self) -> tuple[tuple[str, Validity], ...]:
+        """The formulas among the steps that state a validity range, each with the range."""
+        stated = ((s.quantity, validity(s.quantity)) for s in self.steps if s.origin == FORMULA)
+        return tuple((name, found) for name, found in stated if found)
+
+    @cached_property
+    def rules(self) -> tuple[rules.Rule, ...]:
+        """The rules that the steps and the given quantities must satisfy."""
+        if not rules.divides_layout(self.computed):
+            return ()
+        return tuple(rules.applicable_rules({*self.computed, *self.shape.given}, self.shape.given))
+
+
+@lru_cache(maxsize=1024)
+def resolve(shape: Shape) -> Resolution:
+    """Return the steps that compute the outputs of a shape from the given quantities.
+
+    Raises
+    ------
+    MissingQuantity
+        If an input is missing; the message names it and the quantities that need it.
+    CycleError
+        If an alternative model makes a quantity depend on itself.
+
+    >>> shape = Shape(frozenset({"accelerators", "accelerator_mtbf_s"}), outputs=("failures_per_day",))
+    >>> [step.quantity for step in resolve(shape).steps]
+    ['cluster_mtbf_s', 'failures_per_day']
+    """
+    outputs = _available(shape) if shape.outputs is None else shape.outputs
+    supply = _Supply(shape)
+    needs, users = _needs(outputs, supply)
+    while any(supply.get(name) is None for name in needs):
+        gap = _gap(outputs, needs, supply)
+        if not shape.assume or not supply.fill(gap):
+            raise _missing(gap, outputs, users, supply)
+        needs, users = _needs(outputs, supply)
+    try:
+        order = tuple(graphlib.TopologicalSorter(needs).static_order())
+    except graphlib.CycleError as error:
+        cycle = " <- ".join(error.args[1])
+        raise CycleError(f"{cycle}: computed from itself; choose another model or give a value") from None
+    return Resolution(shape, outputs, tuple(supply[name] for name in order if name not in shape.given))
+
+
+@lru_cache(maxsize=512)
+def consistency(shape: Shape) -> tuple[tuple[str, tuple[Step, ...]], ...]:
+    """Return the given derived quantities that the other given quantities determine too, with the steps to them."""
+    found = []
+    for name in sorted(shape.given):
+        if quantity(name).is_derived:
+            calibrated = constants.APPLY_WITH in shape.given
+            rest = replace(shape, given=shape.given - {name}, outputs=(name,), assume=False, calibrated=calibrated)
+            try:
+                found.append((name, resolve(rest).steps))
+            except MissingQuantity:
+                continue
+    return tuple(found)
+
+
+class _Supply:
+    """The step to every quantity.
+
+    Order of precedence: alternative model, specification, formula, calibrated constant. A neutral value counts as a
+    formula without arguments.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.words = dict(shape.words)
+        self.alternatives = {name: alternative(name, model) for name, model in shape.using}
+        self.filled: dict[str, Step] = {}
+        self.has_accelerator = accelerators.KEY in shape.given
+
+    def __getitem__(self, name: str) -> Step:
+        step = self.get(name)
+        assert step is not None, name
+        return step
+
+    def get(self, name: str) -> Step | None:
+        """Return the step to a quantity, or None if there is none."""
+        return (
+            self.alternatives.get(name)
+            or self.filled.get(name)
+            or (self._specification(name) if self.has_accelerator else None)
+            or _formulas().get(name)
+            or (_calibrated().get(name) if self.shape.calibrated else None)
+        )
+
+    def _specification(self, name: str) -> Step | None:
+        step = _specifications().get(name)
+        return step if step and self._has(step.formula) else None  # type: ignore[arg-type]
+
+    def _has(self, cell: Cell) -> bool:
+        """Return whether a column of a table has a value for the words that are known."""
+        given = self.shape.given
+        neutral = {name: neutral_values().get(name) for name in cell.words if name not in given}
+        return cell.has(neutral | self.words)
+
+    def lacks_specification(self, name: str) -> bool:
+        """Return whether an accelerator is given whose tables have no value of this quantity."""
+        if not self.has_accelerator:
+            return False
+        return (name in _specifications() or defaults.by_accelerator(name) is not None) and self.get(name) is None
+
+    def prefers_default(self, name: str) -> bool:
+        """Return whether a default is better than the defaults of all arguments: of a model and its parts."""
+        return defaults.is_whole_or_part(name) and self._default(name) is not None
+
+    def fill(self, gap: _Gap) -> bool:
+        """Fill a gap with an alternative model whose inputs are given or with defaults; return whether that changed."""
+        return self._take_alternative(gap.missing) or self._fill(gap.missing) or self._fill(gap.dependent)
+
+    def _take_alternative(self, names: Collection[str]) -> bool:
+        """Use the alternative models whose condition ``used_when`` is met, where one of them replaces a default."""
+        found = {name: alternative(name, model) for name, model in conditional_alternatives().items()}
+        if found.keys() <= self.alternatives.keys() or found.keys().isdisjoint(names) or not _applies(self.shape):
+            return False
+        self.alternatives = found | self.alternatives
+        return True
+
+    def _fill(self, names: Iterable[str]) -> bool:
+        new = {name: step for name in names if (step := self._default(name))}
+        self.filled |= new
+        return bool(new)
+
+    def _default(self, name: str) -> Step | None:
+        column = defaults.by_accelerator(name) if self.has_accelerator else None
+        if column is not None:
+            return Step(name, column, column.words, DEFAULT) if self._has(column) else None
+        if self.lacks_specification(name) or not defaults.is_compatible(name, self.shape.given):
+            return None
+        row = defaults.defaults()[name]
+        if row.grows_with in self.shape.given:
+            per = row.value / defaults.defaults()[row.grows_with].value
+            return Step(name, partial(_times, per), (row.grows_with,), DEFAULT)
+        return constant(name, row.value, DEFAULT)
+
+
+@cache
+def conditional_alternatives() -> Mapping[str, str]:
+    """Return the alternative models that replace a default when their own inputs are given, by quantity."""
+    rows = vocabulary().values()
+    pairs = ((row.name, model) for row in rows for model in row.alternatives if quantity(model).used_when)
+    return MappingProxyType(dict(pairs))
+
+
+def _applies(shape: Shape) -> bool:
+    """Return whether the conditional alternatives can be computed, with one of the inputs they wait for."""
+    models = tuple(conditional_alternatives().values())
+    if any(quantity(model).used_when.isdisjoint(shape.given) for model in models):
+        return False
+    if constants.APPLY_WITH not in shape.given:
+        return False
+    try:
+        resolve(replace(shape, outputs=models))
+    except (MissingQuantity, CycleError):
+        return False
+    return True
+
+
+def _needs(outputs: Iterable[str], supply: _Supply) -> tuple[dict[str, tuple[str, ...]], dict[str, list[str]]]:
+    needs: dict[str, tuple[str, ...]] = {}
+    users: dict[str, list[str]] = {}
+    open_names = [quantity(name).name for name in outputs]
+    while open_names:
+        name = open_names.pop()
+        if name in needs or name in supply.shape.given:
+            continue
+        step = supply.get(name)
+        needs[name] = step.arguments if step else ()
+        for needed in needs[name]:
+            users.setdefault(needed, []).append(name)
+            open_names.append(needed)
+    return needs, users
+
+
+@cache
+def _formulas() -> Mapping[str, Step]:
+    neutral = {name: constant(name, value, NEUTRAL) for name, value in neutral_values().items()}
+    return MappingProxyType(
+        neutral | {name: Step(name, formula, arguments(formula)) for name, formula in catalogue().items()}
+    )
+
+
+@cache
+def _calibrated() -> Mapping[str, Step]:
+    """Return the constants of the performance model as steps without arguments."""
+    return MappingProxyType({name: constant(name, value, CALIBRATED) for name, value in constants.constants().items()})
+
+
+@cache
+def _specifications() -> Mapping[str, Step]:
+    """Return the specifications of accelerators as steps that need its name, and the precision where it matters."""
+    cells = {name: accelerators.cell(name) for name in accelerators.BROUGHT}
+    return MappingProxyType({name: Step(name, cell, cell.words, SPECIFICATION) for name, cell in cells.items()})
+
+
+def _available(shape: Shape) -> tuple[str, ...]:
+    """Return every quantity that formulas compute from the given ones, in the order of the vocabulary.
+
+    Neutral values and calibrated constants are used only beside the quantity they apply with, and are not listed; nor
+    are specifications.
+    """
+    supply = _Supply(replace(shape, calibrated=constants.APPLY_WITH in shape.given))
+    steps = {name: step for name in vocabulary() if (step := supply.get(name))}
+    supplied = {name for name, step in steps.items() if step.origin in (SPECIFICATION, CALIBRATED, NEUTRAL)}
+    steps = {name: step for name, step in steps.items() if step.origin != NEUTRAL or _is_applicable(name, shape.given)}
+    reached = set(shape.given)
+    while new := {name for name, step in steps.items() if name not in reached and reached.issuperset(step.arguments)}:
+        reached |= new
+    return tuple(name for name in vocabulary() if name in reached - shape.given - supplied)
+
+
+def _is_applicable(name: str, given: Collection[str]) -> bool:
+    condition = quantity(name).applies_with
+    return not condition or condition in given
+
+
+def _times(factor: float, value: float) -> float:
+    return factor * value
+
+
+class _Gap(NamedTuple):
+    """The missing quantities, the inputs each can be computed from, and computed quantities that depend on them."""
+
+    missing: tuple[str, ...]
+    sources: Mapping[str, tuple[str, ...]]
+    dependent: tuple[str, ...]
+
+
+def _gap(outputs: tuple[str, ...], needs: Mapping[str, tuple[str, ...]], supply: _Supply) -> _Gap:
+    """Return the missing quantities.
+
+    A quantity that can be given or computed, and none of whose inputs is given, is missing itself: without any size of
+    an architecture the message asks for the parameters, not for twenty widths.
+    """
+    given = supply.shape.given
+
+    @cache
+    def inputs_of(name: str) -> frozenset[str]:
+        inputs, open_names, seen = set(), [name], set()
+        while open_names:  # not recursive: alternative models may form a cycle, which is refused elsewhere
+            each = open_names.pop()
+            if each in given or supply.get(each) is None:
+                inputs.add(each)
+            elif each not in seen:
+                seen.add(each)
+                open_names += needs[each]
+        return frozenset(inputs)
+
+    def is_missing(name: str) -> bool:
+        step = supply.get(name)
+        if step is None:
+            return True
+        if step.origin != FORMULA or (supply.shape.assume and not supply.prefers_default(name)):
+            return False
+        inputs = inputs_of(name)
+        return bool(inputs) and not quantity(name).is_derived and name not in outputs and inputs.isdisjoint(given)
+
+    missing: dict[str, None] = {}
+    seen: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in given or name in seen:
+            return
+        seen.add(name)
+        if is_missing(name):
+            missing[name] = None
+            return
+        for needed in needs[name]:
+            visit(needed)
+
+    for output in outputs:
+        visit(output)
+    sources = {name: tuple(sorted(inputs_of(name) - set(missing))) for name in missing if supply.get(name)}
+    dependent = (name for name in needs if _can_be_given(name, outputs) and not inputs_of(name).isdisjoint(missing))
+    return _Gap(tuple(missing), sources, tuple(dependent))
+
+
+def _missing(gap: _Gap, outputs: tuple[str, ...], users: Mapping[str, list[str]], supply: _Supply) -> MissingQuantity:
+    if lacking := [name for name in gap.missing if supply.lacks_specification(name)]:
+        return MissingQuantity(accelerators.missing_message(lacking, supply.words), gap.missing)
+    wanted = [f"{name} ({quantity(name).described}){_purpose(users.get(name))}" for name in gap.missing]
+    instead = "".join(f"; {name} follows from {', '.join(found)}" for name, found in gap.sources.items() if found)
+    itself = f"; or give {' or '.join(gap.dependent)} itself" if gap.dependent else ""
+    message = f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}{itself}"
+    return MissingQuantity(message, gap.missing)
+
+
+def _can_be_given(name: str, outputs: Collection[str]) -> bool:
+    return name in catalogue() and name not in outputs and not quantity(name).is_derived
+
+
+def _purpose(users: list[str] | None) -> str:
+    return f" for {' and '.join(dict.fromkeys(users))}" if users else ""
