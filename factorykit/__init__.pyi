@@ -77,7 +77,7 @@ from factorykit.model.uncertainty.sweep import sweep as sweep
 # check
 from factorykit.model.validation.audit import audit as audit
 from factorykit.model.validation.energy import validate_energy as validate_energy
-from factorykit.model.validation.published_practices import practices as practices
+from factorykit.model.validation.published_practices import published_practices as published_practices
 from factorykit.model.validation.recipe_check import check_recipe as check_recipe
 from factorykit.model.validation.validate import validate as validate
 from factorykit.model.validation.whole_runs import validate_runs as validate_runs

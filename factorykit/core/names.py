@@ -738,7 +738,7 @@ QuantityName: TypeAlias = Literal[
     "spread_scale",
     "scale_seen",
     "spread_alone",
-    "spread_unsaid",
+    "unexplained_variance",
     "step_pace",
     "step_spread",
     "step_tokens",
@@ -1750,7 +1750,7 @@ class Quantities(TypedDict, total=False):
     spread_scale: Any
     scale_seen: Any
     spread_alone: Any
-    spread_unsaid: Any
+    unexplained_variance: Any
     step_pace: Any
     step_spread: Any
     step_tokens: Any

@@ -674,19 +674,19 @@ def test_launches_are_three_passes_and_four_with_recomputation() -> None:
 def test_deviations_add_in_squares_and_evidence_narrows_them() -> None:
     none = {name: 0.0 for name in arguments(interval.step_spread) if name.startswith("spread")}
     seen = none | {"scale_seen": 1024.0, "accelerators": 512.0, "spread_scale": 1.0, "step_s": 1.0}
-    seen |= {name: 0.0 for name in arguments(interval.step_spread) if name not in seen} | {"spread_unsaid": 1.0}
+    seen |= {name: 0.0 for name in arguments(interval.step_spread) if name not in seen} | {"unexplained_variance": 1.0}
     spread = seen | {"spread_model": 2.0, "spread_new_chip": 3.0, "spread_assumed": 6.0, "assumed_inputs": 1.0}
     assert of(interval.step_spread, **spread) == pytest.approx(7.0)
     assert of(interval.step_spread, **spread | {"evidence_families": 8.0}) == pytest.approx(sqrt(4 + 1 + 36))
     wider = spread | {"assumed_inputs": 0.0, "accelerators": 4096.0}
     assert of(interval.step_spread, **wider) == pytest.approx(sqrt(4 + 9 + 2**2))
-    near = spread | {"spread_unsaid": 0.25, "spread_alone": 0.5}
+    near = spread | {"unexplained_variance": 0.25, "spread_alone": 0.5}
     assert of(interval.step_spread, **near) == pytest.approx(sqrt(0.5**2 + 0.25 * 49))
 
 
 def test_a_step_of_little_arithmetic_is_less_certain() -> None:
     none = dict.fromkeys(arguments(interval.step_spread), 0.0) | {"spread_overhead": 0.5, "step_s": 10.0}
-    none |= {"scale_seen": 1.0, "accelerators": 1.0, "spread_unsaid": 1.0}
+    none |= {"scale_seen": 1.0, "accelerators": 1.0, "unexplained_variance": 1.0}
     busy = {"step_gemm_s": 5.0, "step_attention_s": 2.0, "step_elementwise_s": 1.0}
     assert of(interval.step_spread, **none | busy) == pytest.approx(0.5 * 0.2)
     experts = none | busy | {"spread_experts": 0.3, "spread_overhead": 0.0, "experts": 8.0}

@@ -87,20 +87,20 @@ class CollectiveMeasurements(Sourced):
 class Frameworks(Sourced):
     """Training software.
 
-    A row is what one framework does by default: whose kernels it runs and what it overlaps, from which release on.
+    A row is a framework with its defaults: the maker of its kernels, and overlaps with the release that introduced them.
     """
 
     framework = key("name of the software", unique=True, entity=True)
     name = text("name for reading", required=True)
     also_called = text("further names, separated by semicolons", required=True)
     maker = text("vendor of the chips whose kernels it carries; own if it comes with each chip from its vendor")
-    maker_kernels = share("1 if recipes are tuned by that vendor too, 0.5 if anybody's run its kernels")
+    maker_kernels = share("1 if that vendor also tunes the recipes, 0.5 if it only provides the kernels")
     fused_kernels = share("1 if element-wise chains run as one kernel each; 0 for eager code")
     balanced_stages = share("1 if pipeline stages are cut by their work")
-    sequence_parallel = share("1 if norms are split over tensor-parallel ranks too, once that was usual")
+    sequence_parallel = share("1 if norms are also split over tensor-parallel ranks, in releases since 2023")
     zero_stage = number("1", "least ZeRO stage that its sharded optimizer amounts to; empty for 1")
     whole_logits = share("1 if the loss is that of a library and every tensor-parallel rank has all logits")
-    chunked_loss = share("1 if logits and loss are computed in parts and never stand whole; none where nobody says so")
+    chunked_loss = share("1 if logits and loss are computed in chunks")
     state_bytes = number(
         "byte", "weights, gradients and optimizer of one parameter; empty for Adam with 32-bit master weights"
     )
@@ -110,25 +110,21 @@ class Frameworks(Sourced):
         "bytes of the 32-bit copy that it keeps of each gradient in fp16; empty for one that lives for the update",
     )
     arising_gradients = share(
-        "1 if a step's only micro-batch finds no gradients: they come as activations go, and live for the update"
+        "1 if gradients of a single micro-batch are allocated while activations are freed, and last until the update"
     )
-    update_bytes = number("byte", "bytes of each weight that its update takes for a while; empty for a fused one")
-    gather_buffer_bytes = number(
-        "byte", "buffers of gathered weights and gradients that it keeps under ZeRO 3; empty for none"
-    )
-    bucket_bytes = number(
-        "byte", "bytes of each gradient's sum that data-parallel ranks keep beside it; empty for none"
-    )
+    update_bytes = number("byte", "temporary bytes of each weight in the update; empty for a fused one")
+    gather_buffer_bytes = number("byte", "buffers of gathered weights and gradients under ZeRO 3; empty for none")
+    bucket_bytes = number("byte", "bytes per gradient of the buckets of data-parallel reductions; empty for none")
     dropout = share("1 if models without a gate train with dropout")
-    logs = text(
-        "what the memory it reports is: allocated to tensors, reserved for them, or of the process with its context",
+    memory_measure = text(
+        "memory that it reports: allocated tensors, reserved by the allocator, or of the process with its context",
         required=True,
         one_of=("allocated", "reserved", "process"),
     )
     cached_share = share(
         "memory that its allocator holds unused at the peak where there is room, over what is needed; empty for none"
     )
-    logs_first_stage = share("1 if the memory it reports is that of the first stage of a pipeline")
+    reports_first_stage = share("1 if the memory that it reports is that of the first stage of a pipeline")
     cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
     layer_graphs_from = number("a", "year and part of a year from which captured graphs launch attention and routing")
     selective_share = share("share of matrix products that its selective recomputation repeats")
@@ -140,12 +136,12 @@ class Frameworks(Sourced):
         "a", "year and part of a year from which a token crosses the network once for a domain"
     )
     expert_overlap_from = number(
-        "a", "year and part of a year from which it runs the exchange of routed tokens beside compute"
+        "a", "year and part of a year from which the exchange of routed tokens overlaps with compute"
     )
     interleaved_overlap_from = number(
         "a", "year and part of a year from which it does so where stages interleave and experts span domains"
     )
-    reduced_bytes = number("byte", "bytes of a gradient that fully sharded ranks send one another; empty for 2")
+    reduced_bytes = number("byte", "bytes of a gradient in the reductions of full sharding; empty for 2")
     grouped_tile_tokens = measured("grouped_tile_tokens", "on the maker's chips; empty for none")
 
 

@@ -22,7 +22,7 @@ def step_spread(
     spread_overhead: Numeric,
     spread_across: Numeric,
     spread_alone: Numeric,
-    spread_unsaid: Numeric,
+    unexplained_variance: Numeric,
     evidence_families: Numeric,
     evidence_software: Numeric,
     assumed_inputs: Numeric,
@@ -50,8 +50,8 @@ def step_spread(
     Wider where evidence is thin: few families :math:`n_f` on the chip and :math:`n_s` with the
     software, assumed inputs, a scale never measured, layers with experts, layers that keep a state or pick what they
     attend to, tensor parallelism that leaves its domain of :math:`g` ranks, and steps of which much is communication,
-    launching and waiting and little arithmetic. Measured layouts nearby leave a share :math:`u` of that, and what each
-    layout misses alone.
+    launching and waiting and little arithmetic. Measured layouts nearby leave a share :math:`u` of that unexplained, besides
+    the noise of a single layout.
 
     References
     ----------
@@ -73,7 +73,7 @@ def step_spread(
     idle = spread_overhead * (1.0 - (step_gemm_s + step_attention_s + step_elementwise_s) / step_s)
     shape = routed + states + across + idle * idle
     unseen = spread_model * spread_model + chip + software + assumed + beyond * beyond + shape
-    return sqrt(spread_alone * spread_alone + spread_unsaid * unseen)
+    return sqrt(spread_alone * spread_alone + unexplained_variance * unseen)
 
 
 def step_low_s(step_s: Numeric, step_spread: Numeric) -> Numeric:

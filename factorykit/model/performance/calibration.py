@@ -175,7 +175,7 @@ class Calibration(Mapping[str, float]):
         Returns
         -------
         dict, Scenario or DataFrame
-            The same kind, with the constants, ``step_pace`` and ``spread_unsaid``.
+            The same kind, with the constants, ``step_pace`` and ``unexplained_variance``.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class Calibration(Mapping[str, float]):
         Returns
         -------
         polars.DataFrame
-            ``step_pace``: factor on the step time that follows from the constants; ``spread_unsaid``: posterior over
+            ``step_pace``: factor on the step time that follows from the constants; ``unexplained_variance``: posterior over
             prior variance of its logarithm.
         """
         import polars as pl

@@ -15,7 +15,7 @@ DOUBLING_FEATURES: Final = (
 """Quantities that enter as their base-2 logarithm: a doubling is one unit of distance."""
 LAYOUT_FEATURES: Final = (*DOUBLING_FEATURES, "peak_flop_per_s", "recompute_share", "experts")
 """Quantities that the features are computed from, one feature each."""
-LOCAL_CORRECTION: Final = ("step_pace", "spread_unsaid")
+LOCAL_CORRECTION: Final = ("step_pace", "unexplained_variance")
 """Quantities that a calibration derives from measured layouts nearby."""
 PEAK_RATE_UNITS: Final = 4.0
 """Distance of a doubling of the peak rate, by another chip or number format."""

@@ -56,13 +56,13 @@ def reported_bytes() -> pl.Expr:
     import polars as pl
 
     stage = pl.col("memory_weights_bytes") + pl.col("first_stage_activation_bytes")
-    first = (pl.col("logs_first_stage") > 0.0) & (pl.col("pipeline_parallel") > 1.0)
+    first = (pl.col("reports_first_stage") > 0.0) & (pl.col("pipeline_parallel") > 1.0)
     tensors = pl.when(first).then(stage).otherwise(pl.sum_horizontal(TERMS[:3]))
     process = pl.col("memory_peak_bytes") + pl.col("cached_share") * pl.col("memory_needed_bytes")
     return (
-        pl.when(pl.col("logs") == "allocated")
+        pl.when(pl.col("memory_measure") == "allocated")
         .then(tensors)
-        .when(pl.col("logs") == "reserved")
+        .when(pl.col("memory_measure") == "reserved")
         .then(tensors / (1.0 - pl.col("fragmentation_share")))
         .otherwise(pl.min_horizontal("accelerator_memory_bytes", process).clip(pl.col("memory_peak_bytes")))
         .alias("reported_bytes")

@@ -165,7 +165,7 @@ OFFLOADED: Final = ("offloaded_share", "offloaded_optimizer_share", "offloaded_w
 LAYOUT_DEGREES: Final = 5
 """Inputs that are assumed where a source states no layout: tensor, pipeline, virtual, context and expert degree."""
 FRAMEWORK_COLUMNS: Final = (
-    *("logs_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
+    *("reports_first_stage", "selective_share", "balanced_stages", "sequence_parallel", "zero_stage"),
     *("state_bytes", "gradient_bytes", "half_gradient_bytes", "update_bytes", "bucket_bytes", "gather_buffer_bytes"),
     *("whole_logits", "dropout", "cached_share", "arising_gradients"),
 )
@@ -282,7 +282,7 @@ def _software(row: Mapping[str, Any], chip: Mapping[str, Any], year: float, assu
         assumed.append("framework")
         features: dict[str, Any] = {**frameworks.unnamed(year)}
         features |= dict.fromkeys(("chunked_loss", "graph_pool_share", *FRAMEWORK_COLUMNS), 0.0)
-        features |= {"sequence_parallel": 1.0, "dropout": 1.0, "logs": memory or "process"}
+        features |= {"sequence_parallel": 1.0, "dropout": 1.0, "memory_measure": memory or "process"}
         return features | stated
     known, vendor = frameworks.frameworks()[found], chips()[str(chip["accelerator"])]["vendor"]
     features = frameworks.features(found, year, vendor, chip["scale_up_domain"])
@@ -295,7 +295,7 @@ def _software(row: Mapping[str, Any], chip: Mapping[str, Any], year: float, assu
     return {
         **features,
         "graph_pool_share": GRAPH_POOL * (graphs == "full_iteration"),
-        "logs": memory or known["logs"],
+        "memory_measure": memory or known["memory_measure"],
         **stated,
     }
 

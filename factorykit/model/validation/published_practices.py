@@ -19,7 +19,7 @@ SHOWN: Final = (
 )
 
 
-def practices(group: str | None = None) -> pl.DataFrame:
+def published_practices(group: str | None = None) -> pl.DataFrame:
     """Return every published figure of a practice with the number that its recipe computes.
 
     Parameters
@@ -43,7 +43,7 @@ def practices(group: str | None = None) -> pl.DataFrame:
 
     Examples
     --------
-    >>> practices("goodput").filter(practice_figure="ft_hsdp_replicas").select("stated", "error").row(0)
+    >>> published_practices("goodput").filter(practice_figure="ft_hsdp_replicas").select("stated", "error").row(0)
     (0.8, 0.0)
     """
     import polars as pl

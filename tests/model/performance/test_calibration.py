@@ -66,7 +66,7 @@ def test_only_layouts_near_a_measured_one_share_its_residual(runs, calibrated):
     far = ready.with_columns(pl.Series("hidden_size", [1.0, 4096.0]) * pl.col("hidden_size"))
     near = calibrated.local_correction(far)
     assert abs(near["step_pace"][0] - 1.0) > 5.0 * abs(near["step_pace"][1] - 1.0)
-    assert near["spread_unsaid"][0] < 0.5 * near["spread_unsaid"][1]
+    assert near["unexplained_variance"][0] < 0.5 * near["unexplained_variance"][1]
 
 
 def test_search_plan_validate_and_evaluate_give_a_calibrated_layout_the_same_step(calibrated):

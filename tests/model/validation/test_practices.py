@@ -15,7 +15,7 @@ MISSED = {"rsc_lemons": -0.82, "standbys_1024": 0.25, "mlperf_size_1t": -0.143, 
 
 @pytest.fixture(scope="module")
 def figures() -> pl.DataFrame:
-    return fk.practices()
+    return fk.published_practices()
 
 
 def test_published_goodput_lies_within_what_practices_and_rates_allow(figures: pl.DataFrame) -> None:
@@ -46,6 +46,6 @@ def test_saves_that_block_less_keep_what_is_measured(figures: pl.DataFrame) -> N
 
 def test_every_figure_speaks_the_vocabulary_and_an_unknown_group_is_named(figures: pl.DataFrame) -> None:
     assert set(figures["quantity"]) <= set(vocabulary())
-    assert set(fk.practices("save")["group"]) == {"save"}
+    assert set(fk.published_practices("save")["group"]) == {"save"}
     with pytest.raises(UnknownName, match="goodput"):
-        fk.practices("goodputs")
+        fk.published_practices("goodputs")
