@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -133,6 +134,11 @@ class Quantity:
             return value
         if isinstance(value, str) and begins_with_digit(value):
             value = parse(self, value)
+        if isinstance(value, (list, tuple)):
+            raise ScenarioError(
+                f"{self.name} = {short_repr(value)} has several values; give a DataFrame with a row for each, or use "
+                f"fk.sweep(inputs, {{'{self.name}': {short_repr(value)}}}, ...)"
+            )
         if type(value) is not float and not is_number(value):
             raise ScenarioError(
                 f"{self.name} = {short_repr(value)} is {type(value).__name__}, not a number; "
@@ -154,7 +160,12 @@ class Quantity:
             return f"; give a fraction, e.g. {number / 100:g}"
         if not math.isfinite(number):
             return "; give a finite number"
-        return f"; give {self.label} in {self.spoken_unit}"
+        lower, upper = _limits(self.bounds)
+        least = f"{'at least' if self.bounds[0] == '[' else 'above'} {format_number(lower)}"
+        most = f"{'at most' if self.bounds[-1] == ']' else 'below'} {format_number(upper)}"
+        limits = [limit for limit, end in ((least, lower), (most, upper)) if math.isfinite(end)]
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return f"; {self.label} must be {' and '.join(limits)}{unit}"
 
     def text(self, value: float, digits: int = 3) -> str:
         """Return ``value`` as text, scaled and with its unit.
@@ -308,8 +319,29 @@ def parse_columns(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(parse_column(frame[row.name], row) for row in rows if not row.is_text)
 
 
+@cache
+def synonyms() -> Mapping[str, tuple[str, ...]]:
+    """Return the quantities that common names from elsewhere stand for.
+
+    >>> synonyms()["tp"], synonyms()["batch"]
+    (('tensor_parallel',), ('global_batch_size', 'micro_batch_size'))
+    """
+    text = (files("factorykit.core") / "synonyms.csv").read_text(encoding="utf-8")
+    return {row["synonym"]: tuple(row["quantities"].split()) for row in csv.DictReader(text.splitlines())}
+
+
 def unknown_quantity_message(name: object) -> str:
-    """Return the message for an unknown quantity: ``no quantity 'token'; nearest is 'tokens' (Training tokens)``."""
+    """Return the message for an unknown quantity, with the quantity of that synonym or of the nearest name.
+
+    >>> unknown_quantity_message("token")
+    "no quantity 'token'; nearest is 'tokens' (Training tokens)"
+    >>> unknown_quantity_message("GPU count")
+    "no quantity 'GPU count'; use accelerators (Accelerators)"
+    """
+    meant = synonyms().get(re.sub(r"[ -]+", "_", name.strip().lower()), ()) if isinstance(name, str) else ()
+    if meant:
+        described = " or ".join(f"{each} ({vocabulary()[each].described})" for each in meant)
+        return f"no quantity {short_repr(name)}; use {described}"
     sentence = unknown_name_message("quantity", name, vocabulary())
     near = sentence.rpartition("nearest is ")[2].strip("'")
     return f"{sentence} ({vocabulary()[near].described})" if near in vocabulary() else sentence

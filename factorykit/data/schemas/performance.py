@@ -87,7 +87,7 @@ class CollectiveMeasurements(Sourced):
 class Frameworks(Sourced):
     """Training software.
 
-    A row is a framework with its defaults: the maker of its kernels, and overlaps with the release that introduced them.
+    A row is a framework with its defaults: the maker of its kernels, and its features with the year of their release.
     """
 
     framework = key("name of the software", unique=True, entity=True)

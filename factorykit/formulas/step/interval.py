@@ -50,8 +50,8 @@ def step_spread(
     Wider where evidence is thin: few families :math:`n_f` on the chip and :math:`n_s` with the
     software, assumed inputs, a scale never measured, layers with experts, layers that keep a state or pick what they
     attend to, tensor parallelism that leaves its domain of :math:`g` ranks, and steps of which much is communication,
-    launching and waiting and little arithmetic. Measured layouts nearby leave a share :math:`u` of that unexplained, besides
-    the noise of a single layout.
+    launching and waiting and little arithmetic. Measured layouts nearby leave a share :math:`u` of that,
+    besides the noise of a single layout.
 
     References
     ----------

@@ -211,8 +211,8 @@ class Calibration(Mapping[str, float]):
         Returns
         -------
         polars.DataFrame
-            ``step_pace``: factor on the step time that follows from the constants; ``unexplained_variance``: posterior over
-            prior variance of its logarithm.
+            ``step_pace``: factor on the step time that follows from the constants; ``unexplained_variance``: posterior
+            over prior variance of its logarithm.
         """
         import polars as pl
 

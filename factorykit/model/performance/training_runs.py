@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import validation
-from factorykit.core.errors import FactorykitError, ScenarioError, unknown_name_message
+from factorykit.core.errors import FactorykitError, ScenarioError
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import accelerator_in, identify
 from factorykit.data.tables import table
@@ -63,6 +63,8 @@ MEASURED: Final = ("step_time_s", "tokens_per_s_per_gpu", "mfu", "hfu", "tflops_
 """Columns of measurements that give a step time or a memory."""
 WITHOUT_STEPS: Final = ("training_run", "cost_estimate", "reliability", "energy_measured")
 """Kinds of rows about whole runs."""
+MAX_COLUMNS_SHOWN: Final = 8
+"""Columns of a frame that a message lists."""
 MAX_NUMBER: Final = 1e15
 """Bound of these columns; products of larger numbers could overflow."""
 PRECISIONS: Final = ("bf16", "fp16", "fp8", "mxfp8", "nvfp4", "int8")
@@ -757,8 +759,10 @@ def tidied(rows: Any) -> pl.DataFrame:
         raise ScenarioError("the frame has no rows; nothing can be validated")
     needed = ("hardware", *NEEDED)
     if not set(needed) & set(frame.columns):
-        hint = unknown_name_message("column", frame.columns[0] if frame.columns else "", needed)
-        raise ScenarioError(f"the frame has none of the columns {', '.join(needed)}; {hint}")
+        got = ", ".join(frame.columns[:MAX_COLUMNS_SHOWN]) or "none"
+        raise ScenarioError(
+            f"rows must have columns of fk.table('training_runs') such as {', '.join(needed)}, got columns {got}"
+        )
     read = [name for name in (*TEXTS, *NUMBERS, *STATED, *SOFTWARE, *MEASURED) if name in frame.columns]
     for name in read:
         if frame.schema[name].is_nested():

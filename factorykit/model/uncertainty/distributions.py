@@ -102,7 +102,10 @@ def _ordered(kind: str, low: float, high: float) -> None:
     if not (is_number(low) and is_number(high)):
         raise ScenarioError(f"{kind}: low = {short_repr(low)} and high = {short_repr(high)} must be numbers")
     if not as_float(low) < as_float(high):
-        raise ScenarioError(f"{kind}: low = {low!r} is not below high = {high!r}; a fixed value belongs in the base")
+        raise ScenarioError(
+            f"{kind}: low = {low!r} is not below high = {high!r}; give the ends of a range; a fixed value belongs "
+            "in the base"
+        )
 
 
 @dataclass(frozen=True, slots=True)

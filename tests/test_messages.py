@@ -1,0 +1,85 @@
+"""Messages of common mistakes, compared with ``golden/messages.txt``, which a person reads.
+
+``python tests/test_messages.py`` writes the file again.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.core.vocabulary import synonyms, vocabulary
+
+GOLDEN = Path(__file__).parent / "golden" / "messages.txt"
+RUN = {"active_parameters": 70e9, "tokens": 15e12, "accelerators": 4096, "accelerator": "h100_sxm", "mfu": 0.4}
+NAMES = (
+    *("gpus", "chips", "num_gpus", "GPU type", "cluster", "params", "model_size", "flops", "training_time", "days"),
+    *("tp", "pp", "dp", "ep", "batch", "batch_size", "seq_len", "context_length", "num_layers", "vocab", "top_k"),
+    *("cost", "price", "electricity_price", "power", "energy", "carbon", "MTBF", "checkpoint_interval", "memory"),
+    *("bandwidth", "optimizer", "dtype", "hfu", "token", "acelerators", "learning_rate"),
+)
+CALLS = (
+    "fk.evaluate({**RUN, 'mfu': 40}, 'training_s')",
+    "fk.evaluate({**RUN, 'mfu': [0.3, 0.4]}, 'training_s')",
+    "fk.evaluate({**RUN, 'mfu': None}, 'training_s')",
+    "fk.evaluate({**RUN, 'mfu': '40 GB'}, 'training_s')",
+    "fk.evaluate({**RUN, 'accelerators': -8}, 'training_s')",
+    "fk.evaluate({**RUN, 'accelerators': 'many'}, 'training_s')",
+    "fk.evaluate({**RUN, 'pue': 0.9}, 'facility_power_w')",
+    "fk.evaluate({**RUN, 'availability': 1.2}, 'training_s')",
+    "fk.evaluate({**RUN, 'accelerator': 'H1000'}, 'training_s')",
+    "fk.evaluate({**RUN, 'precision': 'fp12'}, 'training_s')",
+    "fk.evaluate(RUN, 'cost')",
+    "fk.preset('llama3')",
+    "fk.architecture('Llama 3 71B')",
+    "fk.accelerator('mine', like='H1000')",
+    "fk.accelerator('h100_sxm', tdp=700)",
+    "fk.Scenario(mfu=38.0)",
+    "fk.table('cluster')",
+    "fk.sources('clusters', 'meta_24')",
+    "fk.audit(verdict='wrong')",
+    "fk.published_practices('goodputs')",
+    "fk.compare({'one': RUN}, 'training_s')",
+    "fk.validate(pl.DataFrame({'model': ['Llama 3 70B'], 'accelerators': [64]}))",
+    "fk.validate_energy(pl.DataFrame({'energymwh': [1.0]}))",
+    "fk.calibrate(pl.DataFrame({'hardware': ['H100'], 'step_time_s': [9.0]}))",
+    "fk.LogNormal(2.5, 0.5)",
+)
+
+
+def messages() -> Iterator[str]:
+    """Yield each mistake with its error, two lines each."""
+    calls = [f"fk.evaluate({{**RUN, {name!r}: 8}}, 'training_s')" for name in NAMES]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for call in (*calls, *CALLS):
+            with pytest.raises(fk.FactorykitError) as caught:
+                eval(call, {"fk": fk, "pl": pl, "RUN": RUN})
+            yield f">>> {call}"
+            yield f"{caught.typename}: {caught.value}"
+
+
+def test_messages_of_common_mistakes_are_those_that_were_read():
+    assert list(messages()) == GOLDEN.read_text(encoding="utf-8").splitlines(), "run python tests/test_messages.py"
+
+
+@pytest.mark.parametrize("synonym", synonyms())
+def test_a_synonym_leads_to_quantities(synonym):
+    assert synonym not in vocabulary()
+    assert set(synonyms()[synonym]) <= set(vocabulary())
+
+
+def test_no_synonym_is_listed_twice():
+    lines = (Path(fk.__file__).parent / "core" / "synonyms.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len({line.partition(",")[0] for line in lines})
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text("\n".join(messages()) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{GOLDEN}\n")
