@@ -61,7 +61,7 @@ def test_number_formats_are_read_however_a_library_spells_them(name, words):
         (0.25, ["full, 1 layer of 4", "20 of 80 layers", "block 5", "full (block, 5 layers)", "every 4th layer"]),
     ],
 )
-def test_partial_recomputation_is_the_share_of_layers_that_is_said(share, words):
+def test_partial_recomputation_is_the_stated_share_of_layers(share, words):
     rows = pl.DataFrame([RUN | {"recompute": word} for word in words])
     assert prepared(rows)[0]["recompute_share"].to_list() == [share] * len(words)
 
@@ -112,7 +112,7 @@ def test_one_chip_leaves_no_layout_to_assume():
     ]
 
 
-def test_a_note_states_what_columns_state():
+def test_a_note_and_columns_give_the_same_prediction():
     columns = {"lora_rank": 64.0, "lora_matrices": "all", "weight_bits": 4.0}
     noted, stated = (
         fk.validate(pl.DataFrame([HOME | row])) for row in ({"note": "QLoRA rank 64, all linear"}, columns)
@@ -130,7 +130,7 @@ def test_notes_of_the_table_move_no_prediction():
     assert fk.validate(changed).equals(fk.validate(runs))
 
 
-def test_fine_tuning_fits_where_its_publisher_says():
+def test_fine_tuning_fits_as_published():
     """Llama 3.1 8B, QLoRA of rank 32, one sequence: 5,789 tokens fill 24 GB and 28,454 fill 80 GB (Unsloth)."""
     model = {"model": "Llama 3.1 8B", "framework": "Hugging Face TRL + FA2", "note": "QLoRA rank 32", "year": 2024}
     model |= {"accelerator_count": 1, "micro_batch": 1, "global_batch": 1, "precision": "bf16", "recompute": "full"}
@@ -147,7 +147,7 @@ def test_frameworks_are_found_by_their_names():
     assert {name: frameworks.find(name) for name in spelt} == spelt
 
 
-def test_what_contradicts_or_is_left_open_is_named():
+def test_contradictory_and_missing_inputs_are_named():
     odd = {"micro_batch": 8, "dp": 4, "mlp_gated": None, "kv_heads": None, "vocab": None}
     found = fk.validate(pl.DataFrame([HOME, HOME | odd], infer_schema_length=None))
     named = set(found["assumed"][1].split(", ")) - set(found["assumed"][0].split(", "))

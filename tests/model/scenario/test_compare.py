@@ -36,7 +36,7 @@ def test_an_input_without_influence_explains_nothing():
 
 
 @given(positive, positive)
-def test_two_factors_share_a_product_as_shapley_says(a, b):
+def test_two_factors_share_a_product_by_shapley_values(a, b):
     """Closed form: each gets its own change at the mean of the other."""
     first = {"accelerators": 1000.0, "rental_usd_per_accelerator_h": 2.0}
     last = {"accelerators": 1000.0 * a, "rental_usd_per_accelerator_h": 2.0 * b}
@@ -66,7 +66,7 @@ def test_an_order_that_forgets_an_input_is_refused():
         fk.attribute(LLAMA, DEEPSEEK, "rental_cost_usd", ["tokens"])
 
 
-def test_scenarios_of_different_make_say_what_is_missing():
+def test_the_missing_inputs_of_a_mixture_are_named():
     other = {"training_s": 1e6, "goodput": 0.9, "accelerators": 100.0, "rental_usd_per_accelerator_h": 2.0}
     with pytest.raises(fk.FactorykitError, match="cannot be evaluated"):
         fk.attribute(LLAMA, other, "rental_cost_usd")

@@ -28,7 +28,7 @@ def test_a_model_is_known_by_its_names(name, billions, active):
     assert found["active_parameters"] / 1e9 == pytest.approx(active, abs=0.05)
 
 
-def test_every_known_model_is_counted_and_says_who_describes_it():
+def test_every_known_model_is_counted_and_sourced():
     for row in fk.table("architectures").collect().to_dicts():
         model = fk.architecture(row["architecture"])
         assert model == fk.architecture(row["name"])

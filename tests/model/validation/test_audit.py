@@ -1,4 +1,4 @@
-"""The audit: the verdicts of the famous traps, the rules, and what a broken recipe does."""
+"""Audit of claims: verdicts on well-known traps, rules, and broken recipes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_claim_is_judged_and_none_fails() -> None:
     assert frame["why"].str.len_chars().min() > 5
 
 
-def test_only_what_cannot_be_checked_has_no_recipe() -> None:
+def test_only_claims_that_cannot_be_checked_have_no_recipe() -> None:
     without = fk.table("claims").filter(pl.col("recipe").is_null()).collect()["claim"]
     assert set(without) == set(fk.audit(verdict="not checkable")["claim"])
     assert len(without) < 70
@@ -37,7 +37,7 @@ def test_only_what_cannot_be_checked_has_no_recipe() -> None:
 
 TRAPS = {
     "c000_011": ("unit error", 24.3057e18),  # 24,576 x 989 TFLOP/s are EFLOP/s
-    "c000_090": ("unit error", 47743.06),  # what the document's own code then gives
+    "c000_090": ("unit error", 47743.06),  # from the code of the document
     "c000_098": ("unit error", 40221.69),
     "c000_107": ("unit error", 3310.22),
     "c000_091": ("disagrees", 47.743),
@@ -51,7 +51,7 @@ TRAPS = {
     "c001_035": ("disagrees", 0.2089),
     "c001_127": ("disagrees", 1.46e6),
     "c003_013": ("unit error", 12500),
-    "c000_024": ("superseded", 0),  # InfiniBand, where the operator says Ethernet
+    "c000_024": ("superseded", 0),  # InfiniBand, where the operator states Ethernet
     "c004_036": ("superseded", 2.0),
     "c004_040": ("rounding", 3.5105),  # 4 to the printed digit
     "c004_025": ("agrees", 3.31),  # the project's own median
@@ -106,7 +106,7 @@ def test_no_recipe_stores_its_answer() -> None:
         assert f"claims.{claim}" not in recipe, (claim, recipe)
 
 
-def test_what_supersedes_a_claim_is_a_cell_of_the_source_named() -> None:
+def test_a_superseding_value_is_a_cell_of_the_named_source() -> None:
     claims = fk.table("claims").filter(pl.col("superseded_by").is_not_null()).collect()
     for claim, source in claims.select("claim", "superseded_by").iter_rows():
         assert source in unfold(claim)["source"].to_list(), claim
@@ -154,7 +154,7 @@ def test_the_rules(claim: Claim, found: float | Span, options: dict, verdict: st
     assert judge(claim, found, **options) == verdict
 
 
-def test_the_audit_filters_and_refuses_what_it_does_not_know() -> None:
+def test_the_audit_filters_and_refuses_unknown_names() -> None:
     assert fk.audit("seed_004").height == 56
     assert set(fk.audit("seed_000", "unit error")["verdict"]) == {"unit error"}
     with pytest.raises(UnknownName, match="no document"):

@@ -1,4 +1,4 @@
-"""What the documents compute is computed here too, as they wrote it and put right; conflicts are settled."""
+"""Numbers that the documents compute are computed here too, as they wrote it and put right; conflicts are settled."""
 
 from __future__ import annotations
 

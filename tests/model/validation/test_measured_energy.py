@@ -29,7 +29,7 @@ def test_rows_as_they_are_handed_in_are_read(shared):
 
 
 def test_a_measured_run_without_its_power_is_reproduced_from_the_chip_alone():
-    """MLPerf's meters saw 856 and 896 W for each H100; 700 W and a share of the host are what the chip lets expect."""
+    """MLPerf's meters saw 856 and 896 W for each H100; 700 W and a share of the host follow from the chip."""
     rows = fk.table("training_runs").filter(kind="energy_measured").collect()
     found = fk.validate_energy(rows.with_columns(power_w_per_accelerator=pl.lit(None, pl.Float64)))
     assert found["error"].abs().max() < 0.06
@@ -43,7 +43,7 @@ def test_assumed_power_is_no_evidence_however_well_it_fits():
     assert assumed["reason"].null_count() == 0
 
 
-def test_hours_come_from_compute_where_nobody_published_them():
+def test_hours_come_from_compute_where_they_are_not_published():
     from_compute = fk.validate_energy().filter(hours_from="compute")
     assert set(from_compute["name"]) == {"GLaM", "OLMo 1 7B (A100)", "OLMo 2 7B"}
 
@@ -111,7 +111,7 @@ def test_emissions_of_palm_follow_from_its_energy():
         (RUN | HOURS | {"energy_basis": None}, "no evidence", "energy_basis must be"),
     ],
 )
-def test_a_row_that_tests_nothing_says_why(row, verdict, reason):
+def test_a_row_without_evidence_has_a_reason(row, verdict, reason):
     found = one(**row)
     assert found["verdict"] == verdict
     assert reason in found["reason"]

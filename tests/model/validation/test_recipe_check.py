@@ -107,13 +107,13 @@ def test_with_the_whole_layout_bubble_and_utilization_are_computed():
         ({"pipeline_parallel": 256.0, "tensor_parallel": 1.0}, "every stage has layers"),
     ],
 )
-def test_a_layout_that_does_not_divide_says_which_rule_it_breaks(change, reason):
+def test_a_layout_that_does_not_divide_names_the_broken_rule(change, reason):
     row = found(whole(**change), "parallelism")
     assert row["verdict"] == "broken"
     assert reason in row["reason"]
 
 
-def test_whatever_is_not_met_has_a_reason():
+def test_every_verdict_but_met_has_a_reason():
     for plan in ({}, PLAN, whole(), whole(tensor_parallel=7.0)):
         checked = fk.check_recipe(plan, ["overlap"])
         assert checked.filter(verdict="met")["reason"].null_count() == checked.filter(verdict="met").height

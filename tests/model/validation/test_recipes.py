@@ -1,4 +1,4 @@
-"""The language of recipes: what it can say, and that it can say nothing else."""
+"""Language of recipes: its forms, and the rejection of all others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_quantity_is_reached_through_the_chain_of_formulas() -> None:
     assert evaluate_recipe(recipe).value == pytest.approx(6 * 37e9 * 14.8e12 / (2048 * 989e12 * 0.4) / 86400)
 
 
-def test_a_preset_gives_what_is_not_said() -> None:
+def test_a_preset_gives_missing_inputs() -> None:
     assert evaluate_recipe('training_days(preset="deepseek_v3", mfu=0.8)').value == pytest.approx(
         evaluate_recipe('training_days(preset="deepseek_v3", mfu=0.4)').value / 2
     )
@@ -32,7 +32,7 @@ def test_cells_are_found_by_key_by_statement_and_in_presets() -> None:
     assert evaluate_recipe("claims.c000_002 / claims.c000_007").value == 3072
 
 
-def test_parts_say_what_was_used_and_who_says_it() -> None:
+def test_parts_have_their_source() -> None:
     cell, constant = evaluate_recipe("accelerators.h100_sxm.tdp_w * SECONDS_PER_DAY").parts
     assert (cell.kind, cell.value, cell.unit, cell.source) == ("cell", 700, "W", "h100_ds")
     assert (constant.kind, constant.value) == ("constant", 86400)

@@ -103,7 +103,7 @@ def test_memory_is_met(validated):
     assert missed.filter(adapted)["memory_error"].median() <= 0.065
 
 
-def test_a_printed_memory_is_compared_with_what_it_is_of():
+def test_a_reported_memory_is_compared_with_its_measure():
     """One run of Hugging Face Trainer on one A100: 67.5 GiB allocated and 75.9 GiB by nvidia-smi (fms-acceleration)."""
     run = fk.table("training_runs").filter(pl.col("id").str.starts_with("fms-acceleration-mistral")).head(1).collect()
     rows = pl.concat([run] * 3).with_columns(pl.Series("memory_measure", ["allocated", "reserved", "process"]))
@@ -127,7 +127,7 @@ def test_layouts_that_did_not_run_fit_less_than_those_that_did(validated):
     assert (crashed < 1.0).mean() > 3.0 * (ran < 1.0).mean()
 
 
-def test_runs_that_ran_are_not_said_to_lack_memory(validated):
+def test_measured_runs_fit(validated):
     ran = validated.filter(pl.col("measured_s").is_not_null() | pl.col("memory_error").is_not_null())
     assert (ran["fits"] <= 0.0).mean() <= 0.02
 
@@ -197,7 +197,7 @@ RUN = {
         ({"precision": "fp8", "hardware": "A100-80GB SXM"}, "fp8"),
     ],
 )
-def test_a_row_that_cannot_be_predicted_says_why(change, word):
+def test_a_row_that_cannot_be_predicted_has_a_reason(change, word):
     rows = pl.DataFrame([RUN, RUN | change], infer_schema_length=None, strict=False)
     found = fk.validate(rows)
     assert found["step_s"][0] > 0
@@ -281,7 +281,7 @@ def test_late_submissions_to_mlperf_that_say_no_precision_are_in_8_bits_where_th
 
 
 @pytest.mark.parametrize("rows", [[RUN], pl.DataFrame(), pl.DataFrame({"x": [1]}), pl.DataFrame([RUN]).clear()])
-def test_what_is_no_table_of_runs_is_refused(rows):
+def test_rows_must_be_a_table_of_runs(rows):
     with pytest.raises(ScenarioError):
         fk.validate(rows)
 

@@ -56,7 +56,7 @@ def test_twice_the_tokens_take_twice_the_hours(runs):
     assert fk.validate_runs(twice)["gpu_hours"][0] == pytest.approx(2.0 * fk.validate_runs(one)["gpu_hours"][0])
 
 
-def test_what_a_plan_leaves_open_is_named(runs):
+def test_missing_inputs_of_a_plan_are_named(runs):
     found = fk.validate_runs(runs.filter(id="meta-llama-009"))
     assert {"global_batch_size", "accelerators", "layout"} <= set(found["assumed"][0].split(", "))
 
