@@ -114,6 +114,12 @@ MOMENT_BYTES: Final = {
     "muon": (4.0, 2.0),
 }
 """Bytes of the moments of an optimizer per parameter, with a state of 32 bits and of 16 bits."""
+CHOICES: Final = {
+    "optimizer": ("adam", "adamw", *MOMENT_BYTES),
+    "memory_measure": ("allocated", "reserved", "process"),
+    "fabric": ("infiniband", "roce", "omni_path", "efa"),
+}
+"""Values of columns of text that are no quantities."""
 ADAM_BYTES: Final = (8.0, 4.0)
 """Bytes of the two moments of Adam per parameter, with a state of 32 bits and of 16 bits."""
 CHEAP_KEPT, CHEAP_YEAR = 0.6, 2025.0
@@ -556,7 +562,7 @@ def _read_number(row: Mapping[str, Any], name: str) -> float | None:
         read = source_terms.number(cell, SEQUENCE_K if name == "seq_len" else 1000.0) if isinstance(cell, str) else None
         number = float(cell) if read is None else read  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise _Unpredictable(f"{name} must be a number such as 8192, got {cell!r}") from None
+        raise _Unpredictable(f"{name} must be a number, got {cell!r}") from None
     if not abs(number) < MAX_NUMBER:
         raise _Unpredictable(f"{name} must be below {MAX_NUMBER:g}, got {number:g}")
     if name in COUNTS and number % 1.0:
@@ -613,6 +619,9 @@ def _completed(row: Mapping[str, Any], assumed: list[str]) -> dict[str, Any]:
             f"model {row['model']!r} is not modelled; known are language models that learn to predict the next token"
         )
     row = shape_by_name({name: _cell(row, name) for name in row})
+    for name, choices in CHOICES.items():
+        if row.get(name) is not None and row[name] not in choices:
+            raise _Unpredictable(f"{name} must be one of {', '.join(choices)}, got {row[name]!r}")
     if row.get("accelerator_count") is None and all(row.get(name) for name in ("tp", "pp", "dp")):
         row["accelerator_count"] = row["tp"] * row["pp"] * row["dp"] * (row.get("cp") or 1.0)
     if row.get("heads") is None and row.get("hidden"):

@@ -189,6 +189,8 @@ RUN = {
         ({"kv_heads": 48}, "kv_heads"),
         ({"vocab": "many"}, "vocab must be a number"),
         ({"model": "ViT-22B"}, "predict the next token"),
+        ({"optimizer": "shampoo"}, "optimizer must be one of adam"),
+        ({"memory_measure": "peak"}, "memory_measure must be one of"),
         ({"experts": 8, "moe_ffn": 3584}, "top_k"),
         ({"experts": 8, "top_k": 16}, "experts_per_token = 16"),
         ({"experts": 8, "top_k": 2, "ep": 3}, "ep 3"),
