@@ -67,7 +67,7 @@ class TestStored:
         first = next(cell for cell in code(notebook) if "parameters" not in cell["metadata"].get("tags", []))
         assert any("text/html" in output.get("data", {}) for output in first["outputs"])
         headings = re.findall(r"^## (.*?)(?: \{#.*\})?$", words(notebook), re.MULTILINE)
-        assert headings[-2:] == ["What would change the conclusion", "Sources"]
+        assert headings[-2:] == ["Limitations", "Sources"]
 
     def test_claims_are_held_by_asserts(self, path: Path) -> None:
         assert sum("assert " in "".join(cell["source"]) for cell in code(read(path))) >= 3
