@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -75,7 +76,10 @@ def conditions(resolution: Resolution) -> Conditions:
 
 
 def _results(resolution: Resolution) -> Iterator[Condition]:
-    """Yield the bounds of every computed number, with the outputs that depend on it."""
+    """Yield the bounds of every computed number, with the outputs that depend on it.
+
+    An undefined number (NaN) fails as an output alone: a formula may choose another branch.
+    """
     dependents: dict[str, set[str]] = {}
     for step in reversed(resolution.steps):
         affected = dependents.setdefault(step.quantity, set())
@@ -85,9 +89,10 @@ def _results(resolution: Resolution) -> Iterator[Condition]:
     outputs = frozenset(resolution.outputs)
     for step in resolution.steps:
         row = quantity(step.quantity)
-        if step.arguments and not row.is_text:
+        if step.arguments and not row.is_text and (row.name in outputs or row.bounds != "(-inf, inf)"):
             affected = outputs.intersection(dependents[row.name])
-            test = _between(row.lower, row.upper)
+            is_bounded = row.name in outputs or row.upper != math.inf
+            test = _between(row.lower, row.upper) if is_bounded else _at_least(row.lower)
             yield Condition(f"{row.name} is within bounds", (row.name,), test, decides_row=False, affected=affected)
 
 
@@ -120,6 +125,10 @@ def within(column: pl.Expr, brackets: str, lower: float, upper: float) -> pl.Exp
     right = brackets[-1] == "]" and upper != float("inf")
     closed = "both" if left and right else "left" if left else "right" if right else "none"
     return column.is_between(lower, upper, closed=closed)
+
+
+def _at_least(lower: float) -> Callable[[Any], Any]:
+    return lambda value: value >= lower
 
 
 def _between(lower: float, upper: float) -> Callable[[Any], Any]:

@@ -42,10 +42,9 @@ def check(resolution: Resolution, results: Results) -> None:
     ScenarioError
     """
     rules.check_rules(resolution.rules, results)
-    for step in resolution.steps:
-        value = results[step.quantity]
-        if not isinstance(value, str) and math.isfinite(value) and not quantity(step.quantity).reaches(value):
-            raise ScenarioError(_out_of_bounds(step, results, resolution))
+    for name, lower, upper in resolution.bounds:
+        if not lower <= results[name] <= upper and math.isfinite(results[name]):  # type: ignore[operator, arg-type]
+            raise ScenarioError(_out_of_bounds(name, results, resolution))
     for name in resolution.outputs:
         value = results[name]
         if not isinstance(value, str) and not math.isfinite(value):
@@ -74,10 +73,10 @@ def out_of_range(resolution: Resolution, results: Results) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _out_of_bounds(step: Step, results: Results, resolution: Resolution) -> str:
-    row, above = quantity(step.quantity), ancestors(step.arguments, resolution.steps)
-    causes = [name for name in resolution.leaves if name in above]
-    listed = ", ".join(f"{name} = {_short(results[name])}" for name in causes[:MAX_CAUSES])
+def _out_of_bounds(name: str, results: Results, resolution: Resolution) -> str:
+    row, above = quantity(name), ancestors({name}, resolution.steps)
+    causes = [leaf for leaf in resolution.leaves if leaf in above]
+    listed = ", ".join(f"{cause} = {_short(results[cause])}" for cause in causes[:MAX_CAUSES])
     return f"{row.name} = {results[row.name]:g} is outside {row.bounds}: it follows from {listed}; change one of them"
 
 

@@ -99,25 +99,26 @@ def evaluate_eager(
     import polars as pl
 
     names = [name for name in _required(resolution) if name not in fixed]
-    inputs = {f"{name} is valid": is_valid_input(name) for name in names}
-    usual = {f"{name} is usual": is_usual_input(name) for name in names if quantity(name).usual}
-    rows, known = _checked(frame.lazy(), resolution, fixed, inputs | usual)
+    usual = {f"{name} is usual": is_usual_input(name) for name in names}
+    rows, known = _checked(frame.lazy(), resolution, fixed, usual)
     new = [name for name in dict.fromkeys(resolution.outputs) if name not in frame.columns]
     true = pl.lit(value=True)
     valid = [c.name for c in conditions(resolution) if c.decides_row or c.affected]
     found = rows.select(
         *frame.columns,
         *(pl.lit(known[name]).alias(name) if name in known else name for name in new),
-        pl.all_horizontal(true, *inputs, *valid).alias(VALID),
+        pl.all_horizontal(true, *valid).alias(VALID),
         pl.all_horizontal(true, *usual).alias(USUAL),
     ).collect()
-    if found[VALID].all():
-        if not found[USUAL].all():
-            for name in names:
-                if quantity(name).usual:
-                    plausibility.warn_column(frame.lazy(), name)
+    every = found[VALID]
+    if not found[USUAL].all():
+        every &= frame.select(pl.all_horizontal(true, *map(is_valid_input, names)).fill_null(value=False)).to_series()
+        for name in names if every.all() else ():
+            if quantity(name).usual:
+                plausibility.warn_column(frame.lazy(), name)
+    if every.all():
         _warn_of_infinite(found, new)
-    return found.drop(VALID, USUAL), found[VALID]
+    return found.drop(VALID, USUAL), every
 
 
 def _checked(

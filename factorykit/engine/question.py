@@ -81,7 +81,7 @@ class Question:
         models, asked = read_models(using), read_outputs(outputs)
         boolean("assume", assume)
         if is_frame(inputs):
-            names = frozenset(frame_schema("inputs", inputs)).intersection(vocabulary())
+            names = frozenset(name for name in frame_schema("inputs", inputs) if name in vocabulary())
             _check_given_once(names, models)
             return cls({}, models, asked, assume, names, inputs)
         if not isinstance(inputs, Mapping):
@@ -99,7 +99,9 @@ class Question:
         _check_given_once({*values, *skipped}, models)
         plausibility.warn_unusual(values)
         sources = getattr(inputs, "sources", {})
-        return cls(values, models, asked, assume, skipped.intersection(vocabulary()), sources=sources)
+        return cls(
+            values, models, asked, assume, frozenset(name for name in skipped if name in vocabulary()), sources=sources
+        )
 
     def asking(self, *outputs: str) -> Question:
         """Return the question with other outputs."""
@@ -118,7 +120,7 @@ class Question:
 
     def over(self, names: Iterable[str]) -> Question:
         """Return the question with these quantities given by row, instead of their values and models."""
-        names = frozenset(names).intersection(vocabulary())
+        names = frozenset(name for name in names if name in vocabulary())
         values = {name: value for name, value in self.values.items() if name not in names}
         using = {name: model for name, model in self.using.items() if name not in names}
         return replace(self, values=values, using=using, varying=self.varying | names)

@@ -79,6 +79,12 @@ class Resolution:
         return frozenset((*self.leaves, *alone))
 
     @cached_property
+    def bounds(self) -> tuple[tuple[str, float, float], ...]:
+        """The computed numbers with their lower and upper bounds."""
+        rows = (quantity(step.quantity) for step in self.steps)
+        return tuple((row.name, row.lower, row.upper) for row in rows if not row.is_text)
+
+    @cached_property
     def validities(self) -> tuple[tuple[str, Validity], ...]:
         """The formulas among the steps that state a validity range, each with the range."""
         stated = ((s.quantity, validity(s.quantity)) for s in self.steps if s.origin == FORMULA)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -13,6 +15,7 @@ import factorykit as fk
 from factorykit.charts.live import Live
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.evaluate import evaluate
+from factorykit.engine.question import Question
 from factorykit.model.economics.decide import decide
 from factorykit.model.operations.run_plan import NEEDED, plan
 
@@ -209,3 +212,68 @@ def test_a_decision_reads_what_evaluate_says() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert decide(run).budget_share == pytest.approx(fk.evaluate(run, "budget_share")["budget_share"], rel=1e-9)
+
+
+CONTRADICTION: dict[str, Any] = {"accelerators": 64.0, "accelerators_per_node": 8.0, "nodes": 9.0}
+REFUSALS: dict[str, Callable[[], Any]] = {
+    "evaluate": lambda: fk.evaluate(CONTRADICTION | {"accelerator_mtbf_s": 1e8}, "failures_per_day"),
+    "explain": lambda: fk.explain(CONTRADICTION | {"accelerator_mtbf_s": 1e8}, "failures_per_day"),
+    "assumed": lambda: fk.assumed(CONTRADICTION | {"accelerator_mtbf_s": 1e8}, "failures_per_day"),
+    "DataFrame": lambda: fk.evaluate(pl.DataFrame([CONTRADICTION | {"accelerator_mtbf_s": 1e8}]), "failures_per_day"),
+    "Scenario": lambda: fk.Scenario(**CONTRADICTION),
+    "compare": lambda: _compared(CONTRADICTION | {"accelerator_mtbf_s": 1e8}, "failures_per_day"),
+    "sweep": lambda: fk.sweep(CONTRADICTION, {"accelerator_mtbf_s": [1e8]}, "failures_per_day"),
+    "sample": lambda: fk.sample(CONTRADICTION, {"accelerator_mtbf_s": fk.Uniform(1e8, 2e8)}, "failures_per_day", 2),
+    "search": lambda: fk.search("llama3_8b", CONTRADICTION | {"accelerator": "h100_sxm"}, global_batch_size=256),
+    "plan": lambda: fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", **CONTRADICTION),
+    "explore": lambda: fk.explore(CONTRADICTION | {"accelerator_mtbf_s": 1e8}, "failures_per_day"),
+    "Live": lambda: _live(CONTRADICTION | {"accelerator_mtbf_s": 1e8}, "failures_per_day"),
+}
+
+
+@pytest.mark.parametrize("verb", REFUSALS)
+def test_every_verb_refuses_inputs_that_contradict_each_other(verb: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=r"nodes = 9(\.0)? is inconsistent with the other inputs"):
+        REFUSALS[verb]()
+
+
+def test_contradicting_rows_of_a_lazy_frame_are_null() -> None:
+    rows = pl.LazyFrame([CONTRADICTION, CONTRADICTION | {"nodes": 8.0}]).with_columns(accelerator_mtbf_s=1e8)
+    found = fk.evaluate(rows, "failures_per_day").collect()["failures_per_day"]
+    assert found.to_list() == [None, pytest.approx(86400.0 / (1e8 / 64.0))]
+
+
+INCOMPLETE: dict[str, Any] = {"tokens": 1e12, "active_parameters": 7e9, "accelerators": 64.0, "accelerator": "h100_sxm"}
+MISSING: dict[str, Callable[[], Any]] = {
+    "evaluate": lambda: fk.evaluate(INCOMPLETE, "training_days"),
+    "explain": lambda: fk.explain(INCOMPLETE, "training_days"),
+    "DataFrame": lambda: fk.evaluate(pl.DataFrame([INCOMPLETE]), "training_days"),
+    "LazyFrame": lambda: fk.evaluate(pl.LazyFrame([INCOMPLETE]), "training_days"),
+    "compare": lambda: _compared(INCOMPLETE, "training_days"),
+    "sweep": lambda: fk.sweep(INCOMPLETE, {"accelerators": [64.0]}, "training_days"),
+    "sample": lambda: fk.sample(INCOMPLETE, {"tokens": fk.Uniform(1e12, 2e12)}, "training_days", 2),
+}
+
+
+@pytest.mark.parametrize("verb", MISSING)
+def test_every_verb_names_the_missing_input_in_the_same_words(verb: str) -> None:
+    with pytest.raises(
+        fk.errors.MissingQuantity, match=r"training_days cannot be computed: give mfu \(Model FLOP"
+    ) as e:
+        MISSING[verb]()
+    assert e.value.missing == ("mfu",)
+
+
+def test_a_view_of_duckdb_holds_the_rows_of_a_frame(tmp_path: Path) -> None:
+    runs = {"accelerator": ["h100_sxm", "b200"], "accelerators": [64.0, 128.0], "mfu": [0.4, 0.35]}
+    frame = pl.DataFrame(runs).with_columns(tokens=1e12, active_parameters=7e9)
+    outputs = ["training_days", "cluster_peak_flop_per_s"]
+    frame.write_parquet(tmp_path / "runs.parquet")
+    chain = Question.read(frame, outputs).resolve()
+    with duckdb.connect() as base:
+        base.execute(f"create view runs as from '{tmp_path / 'runs.parquet'}'")
+        base.execute(f"copy ({chain.to_sql('runs')}) to '{tmp_path / 'found.parquet'}'")
+    found = pl.read_parquet(tmp_path / "found.parquet")
+    expected = chain.run()
+    assert found.columns == expected.columns
+    assert found["training_days"].to_list() == pytest.approx(expected["training_days"].to_list(), rel=1e-12)
