@@ -26,9 +26,9 @@ def query(relation: str, steps: Sequence[Step], outputs: Mapping[str, Any]) -> s
         columns = ", ".join(f"{_expression(part)} AS {_quoted(name)}" for name, part in group)
         text = f"SELECT *, {columns} FROM ({text})"
         added += [name for name, _ in group]
-    hidden = ", ".join(_quoted(name) for name in added if name not in outputs)
-    fixed = "".join(f", {_literal(v)} AS {_quoted(n)}" for n, v in outputs.items() if v is not None)
-    return f"SELECT *{f' EXCLUDE ({hidden})' if hidden else ''}{fixed} FROM ({text})"
+    hidden = f" EXCLUDE ({', '.join(map(_quoted, added))})" if added else ""
+    columns = (_quoted(n) if value is None else f"{_literal(value)} AS {_quoted(n)}" for n, value in outputs.items())
+    return f"SELECT {', '.join([f'*{hidden}', *columns])} FROM ({text})"
 
 
 def _quoted(name: str) -> str:
