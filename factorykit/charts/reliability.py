@@ -239,7 +239,7 @@ def timeline(frame: pl.DataFrame, source: str, title: str) -> alt.Chart:
 def survival(frame: pl.DataFrame, source: str, title: str) -> alt.LayerChart:
     """Show how long things lasted, with limits, beside the laws fitted to them.
 
-    ``frame`` is the result of :func:`factorykit.lifetimes.beside`.
+    ``frame`` is the result of :func:`factorykit.lifetimes.compare_with_fits`.
     """
     started = encoding.chart(frame)
     x = encoding.x("span_s", scale=alt.Scale(type="log", nice=False))

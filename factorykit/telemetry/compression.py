@@ -14,7 +14,7 @@ from factorykit.core.errors import DatasetError
 MAX_BYTES: Final = 1_000_000_000
 """Bytes of a compressed file, decompressed."""
 BLOCK_BYTES: Final = 128 * 1024
-"""Bytes in a block of Zstandard, at most; the size of what is read at once."""
+"""Most bytes in a block of Zstandard; bytes that are read at once."""
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 SKIPPED: Final = b"\x2a\x4d\x18"

@@ -1,4 +1,4 @@
-"""Goodput ledger: the accelerator-hours of a cluster by what they were spent on, in hours and money."""
+"""Goodput ledger: the accelerator-hours of a cluster by use, in hours and money."""
 
 from __future__ import annotations
 

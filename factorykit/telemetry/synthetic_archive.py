@@ -13,7 +13,7 @@ from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import file_path, finite_number, integer
-from factorykit.model.operations.workload import Law, law
+from factorykit.model.operations.workload import JobDistribution, job_distribution
 from factorykit.model.uncertainty.study import parts
 from factorykit.model.uncertainty.study.parts import Design
 from factorykit.model.uncertainty.study.study import answered
@@ -129,7 +129,7 @@ def simulate_jobs(
     values = _checked(
         nodes=nodes, days=days, node_mtbf_s=node_mtbf_s, accelerators_per_node=accelerators_per_node, load=load
     )
-    law(workload)
+    job_distribution(workload)
     return _study(_Jobs(workload, **values, seed=integer("seed", seed)), out, engine)
 
 
@@ -273,8 +273,8 @@ class _Jobs(Design):
     seed: int
 
     @property
-    def _distribution(self) -> Law:
-        return law(self.workload)
+    def _distribution(self) -> JobDistribution:
+        return job_distribution(self.workload)
 
     @property
     def _rows_per_part(self) -> int:
@@ -299,7 +299,7 @@ class _Jobs(Design):
         random = np.random.default_rng([self.seed, number])
         first = number * self._rows_per_part
         count = min(self._rows_per_part, self.rows - first)
-        requested, run_s = self._distribution.drawn(random, count, self.nodes * self.accelerators_per_node)
+        requested, run_s = self._distribution.draw(random, count, self.nodes * self.accelerators_per_node)
         at_s = (first + np.sort(random.random(count)) * count) / self.rows * self.days * SECONDS_PER_DAY
         of_nodes = np.ceil(requested / self.accelerators_per_node)
         failed_s = random.exponential(1.0, count) * self.node_mtbf_s / of_nodes

@@ -1,1 +1,1 @@
-"""Renting, owning and what compute costs over the years."""
+"""Costs of renting and owning compute, and their trend."""

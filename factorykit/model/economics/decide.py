@@ -1,4 +1,4 @@
-"""Build or rent: what the published rules say of a scenario, and what its money says."""
+"""Build or rent: published rules applied to a scenario, and its costs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ DECISIONS: Final = ("build vs buy", "build vs rent", "build vs rent by scale")
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An answer and why: ``answer`` (build, rent, undetermined), ``because`` as a sentence, ``rules`` one row a rule.
+    """A decision: ``answer`` (build, rent, undetermined), the reason ``because``, and ``rules``, one row per rule.
 
     ``saving_usd`` is the present value of renting less that of building, ``budget_share`` the rent of the run over its
-    budget; each NaN where the scenario does not give enough to compute it. The rules look at neither.
+    budget; each NaN if it cannot be computed from the scenario. The rules use neither.
     """
 
     answer: str
@@ -38,14 +38,14 @@ class Decision:
 
     def _repr_html_(self) -> str:
         rules = [
-            (rule, branch, condition, {True: "yes", False: "no"}.get(holds, "not said"))
+            (rule, branch, condition, {True: "yes", False: "no"}.get(holds, "unknown"))
             for rule, branch, condition, holds in self.rules.select("rule", "branch", "condition", "holds").iter_rows()
         ]
         money = (("build_saving_usd", self.saving_usd), ("budget_share", self.budget_share))
         known = [f"{quantity(name).label}: {quantity(name).text(value)}" for name, value in money if value == value]
-        said = "".join(f"<p>{html_text(line)}</p>" for line in (self.because, *known))
+        paragraphs = "".join(f"<p>{html_text(line)}</p>" for line in (self.because, *known))
         table = html_table(("rule", "for", "condition", "holds"), rules)
-        return f"<p><strong>{html_text(self.answer)}</strong></p>{said}{table}"
+        return f"<p><strong>{html_text(self.answer)}</strong></p>{paragraphs}{table}"
 
 
 def decide(
@@ -55,39 +55,38 @@ def decide(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> Decision:
-    """Ask the published rules whether to build or to rent.
+    """Apply the published rules to the question whether to build or to rent.
 
     Parameters
     ----------
     inputs
         Quantities of the run and the cluster. Rules compare ``parameters``, ``accelerators`` and ``budget_usd``, the
-        money set aside, whatever the run costs. Where the rent of the run is known too, the answer says whether the
-        budget pays it.
+        available money. If the rent of the run is known, too, the answer states whether the budget covers it.
     conditions
         Rules without a number that hold, by their names in the ``rules`` table: ``b2`` (a roadmap of several years),
         ``b4`` (data sovereignty), ``c2`` (research phase), ``c3`` (variable need), ``p1`` to ``p4``.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Model of a quantity that has alternatives, as in :func:`factorykit.evaluate`.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`: the money is known then.
-        Rules are asked of what the inputs say alone, never of a default.
+        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`, so that the
+        costs are known. Rules apply to given inputs only, never to a default.
 
     Returns
     -------
     Decision
-        Undetermined where no rule speaks, with the gap between them named, and where rules contradict each other.
+        Undetermined if no rule applies, with the gap between the rules, or if rules contradict each other.
 
     Raises
     ------
     UnknownName, FactorykitError
-        For an unknown condition, or a scenario that is refused.
+        For an unknown condition or an invalid scenario.
 
     Examples
     --------
     >>> decide({"parameters": 7e9, "budget_usd": 3e5}).answer
     'rent'
     >>> decide({"parameters": 200e9}).because
-    'no rule speaks: parameters 200 billion lies between 70 billion and 400 billion'
+    'no rule applies: parameters 200 billion lies between 70 billion and 400 billion'
     """
     import polars as pl
 
@@ -110,7 +109,7 @@ def decide(
     schema = {"rule": pl.String, "branch": pl.String, "condition": pl.String, "value": pl.Float64, "holds": pl.Boolean}
     rules = pl.DataFrame(rows, schema, orient="row")
     saving, share = (_value(name, replace(question, assume=assume)) for name in ("build_saving_usd", "budget_share"))
-    answer, because = _judged(rules, gaps, question)
+    answer, because = _decided(rules, gaps, question)
     if share is not None and share > 1.0:
         because += f"; the budget does not pay the rent, which is {share:.3g} times as high"
     return Decision(answer, because, rules, *(math.nan if number is None else number for number in (saving, share)))
@@ -121,22 +120,25 @@ def _value(name: str, question: Question) -> float | None:
     return float(found[name]) if found else None
 
 
-def _judged(rules: pl.DataFrame, gaps: Mapping[str, list[float]], question: Question) -> tuple[str, str]:
+def _decided(rules: pl.DataFrame, gaps: Mapping[str, list[float]], question: Question) -> tuple[str, str]:
     import polars as pl
 
     held = rules.filter(pl.col("holds"))
     branches = held["branch"].unique(maintain_order=True).to_list()
-    said = {branch: ", ".join(held.filter(branch=branch)["condition"]) for branch in branches}
+    reasons = {branch: ", ".join(held.filter(branch=branch)["condition"]) for branch in branches}
     if len(branches) == 1:
-        return branches[0], f"rules for {branches[0]} hold and none against: {said[branches[0]]}"
+        return branches[0], f"rules for {branches[0]} hold and none against: {reasons[branches[0]]}"
     if branches:
-        return "undetermined", f"rules contradict each other: build ({said['build']}) against rent ({said['rent']})"
+        return (
+            "undetermined",
+            f"rules contradict each other: build ({reasons['build']}) against rent ({reasons['rent']})",
+        )
     if not gaps:
-        return "undetermined", "no rule can be asked; give parameters, accelerators or budget_usd"
+        return "undetermined", "no rule can be applied; give parameters, accelerators or budget_usd"
     named = []
     for name, thresholds in gaps.items():
         row, value = quantity(name), _value(name, question)
         shown = [row.text(threshold) for threshold in sorted(thresholds)]
         place = f"lies between {shown[0]} and {shown[-1]}" if len(shown) > 1 else f"does not exceed {shown[0]}"
         named.append(f"{name} {row.text(value or 0.0)} {place}")
-    return "undetermined", f"no rule speaks: {'; '.join(named)}"
+    return "undetermined", f"no rule applies: {'; '.join(named)}"

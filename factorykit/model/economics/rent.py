@@ -1,4 +1,4 @@
-"""One run at many providers: what it costs at each, and which of them can take it."""
+"""Costs of a run at many providers, and their capacity for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NEVER_S: Final = 1e15
-"""Stands for capacity that is never taken away: 30 million years between reclaims. [s]"""
+"""Mean time between reclaims of capacity that is not reclaimed: 30 million years. [s]"""
 PRICE: Final = "rental_usd_per_accelerator_h"
 OUTPUTS: Final = ("spot_goodput", "egress_cost_usd", "offer_cost_usd")
 TEXTS: Final = ("provider", "kind")
@@ -34,37 +34,36 @@ def rent(
     Parameters
     ----------
     inputs
-        Quantities of the run: ``accelerators``, what leads to ``training_s``, ``accelerator_mtbf_s``,
-        ``checkpoint_write_s``, ``restart_s``, ``downtime_s``, and what leads to ``transfer_bytes`` where an offer has a
-        price of egress. ``spot_goodput="spot_tiered_goodput"`` counts with near and far checkpoints.
+        Quantities of the run that give ``accelerators``, ``training_s``, ``accelerator_mtbf_s``,
+        ``checkpoint_write_s``, ``restart_s``, ``downtime_s``, and ``transfer_bytes`` if an offer has a price of egress.
+        ``spot_goodput="spot_tiered_goodput"`` counts with near and far checkpoints.
     offers
         One row per offer: ``provider``, ``rental_usd_per_accelerator_h``, and where known ``kind``,
-        ``offered_accelerators`` (null: not said, and never counted as enough), ``spot_reclaim_mtbf_s`` (null: never
-        taken away), ``egress_usd_per_byte`` (null: nothing to pay; the price where the data lie now). Any other
-        quantity takes the place of the run's own. By default what the table lists on demand for the chip
-        ``accelerator`` of the run, H100 SXM where it names none: the cheapest form of each provider. None of them says
-        how many chips it has.
+        ``offered_accelerators`` (null: unknown, and never counted as enough), ``spot_reclaim_mtbf_s`` (null: never
+        reclaimed), ``egress_usd_per_byte`` (null: free; the price at the present location of the data). Any other
+        quantity overrides that of the run. By default the cheapest on-demand offer of each provider in the table for
+        the chip ``accelerator`` of the run, by default H100 SXM; their numbers of chips are unknown.
     whole
         A synchronous run needs all accelerators at one provider. If false, the work is many small jobs, and they go to
         the offers with the cheapest progress first, until all accelerators are found.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Model of a quantity that has alternatives, as in :func:`factorykit.evaluate`.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
     DataFrame
         One row per offer: ``provider``, ``kind``, ``rental_usd_per_accelerator_h``, ``taken`` (accelerators it gives;
-        null where it does not say how many it has), ``spot_goodput``, ``egress_cost_usd``, ``offer_cost_usd`` (of what
-        it takes; of the whole run where it does not say), ``over_cheapest`` (cost of a unit of work over the cheapest
-        that takes any, or over the cheapest of all if none says so, less one), ``reason`` where it takes none. Offers
-        that take none come after those that do, and those that do not say are last.
+        null if its capacity is unknown), ``spot_goodput``, ``egress_cost_usd``, ``offer_cost_usd`` (of its part of the
+        run; of the whole run if its capacity is unknown), ``over_cheapest`` (cost of a unit of work relative to the
+        cheapest offer that takes any, or to the cheapest of all, less one), ``reason`` if it takes none. Offers that
+        take none follow those that do; those of unknown capacity are last.
 
     Raises
     ------
     ScenarioError, FactorykitError
-        If a column is missing, offers are empty, or a value is refused.
+        If a column is missing, offers are empty, or a value is invalid.
 
     Examples
     --------
@@ -81,57 +80,55 @@ def rent(
     question = Question.read(inputs, (*OUTPUTS, "offer_fits"), using=using, assume=assume)
     values = question.values
     if "accelerators" not in values:
-        raise ScenarioError("the run has no accelerators; give how many it needs")
+        raise ScenarioError("accelerators is missing; give the number that the run needs")
     wanted = float(values["accelerators"])
     offers = _listed(str(values.get("accelerator", "h100_sxm"))) if offers is None else offers
     rows = _completed(offers, wanted)
     priced = question.on(rows.with_columns(spot_usd_per_accelerator_h=PRICE)).resolve().run()
     placed = _whole(priced, wanted) if boolean("whole", whole) else _spread(priced, wanted)
-    unsaid = pl.col("taken").is_null()
+    is_unknown = pl.col("taken").is_null()
     takes = (pl.col("taken") > 0.0).fill_null(value=False)
     least = pl.coalesce(pl.col("unit_usd").filter(takes).min(), pl.col("unit_usd").min())
     share = pl.col("taken").fill_null(wanted) / wanted
     hours_usd = (pl.col("offer_cost_usd") - pl.col("egress_cost_usd")) * share
-    silent = pl.lit("not said how many accelerators it has")
     return placed.with_columns(
-        offer_cost_usd=pl.when(takes | unsaid).then(hours_usd + pl.col("egress_cost_usd")),
+        offer_cost_usd=pl.when(takes | is_unknown).then(hours_usd + pl.col("egress_cost_usd")),
         over_cheapest=(pl.col("unit_usd") - least) / least,
-        reason=pl.when(unsaid).then(silent).when(~takes).then("reason"),
+        reason=pl.when(is_unknown).then(pl.lit("unknown number of accelerators")).when(~takes).then("reason"),
     ).select(*TEXTS, PRICE, "taken", *OUTPUTS, "over_cheapest", "reason")
 
 
 def _whole(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
-    """Return the offers by the cost of the run, those first that have all the accelerators."""
+    """Return the offers by the cost of the run, those with enough accelerators first."""
     import polars as pl
 
     has = pl.col("offered_accelerators").cast(pl.Int64)
     rows = priced.with_columns(
         unit_usd="offer_cost_usd",
-        taken=pl.when(pl.col("says")).then(pl.col("offer_fits") * wanted),
+        taken=pl.when(pl.col("is_known")).then(pl.col("offer_fits") * wanted),
         reason=pl.format("has {} accelerators, the run needs {}", has, pl.lit(int(wanted))),
     )
     return rows.sort(-pl.col("taken"), "unit_usd", nulls_last=True, maintain_order=True)
 
 
 def _spread(priced: pl.DataFrame, wanted: float) -> pl.DataFrame:
-    """Return the offers by the cost of progress, each giving what those before it leave to find."""
+    """Return the offers by the cost of progress, each filling the remaining demand."""
     import polars as pl
 
     has = pl.col("offered_accelerators")
-    said = priced.filter("says")
-    there = float(said["offered_accelerators"].sum())
+    there = float(priced.filter("is_known")["offered_accelerators"].sum())
     if there < wanted:
         raise ScenarioError(
-            f"the offers that say how many they have, have {there:g} accelerators together, the work needs {wanted:g}; "
+            f"offers of known size have {there:g} accelerators together, the work needs {wanted:g}; "
             "add offers or offered_accelerators"
         )
     rows = priced.with_columns(unit_usd=pl.col(PRICE) / pl.col("spot_goodput"), reason=pl.lit("cheaper offers suffice"))
-    known = pl.when(pl.col("says")).then(has).otherwise(0.0)
+    known = pl.when(pl.col("is_known")).then(has).otherwise(0.0)
     found_before = known.cum_sum() - known
     filled = rows.sort("unit_usd", maintain_order=True).with_columns(
-        taken=pl.when(pl.col("says")).then(pl.min_horizontal((wanted - found_before).clip(0.0), has))
+        taken=pl.when(pl.col("is_known")).then(pl.min_horizontal((wanted - found_before).clip(0.0), has))
     )
-    return filled.sort(~pl.col("says"), maintain_order=True)
+    return filled.sort(~pl.col("is_known"), maintain_order=True)
 
 
 def _listed(accelerator: str) -> pl.DataFrame:
@@ -144,12 +141,12 @@ def _listed(accelerator: str) -> pl.DataFrame:
 
 
 def offered(offers: Any, needed: Sequence[str]) -> pl.DataFrame:
-    """Return offers where they are a frame with rows and the needed columns.
+    """Return a frame of offers with rows and the needed columns.
 
     Raises
     ------
     ScenarioError
-        If they are no frame, have no rows, or lack a column.
+        If it is not a frame, has no rows, or lacks a column.
     """
     offers = frame("offers", offers, needed)
     if offers.is_empty():
@@ -158,22 +155,22 @@ def offered(offers: Any, needed: Sequence[str]) -> pl.DataFrame:
 
 
 def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
-    """Return the offers with what they leave unsaid: never taken away, nothing to pay to move.
+    """Return the offers with defaults: never reclaimed, free egress.
 
-    ``says`` tells which of them say how many accelerators they have; the others are priced as if they had enough.
+    ``is_known`` marks those with a known number of accelerators; the others are priced as if they had enough.
     """
     import polars as pl
 
     offers = parse_columns(offered(offers, ("provider", PRICE)))
     egress = "egress_usd_per_byte" if "egress_usd_per_byte" in offers.columns else "egress_cost_usd"
-    unsaid = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}
-    missing = [pl.lit(None, pl.Float64).alias(name) for name in unsaid if name not in offers.columns]
+    defaults = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}
+    missing = [pl.lit(None, pl.Float64).alias(name) for name in defaults if name not in offers.columns]
     kind = [] if "kind" in offers.columns else [pl.lit(None, pl.String).alias("kind")]
     rows = offers.with_columns(*missing, *kind)
     known = [name for name in rows.columns if name in vocabulary()]
-    for name, dtype in rows.select(*unsaid).schema.items():
+    for name, dtype in rows.select(*defaults).schema.items():
         if not dtype.is_numeric() and dtype != pl.Null:
             raise ScenarioError(f"column {name} is {dtype}, not numeric; cast it to Float64")
-    filled = (pl.col(name).cast(pl.Float64).fill_null(value) for name, value in unsaid.items())
-    says = pl.col("offered_accelerators").is_not_null()
-    return rows.select(*TEXTS, *known, says=says).with_columns(filled)
+    filled = (pl.col(name).cast(pl.Float64).fill_null(value) for name, value in defaults.items())
+    is_known = pl.col("offered_accelerators").is_not_null()
+    return rows.select(*TEXTS, *known, is_known=is_known).with_columns(filled)

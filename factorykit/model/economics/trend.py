@@ -1,4 +1,4 @@
-"""How fast something gets cheaper: a straight line through logarithms, with its interval."""
+"""Trend of a price: linear regression of its logarithm, with confidence limits."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PRECISIONS: Final = {"peak_16bit_flop_per_s": "16 bits, matrix units", "peak_32b
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A constant pace: years in which the quantity halves, and the line.
+    """An exponential trend: the years in which the quantity halves, and the fitted line.
 
-    ``halving_years`` is negative where it rises; ``halving_years_high`` is infinite where the interval holds a level
-    line. ``r_squared`` is the share of the variance of the logarithms that the line explains. ``line`` has one row per
-    point: the abscissa, the quantity on the line, and ``low`` and ``high`` of the band of the line.
+    ``halving_years`` is negative if it rises; ``halving_years_high`` is infinite if the interval includes a constant
+    quantity. ``r_squared`` is the share of the variance of the logarithms that the line explains. ``line`` has one row
+    per point: the abscissa, the quantity on the line, and ``low`` and ``high`` of the band of the line.
     """
 
     points: int
@@ -39,12 +39,12 @@ class Trend:
 
 
 def price_performance(of_year: int | None = None) -> pl.DataFrame:
-    """Return what a FLOP/s cost when chips came out.
+    """Return the price of a FLOP/s at the release of each chip.
 
     Parameters
     ----------
     of_year
-        Year whose dollars are wanted, by consumer prices of the United States; nominal dollars by default.
+        Year of the dollars, by consumer prices of the United States; nominal dollars by default.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The draws of a simulation: many runs of one plan, side by side."""
+"""Random draws of a simulation, vectorised over the runs of one plan."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from factorykit.core.errors import ScenarioError
-from factorykit.model.operations.run_plan import MOST_FAILURES, Law, Plan
+from factorykit.model.operations.run_plan import MOST_FAILURES, Duration, Plan
 from factorykit.model.uncertainty.distributions import is_distribution
 
 CHUNK = 1 << 20
-"""Draws held at once."""
+"""Most draws in memory."""
 MOST_HELD = 500_000_000
-"""Numbers of all runs at once: of ten million runs with a few tiers, or of fewer with many spare nodes."""
+"""Most numbers of all runs: ten million runs with a few tiers, or fewer with many spare nodes."""
 NONE = np.empty(0, np.intp)
 Columns = dict[str, np.ndarray]
 
 
 class Drawn(NamedTuple):
-    """What became of the runs: a column per quantity, counts by run and named kind, and why runs would never end."""
+    """Results: a column per quantity, counts by run and cause or tier, and the reason why runs never end."""
 
     columns: Columns
     failures_by_cause: np.ndarray | None = None
@@ -29,7 +29,7 @@ class Drawn(NamedTuple):
 
 
 class Way(NamedTuple):
-    """What one run did from one stop to the next, and at that stop."""
+    """The course of one run from one stop to the next, and the stop."""
 
     start_s: float
     at_s: float
@@ -43,7 +43,7 @@ class Way(NamedTuple):
 
 
 def draw(plan: Plan, runs: int, seed: int) -> Drawn:
-    """Draw so many runs."""
+    """Draw a number of runs."""
     generator = np.random.default_rng(seed)
     if reason := plan.endless():
         never, nothing = np.full(runs, math.inf), np.zeros(runs)
@@ -55,14 +55,14 @@ def draw(plan: Plan, runs: int, seed: int) -> Drawn:
 
 
 def follow(plan: Plan, seed: int) -> list[Way]:
-    """Draw one run and return its ways from stop to stop."""
+    """Draw one run and return its course from stop to stop."""
     ways: list[Way] = []
     _Steps(plan, 1, np.random.default_rng(seed), ways).finish()
     return ways
 
 
 def _compound(plan: Plan, count: int, generator: np.random.Generator) -> Columns:
-    """Draw the plain case: failed attempts are geometric in number and exponential, cut off, in length."""
+    """Draw the plain case: geometric numbers of failed attempts of truncated exponential length."""
     segments, rest = plan.segments
     write = plan.tiers[0].write_s
     struck = np.zeros(count, np.int64)
@@ -90,12 +90,12 @@ def _compound(plan: Plan, count: int, generator: np.random.Generator) -> Columns
 
 
 def _failed_attempts(successes: np.ndarray, length: float, generator: np.random.Generator) -> np.ndarray:
-    """Draw the failed attempts before so many successes: negative binomial, as a Poisson law with a gamma mean."""
+    """Draw failed attempts before a number of successes: negative binomial, as a gamma mixture of Poisson."""
     return generator.poisson(generator.standard_gamma(successes) * math.expm1(length))
 
 
 def _cut_off_sums(numbers: np.ndarray, length: float, mean: float, generator: np.random.Generator) -> np.ndarray:
-    """Draw sums of so many exponential times cut off at ``length``."""
+    """Draw sums of exponential times truncated at ``length``."""
     sums = np.zeros(len(numbers))
     ends = np.cumsum(numbers)
     failed = -math.expm1(-length / mean)
@@ -115,32 +115,32 @@ def _cut_off_sums(numbers: np.ndarray, length: float, mean: float, generator: np
 
 
 class _Stock:
-    """Draws from one law, made in blocks."""
+    """Draws from one distribution, in blocks."""
 
-    def __init__(self, law: Law | None, mean: float, generator: np.random.Generator) -> None:
-        self.law, self.mean, self.generator = law, mean, generator
+    def __init__(self, distribution: Duration | None, mean: float, generator: np.random.Generator) -> None:
+        self.distribution, self.mean, self.generator = distribution, mean, generator
         self.draws = np.empty(0)
         self.used = 0
 
     def take(self, number: int) -> np.ndarray:
         if self.used + number > len(self.draws):
             block = max(number, 1 << 16)
-            if self.law is None:
+            if self.distribution is None:
                 self.draws = self.generator.exponential(self.mean, block)
-            elif is_distribution(self.law):
-                self.draws = np.maximum(self.law.ppf(self.generator.random(block)), 0.0)
+            elif is_distribution(self.distribution):
+                self.draws = np.maximum(self.distribution.ppf(self.generator.random(block)), 0.0)
             else:
-                self.draws = np.full(block, float(self.law))
+                self.draws = np.full(block, float(self.distribution))
             self.used = 0
         self.used += number
         return self.draws[self.used - number : self.used]
 
 
 class _Steps:
-    """One step takes every run to its next failure or planned stop, and back to where it goes on from.
+    """Each step takes every run to its next failure or planned stop, and back to the point at which it resumes.
 
     ``state`` has a column for each run that is not done. Its rows have names in :meth:`_keep`: ``at`` is the place of a
-    run in the schedule of work and writes, ``need`` what is left of a recovery, ``source`` the tier it reads, ``gap``
+    run in the schedule of work and writes, ``need`` the rest of a recovery, ``source`` the tier it reads, ``gap``
     the time at risk until the next failure, ``planned`` when the next planned stop is due, ``safe`` the place of the
     newest copy in each tier, and ``free`` when each spare is ready, the earliest first, with a last row that is never.
     """
@@ -152,9 +152,9 @@ class _Steps:
         weights = np.array([cause.weight for cause in plan.causes], float)
         self.shares = np.cumsum(weights / weights.sum())[:-1]
         self.destroys = np.array([cause.destroys for cause in plan.causes])
-        laws = list(dict.fromkeys(cause.repair_s for cause in plan.causes if cause.repair_s is not None))
-        self.repairs = [_Stock(law, 0.0, generator) for law in laws]
-        self.law_of = np.array([-1 if c.repair_s is None else laws.index(c.repair_s) for c in plan.causes])
+        durations = list(dict.fromkeys(cause.repair_s for cause in plan.causes if cause.repair_s is not None))
+        self.repairs = [_Stock(duration, 0.0, generator) for duration in durations]
+        self.repair_of = np.array([-1 if c.repair_s is None else durations.index(c.repair_s) for c in plan.causes])
         self.restarts = np.array([plan.restart_s + tier.restore_s for tier in plan.tiers])
         self.counts = _Counts(count, len(plan.causes), len(plan.tiers))
         self.done = np.full((4, count), math.inf)
@@ -174,7 +174,7 @@ class _Steps:
         self.safe, self.free = np.split(state[9:], [len(self.plan.tiers)])
 
     def finish(self) -> Drawn:
-        """Step until every run is done, or has stopped so often that it never will be."""
+        """Step until every run is done, or has stopped too often to end."""
         for _ in range(MOST_FAILURES):
             ahead = self.need + (self.total - self.at)
             due = np.maximum(self.planned - self.wall, self.need) if self.plan.maintenance else None
@@ -189,7 +189,7 @@ class _Steps:
         wall, lost, wait, paused = self.done
         plan, (by_cause, by_tier) = self.plan, self.counts.tables()
         never = np.isinf(wall)
-        said = (
+        reason = (
             f" in {never.sum()} runs: they stopped {MOST_FAILURES:,} times without an end; "
             "failures come faster than restarts end, or than checkpoints that survive them are written"
         )
@@ -202,8 +202,8 @@ class _Steps:
             "spare_wait_s": np.where(never, 0.0, wait),
             "maintenance_s": np.where(never, 0.0, paused),
         }
-        told = by_cause if plan.names_causes else None, by_tier if plan.names_tiers else None
-        return Drawn(columns, *told, said if never.any() else "")
+        counts = by_cause if plan.names_causes else None, by_tier if plan.names_tiers else None
+        return Drawn(columns, *counts, reason if never.any() else "")
 
     def _leave(self, done: np.ndarray, going: np.ndarray, ahead: np.ndarray) -> None:
         if self.ways is not None:
@@ -232,7 +232,7 @@ class _Steps:
         if plan.restart_failure_probability:
             restart *= self.generator.geometric(1.0 - plan.restart_failure_probability, count)
         self.wall += stop
-        wait = self._replace(self.law_of.take(cause), planned)
+        wait = self._replace(self.repair_of.take(cause), planned)
         pause = wait + plan.downtime_s
         left = self.gap[planned] - stop[planned]
         self.gap[:] = self.gaps.take(count)
@@ -289,14 +289,14 @@ class _Steps:
             np.copyto(back, np.minimum(before, back), where=(tier == last) & (older > 0.0))
         return back
 
-    def _replace(self, law: np.ndarray, planned: np.ndarray) -> np.ndarray:
+    def _replace(self, repair: np.ndarray, planned: np.ndarray) -> np.ndarray:
         """Send failed nodes to repair, take the first free one for each, and return how long that takes."""
         if not len(self.free):
-            return np.zeros(len(law))
-        law[planned] = -1
-        back = np.full(len(law), -math.inf)
+            return np.zeros(len(repair))
+        repair[planned] = -1
+        back = np.full(len(repair), -math.inf)
         for number, stock in enumerate(self.repairs):
-            sent = np.flatnonzero(law == number)
+            sent = np.flatnonzero(repair == number)
             back[sent] = stock.take(len(sent))
         back += self.wall
         wait = np.minimum(self.free[0], back) - (self.wall + self.plan.downtime_s)

@@ -1,4 +1,4 @@
-"""Which accelerators of a cluster are free, and which of them a job gets."""
+"""Placement of jobs on the free accelerators of a cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 
 class Nodes:
-    """Which accelerators are free. Small jobs share nodes, larger ones take whole nodes."""
+    """Free accelerators. Small jobs share nodes, larger ones take whole nodes."""
 
     def __init__(self, nodes: int, size: int, per_pod: int, packed: bool, draw: random.Random) -> None:
         self.size, self.per_pod = size, per_pod
@@ -77,7 +77,7 @@ class Nodes:
         return self.draw.sample([node for pod in self.whole for node in pod], nodes)
 
     def give(self, held: list[tuple[int, int]]) -> None:
-        """Take back what a job held; what is down stays out."""
+        """Release the accelerators of a job; nodes that are down stay unavailable."""
         for node, accelerators in held:
             if not self.up[node]:
                 self.free[node] += accelerators

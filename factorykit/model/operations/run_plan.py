@@ -1,4 +1,4 @@
-"""What a simulated run does when nothing fails, and what can fail: causes, tiers, planned stops, checked when made."""
+"""Plan of a simulated run: its schedule without failures, causes of failures, checkpoint tiers, planned stops."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.checkpoint_runtime import checkpoint_failures
 from factorykit.model.uncertainty.distributions import Distribution, in_units_of, is_distribution
 
-Law = Distribution | float
-"""How long something takes: a distribution of seconds with a quantile function, or a number of seconds."""
+Duration = Distribution | float
+"""A distribution of seconds, or a number of seconds."""
 
 MOST_FAILURES = 100_000
-"""Expected failures of one run above which it counts as never ending."""
+"""Expected failures of a run that counts as endless."""
 NEEDED = ("training_s", "checkpoint_interval_s", "checkpoint_write_s", "cluster_mtbf_s", "restart_s", "downtime_s")
 
 
@@ -38,14 +38,14 @@ def _seconds(owner: str, name: str, value: float | str, least: float = 0.0) -> f
     return as_float(seconds)
 
 
-def _law(owner: str, name: str, law: Any) -> Law:
-    if not is_distribution(law):
-        return _seconds(owner, name, law)
-    law = in_units_of(duration(name), law)
-    low, middle = float(law.ppf(1e-6)), float(law.ppf(0.5))
+def _duration(owner: str, name: str, given: Any) -> Duration:
+    if not is_distribution(given):
+        return _seconds(owner, name, given)
+    distribution = in_units_of(duration(name), given)
+    low, middle = float(distribution.ppf(1e-6)), float(distribution.ppf(0.5))
     if not 0.0 <= low <= middle < math.inf:
         raise ScenarioError(f"{owner}: {name} reaches {low:g} s; times are 0 or more and finite")
-    return law
+    return distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ class Cause:
     Parameters
     ----------
     name
-        What fails.
+        The part that fails.
     weight
         Rate of this cause relative to the others; counts of a failure table serve.
     repair_s
-        Time until the failed node is back, as a law or a number [s]; None if no node is taken, as for software.
+        Time until the failed node is back, a distribution or a number [s]; None if no node is lost, as for software.
     destroys
-        How many of the nearest tiers lose their copy with it: 0 if the node lives on, 1 if its own storage goes.
+        Number of the nearest tiers that lose their copy: 0 if the node survives, 1 if its own storage is lost.
     """
 
     name: str
     weight: float = 1.0
-    repair_s: Law | None = None
+    repair_s: Duration | None = None
     destroys: int = 0
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Cause:
             raise ScenarioError(f"{owner}: weight = {short_repr(self.weight)} is outside [0, inf); a count or a rate")
         integer("destroys", self.destroys)
         if self.repair_s is not None:
-            object.__setattr__(self, "repair_s", _law(owner, "repair_s", self.repair_s))
+            object.__setattr__(self, "repair_s", _duration(owner, "repair_s", self.repair_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run does when nothing fails, and what can fail."""
+    """Schedule of a run without failures, and its failures."""
 
     training_s: float
     interval_s: float
@@ -150,7 +150,7 @@ class Plan:
 
     @property
     def blocks(self) -> tuple[float, ...]:
-        """Length of a block of each tier: what lies between two of its checkpoints."""
+        """Length of a block of each tier, from one of its checkpoints to the next."""
         lengths = [self.interval_s + self.tiers[0].write_s]
         for tier in self.tiers[1:]:
             lengths.append(lengths[-1] * tier.every + tier.write_s)
@@ -210,9 +210,9 @@ def plan(
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
     causes, tiers = as_list("causes", causes), as_list("tiers", tiers)
     for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
-        if strangers := [one for one in given if not issubclass(type(one), kind)]:
-            raise ScenarioError(f"{name} hold {short_repr(strangers[0])}; each is a fk.{kind.__name__}")
-    if maintenance is not None and not issubclass(type(maintenance), Maintenance):
+        if wrong := [one for one in given if not isinstance(one, kind)]:
+            raise ScenarioError(f"{name} must be fk.{kind.__name__}, got {short_repr(wrong[0])}")
+    if maintenance is not None and not isinstance(maintenance, Maintenance):
         raise ScenarioError(f"maintenance = {short_repr(maintenance)}; give fk.Maintenance(every_s, duration_s)")
     if not isinstance(inputs, Mapping):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
@@ -241,9 +241,9 @@ def plan(
                 "e.g. Cause('GPU', repair_s=86400)"
             )
     if any(cause.destroys >= len(places) for cause in kinds):
-        raise ScenarioError(f"a cause destroys all {len(places)} tiers; one has to be left to restart from")
+        raise ScenarioError(f"a cause destroys all {len(places)} tiers; one must be left for the restart")
     if gap_s is not None:
-        gap_s = cast("Distribution", _law("simulate", "gap_s", gap_s))
+        gap_s = cast("Distribution", _duration("simulate", "gap_s", gap_s))
         shortest = float(gap_s.ppf(0.5) if is_distribution(gap_s) else gap_s)
         if shortest * MOST_FAILURES < values["training_s"]:
             raise ScenarioError(

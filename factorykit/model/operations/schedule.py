@@ -1,9 +1,9 @@
-"""A shared cluster under a queue of jobs: gang scheduling, priorities, preemption, backfill, topology, failures.
+"""Simulation of a shared cluster with a queue: gang scheduling, priorities, preemption, backfill, topology, failures.
 
-An event is an arrival, an end, a failure or a repair; a heap holds them in order of time. Jobs start whole or not at
-all. The first job in the queue that does not fit gets a reservation at the time when, by the estimates of the running
-jobs, enough accelerators will be free; later jobs start ahead of it only if they do not move that time (EASY backfill:
-A. W. Mu'alem and D. G. Feitelson, IEEE Trans. Parallel Distrib. Syst. 12(6), 2001).
+Events are arrivals, ends, failures and repairs, in a heap by time. Jobs start with all accelerators or not at all. The
+first job in the queue that does not fit gets a reservation at the time when, by the estimates of the running jobs,
+enough accelerators will be free; later jobs start ahead of it only if they do not move that time (EASY backfill: A. W.
+Mu'alem and D. G. Feitelson, IEEE Trans. Parallel Distrib. Syst. 12(6), 2001).
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 ARRIVAL, END, FAILURE, REPAIR = range(4)
 BACKFILL_DEPTH: Final = 100
-"""Jobs behind the reservation that are looked at, as Slurm's bf_max_job_test does with a default of 500."""
+"""Jobs behind the reservation that are considered, as Slurm's bf_max_job_test does with a default of 500."""
 MOST_FAILURES: Final = 1000
-"""Failures after which a job counts as one that never ends."""
+"""Failures of a job that counts as endless."""
 LONGEST_WAIT_S: Final = 365.0 * SECONDS_PER_DAY
-"""Time after which the first job of the queue counts as one that never starts. [s]"""
+"""Longest wait of the first job of the queue; a longer one counts as endless. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the scheduler does.
+    """Policy of the scheduler.
 
     ``backfill``: later jobs fill holes that do not delay the first. ``preempt``: a job of higher priority takes the
     accelerators of jobs of lower priority, which save and queue again. ``packed``: a job goes to as few pods as
@@ -86,16 +86,17 @@ class Plant:
             integer(name, getattr(self, name))
         if self.accelerators % self.accelerators_per_node:
             raise ScenarioError(
-                f"accelerators = {self.accelerators:g} are no whole number of nodes of {self.accelerators_per_node:g}"
+                f"accelerators must be a multiple of accelerators_per_node = {self.accelerators_per_node:g}, "
+                f"got {self.accelerators:g}"
             )
 
     @classmethod
     def of(
         cls, inputs: Mapping[str, Any], *, using: Mapping[str, str] | None = None, assume: bool = False, **changes: Any
     ) -> Plant:
-        """Return the plant of a scenario: what it says or lets compute, the rest by default or as given.
+        """Return the plant of a scenario, with ``changes``, computed quantities, and defaults for the rest.
 
-        Failures of the job that the scenario tells by accelerator or by cluster are those of its nodes. ``using`` and
+        Failure rates by accelerator or by cluster are converted to those of nodes. ``using`` and
         ``assume`` are those of :func:`factorykit.evaluate`.
         """
         for name in changes:
@@ -125,7 +126,7 @@ _NAMED: Final = tuple(field.name for field in fields(Plant))
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What came of it: one row a job, one row an hour, and the sums."""
+    """Result of a simulation: one row per job, one row per hour, and the summary."""
 
     jobs: pl.DataFrame
     timeline: pl.DataFrame
@@ -136,18 +137,18 @@ class Schedule:
         return html_table(("summary", "value"), [(n, _text(n, value)) for n, value in self.summary.items()], caption)
 
 
-ALIKE: Final = (
+PRINTED_AS: Final = (
     *(("_usd", "rental_cost_usd"), ("_share", "utilization"), ("utilization", "utilization")),
     *(("_hours", "accelerator_hours"), ("_h", "accelerator_hours"), ("_s", "wall_s")),
 )
-"""Ends of the names of a summary, and the quantities whose way of printing serves them."""
+"""Suffixes of the names in a summary, and the quantities whose units they have."""
 
 
 def _text(name: str, value: float) -> str:
     if value != value:
-        return "not known"
+        return "unknown"
     stem = re.sub("_(mean|median|p95)$", "", name)
-    like = next((like for end, like in ALIKE if stem.endswith(end)), None)
+    like = next((like for end, like in PRINTED_AS if stem.endswith(end)), None)
     return quantity(like).text(value) if like else format_number(value)
 
 
@@ -162,7 +163,7 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     plant
         The cluster; 16,384 accelerators by default.
     policy
-        What the scheduler does; everything by default.
+        Policy of the scheduler; by default with backfill, preemption and packing.
     seed
         Decides failures, repairs and random placement.
 
@@ -172,19 +173,19 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
         ``jobs``: the rows given, in order of arrival, with ``start_s``, ``end_s``, ``queue_s`` (all waiting, requeues
         included), ``preemptions``, ``failures``, ``lost_s`` (work done again), ``pods`` (of its last start), ``spread``
         (whether more pods than needed), ``accelerator_hours`` (held), ``rental_cost_usd`` (of these) and
-        ``wasted_cost_usd`` (of that, what preemptions and failures cost). ``timeline``: per hour of simulated time the
-        share of accelerators that is busy and the share that is down. ``summary``: ``utilization`` (busy over all, from
-        the first to the last arrival), ``useful_share`` (work over busy time), ``queue_s_mean``, ``queue_s_median``,
-        ``queue_s_p95``, ``preemptions``, ``failures``, ``lost_accelerator_h``, ``spread_share``, ``makespan_s``,
-        ``accelerator_hours``, and ``rental_cost_usd`` with its parts: ``useful_cost_usd`` (work), ``saves_cost_usd``
-        (periodic checkpoints), ``preemption_cost_usd`` (saves and restarts they force), ``failures_cost_usd`` (restarts
-        and work done again), ``spread_cost_usd`` (slower in too many pods). ``idle_cost_usd`` stands beside them: what
-        was not busy between the first and the last arrival, broken or unused.
+        ``wasted_cost_usd`` (of that, the cost of preemptions and failures). ``timeline``: per hour of simulated time
+        the share of accelerators that is busy and the share that is down. ``summary``: ``utilization`` (busy over all,
+        from the first to the last arrival), ``useful_share`` (work over busy time), ``queue_s_mean``,
+        ``queue_s_median``, ``queue_s_p95``, ``preemptions``, ``failures``, ``lost_accelerator_h``, ``spread_share``,
+        ``makespan_s``, ``accelerator_hours``, and ``rental_cost_usd`` with its parts: ``useful_cost_usd`` (work),
+        ``saves_cost_usd`` (periodic checkpoints), ``preemption_cost_usd`` (saves and restarts they force),
+        ``failures_cost_usd`` (restarts and work done again), ``spread_cost_usd`` (slower in too many pods).
+        ``idle_cost_usd`` is separate: the accelerators that were down or unused between the first and the last arrival.
 
     Raises
     ------
     ScenarioError
-        If a column is missing or holds a value that no job can have, or a job is larger than the cluster.
+        If a column is missing or has an invalid value, or a job is larger than the cluster.
 
     Examples
     --------
@@ -197,8 +198,8 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     plant = Plant() if plant is None else plant
     policy = Policy() if policy is None else policy
     for name, given, kind in (("plant", plant, Plant), ("policy", policy, Policy)):
-        if not issubclass(type(given), kind):
-            raise ScenarioError(f"{name} = {short_repr(given)}; give a fk.{kind.__name__}")
+        if not isinstance(given, kind):
+            raise ScenarioError(f"{name} must be a fk.{kind.__name__}, got {short_repr(given)}")
     rows = _checked(jobs, plant)
     run = _Run(rows, plant, policy, random.Random(integer("seed", seed)))
     run.play()
@@ -235,7 +236,7 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
 
 
 class _Run:
-    """One pass through the events."""
+    """One simulation."""
 
     def __init__(self, rows: pl.DataFrame, plant: Plant, policy: Policy, draw: random.Random) -> None:
         self.plant, self.policy, self.draw = plant, policy, draw
@@ -336,7 +337,7 @@ class _Run:
         self.running.remove((self.ends[job], job))
 
     def account(self, job: int, busy_s: float) -> None:
-        """Book the time of a start that has ended: what a restart took, and what a poor placement added."""
+        """Account for the time of a finished start: its restart, and the slowdown of its placement."""
         at_full_speed = busy_s / self.slow[job]
         stop = min(at_full_speed, self.overhead[job])
         (self.preemption_s if self.preempted[job] else self.restarts_s)[job] += stop
@@ -344,7 +345,7 @@ class _Run:
         self.busy_s[job] += busy_s
 
     def fill(self, now: float) -> None:
-        """Start what fits, in order of priority and arrival; then look behind the first that does not."""
+        """Start jobs that fit, in order of priority and arrival; then backfill behind the first one that does not."""
         queue = self.queue
         while queue and self.start(now, queue[0][1]):
             queue.pop(0)
@@ -518,11 +519,11 @@ class _Run:
         return math.fsum(a * b for a, b in zip(seconds, self.need, strict=True)) / SECONDS_PER_HOUR
 
     def failures_s(self) -> list[float]:
-        """Return what failures took from each job: restarts, and work and saves done again."""
+        """Return the time that each job lost to failures: restarts, and repeated work and saves."""
         return [restart + lost * self.pace for restart, lost in zip(self.restarts_s, self.lost, strict=True)]
 
     def costs(self) -> list[pl.Series]:
-        """Return what each job held and what that cost."""
+        """Return the accelerator-hours of each job and their cost."""
         import polars as pl
 
         per_s = [need * self.plant.rental_usd_per_accelerator_h / SECONDS_PER_HOUR for need in self.need]
@@ -571,7 +572,7 @@ def _clipped(segments: Sequence[tuple[float, float, int]], start: float, stop: f
 
 
 def _hourly(segments: Sequence[tuple[float, float, int]], start: float, hours: int) -> list[float]:
-    """Return the area of the segments in each hour: the level at its beginning, and what changes within."""
+    """Return the area of the segments in each hour: the level at its beginning, and the changes within."""
     steps, areas = [0.0] * (hours + 1), [0.0] * (hours + 1)
     for since, until, n in segments:
         for time, sign in ((since, n), (until, -n)):

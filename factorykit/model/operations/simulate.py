@@ -1,8 +1,8 @@
-"""Monte Carlo of a whole run: failures, checkpoints in tiers, restarts, spares and maintenance; one row a run.
+"""Monte Carlo simulation of a run with failures, checkpoint tiers, restarts, spares and maintenance.
 
-Two ways to one answer. The plain case (failures at a constant rate, one tier) is drawn as what it is, a compound
-distribution: the number of failed attempts and the time each one took. Everything else steps through the failures of
-all runs side by side. Both are vectorised over the runs and seeded.
+The plain case (failures at a constant rate, one tier) is drawn from its compound distribution: the number of failed
+attempts and their times. All other cases step through the failures of all runs together. Both are vectorised over the
+runs and seeded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from factorykit.model.operations.draws import Way
 
 MOST_RUNS = 10_000_000
-"""Held in memory at once."""
+"""Most runs in memory."""
 
 
 def simulate(
@@ -53,11 +53,11 @@ def simulate(
     seed
         The same seed gives the same rows.
     causes
-        Causes of failures with their shares, repairs and what they destroy; by default one that takes no node.
+        Causes of failures with their shares, repairs and destroyed tiers; by default one that takes no node.
     tiers
         Places for checkpoints, the nearest first; by default one with ``checkpoint_write_s`` of the scenario.
     gap_s
-        Law of the time at risk from one failure to the next; by default exponential with ``cluster_mtbf_s``.
+        Distribution of the time at risk between failures; by default exponential with ``cluster_mtbf_s``.
     spare_nodes
         Nodes held ready at the start; a job whose node is lost waits when none is left. By default never.
     restart_failure_probability
@@ -67,9 +67,9 @@ def simulate(
     maintenance
         Planned stops.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Model of a quantity that has alternatives, as in :func:`factorykit.evaluate`.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with documented defaults, as in :func:`factorykit.evaluate`.
 
     Returns
     -------
@@ -82,17 +82,17 @@ def simulate(
     Raises
     ------
     MissingQuantity, ScenarioError
-        If the inputs do not lead to what is needed, or a number is out of range.
+        If a needed quantity cannot be computed, or a number is out of range.
 
     Warns
     -----
     FactorykitWarning
-        If runs would practically never end; ``wall_s`` is infinite then, and the warning says why.
+        If runs would practically never end; ``wall_s`` is infinite then, and the warning has the reason.
 
     Notes
     -----
     Work is cut into segments of ``checkpoint_interval_s`` that each end with a checkpoint; a shorter last one does
-    too. A failure loses what came after the newest copy that is left, costs ``downtime_s`` in which nothing fails,
+    too. A failure loses the work after the newest remaining copy, costs ``downtime_s`` in which nothing fails,
     then ``restart_s`` and the tier's ``restore_s``; a failure during that reads the same tier again, or a farther one
     if it needs it. The first start costs nothing. For one tier and a constant rate the mean is ``checkpoint_wall_s``
     and the standard deviation ``checkpoint_wall_sd_s``; for more tiers the mean is that of
@@ -162,7 +162,7 @@ def timeline(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.DataFrame:
-    """Simulate one run and tell what it did when.
+    """Simulate one run and return its states over time.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def timeline(
 
     Notes
     -----
-    ``kept`` is what the failure that follows leaves; a later failure that falls back further can still take it, which
+    ``kept`` is the work that the next failure leaves; a later failure that falls back further can still lose it, as
     ``progress_s`` shows.
     """
     import polars as pl
@@ -201,12 +201,12 @@ def timeline(
         raise ScenarioError(f"the run would not end: {reason}")
     stretches = [row for way in _draws().follow(planned, integer("seed", seed)) for row in _stretches(way)]
     schema = {"state": pl.String, "start_s": pl.Float64, "end_s": pl.Float64, "progress_s": pl.Float64}
-    told = pl.DataFrame(stretches, schema | {"cause": pl.String}, orient="row")
-    return told.filter(pl.col("end_s") > pl.col("start_s"))
+    rows = pl.DataFrame(stretches, schema | {"cause": pl.String}, orient="row")
+    return rows.filter(pl.col("end_s") > pl.col("start_s"))
 
 
 def _stretches(way: Way) -> Iterator[tuple[str, float, float, float, str | None]]:
-    """Tell state, start, end, safe progress and cause of the stretches of one way and of the stop at its end."""
+    """Yield state, start, end, safe progress and cause of each stretch up to the end of a stop."""
     began, kept = way.start_s + way.restart_s, max(way.work_s - way.lost_s, 0.0)
     end, back = began + way.work_s, way.at_s + way.work_s - way.lost_s
     yield "restart", way.start_s, began, way.at_s, None if way.work_s else way.cause

@@ -25,8 +25,8 @@ ENDS: Final = ("completed", "cancelled", "failed")
 
 
 @dataclass(frozen=True)
-class Law:
-    """Laws of the jobs of a published cluster: sizes with their shares, run times by size, shares of ends."""
+class JobDistribution:
+    """Distributions of the jobs of a published cluster: sizes, run times by size, end states."""
 
     sizes: Any
     shares: Any
@@ -36,7 +36,7 @@ class Law:
     accelerator_s_mean: float
     ends: Mapping[str, float]
 
-    def drawn(self, random: Any, jobs: int, accelerators: float) -> tuple[Any, Any]:
+    def draw(self, random: Any, jobs: int, accelerators: float) -> tuple[Any, Any]:
         """Return the accelerators of some jobs, at most as many as there are, and their run times [s]."""
         np = need("numpy")
         kind = random.choice(len(self.sizes), size=jobs, p=self.shares)
@@ -56,8 +56,9 @@ def workload(
     """Return synthetic jobs that follow the published summary of a cluster.
 
     Sizes are powers of two: ``SINGLE_SHARE`` of the jobs take one accelerator, the others fall off geometrically, with
-    the published mean. Run times are lognormal about a median that grows with size and end at the longest one seen;
-    mean run time, median run time and mean accelerator time of a job are the published ones. Arrivals are Poisson.
+    the published mean. Run times are lognormal about a median that grows with size and are truncated at the longest
+    published one; mean run time, median run time and mean accelerator time of a job are the published ones. Arrivals
+    are Poisson.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def workload(
     jobs
         Rows.
     load
-        Accelerator time asked for over accelerator time there is.
+        Requested over available accelerator time.
     accelerators
         Size of the cluster for which the load is meant.
     seed
@@ -92,9 +93,9 @@ def workload(
     import polars as pl
 
     np = need("numpy")
-    for what, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
-        if finite_number(what, value) <= 0.0:
-            raise ScenarioError(f"{what} = {short_repr(value)} is not above zero; give a finite number above zero")
+    for argument, value in (("jobs", jobs), ("load", load), ("accelerators", accelerators)):
+        if finite_number(argument, value) <= 0.0:
+            raise ScenarioError(f"{argument} must be above zero, got {short_repr(value)}")
     if finite_number("estimate_factor", estimate_factor) < 1.0:
         raise ScenarioError(
             f"estimate_factor = {short_repr(estimate_factor)} must be at least 1: the scheduler"
@@ -102,9 +103,9 @@ def workload(
         )
     if jobs > MOST_JOBS:
         raise ScenarioError(f"jobs = {jobs:g} is more than {MOST_JOBS:,}; give fewer")
-    known = law(name)
+    known = job_distribution(name)
     rng = np.random.default_rng(integer("seed", seed))
-    asked, run = known.drawn(rng, int(jobs), accelerators)
+    asked, run = known.draw(rng, int(jobs), accelerators)
     gaps = rng.exponential(known.accelerator_s_mean / (load * accelerators), size=int(jobs))
     return pl.DataFrame(
         {
@@ -117,26 +118,30 @@ def workload(
     )
 
 
-def law(name: str) -> Law:
-    """Return the laws that meet the published summary of a cluster's jobs.
+def job_distribution(name: str) -> JobDistribution:
+    """Return the distributions that reproduce the published summary of a cluster's jobs.
 
-    >>> round(law("kalos").ends["completed"], 3)
+    >>> round(job_distribution("kalos").ends["completed"], 3)
     0.541
     """
-    return _law(one_of("workload", name, _published()["workload"]))
+    return _fitted(one_of("workload", name, _published()["workload"]))
 
 
 @cache
-def _law(name: str) -> Law:
+def _fitted(name: str) -> JobDistribution:
     import polars as pl
 
     optimize, special = need("scipy.optimize"), need("scipy.special")
     row = _published().row(by_predicate=pl.col("workload") == name, named=True)
     sizes, shares = _sizes(row, optimize)
     medians, sigma = _run_times(row, sizes, shares, optimize, special)
-    told = {end: row[f"{end}_share"] or 0.0 for end in ENDS}
-    ends = {end: share / sum(told.values()) for end, share in told.items()} if any(told.values()) else {ENDS[0]: 1.0}
-    return Law(sizes, shares, medians, sigma, row["run_s_max"], row["accelerator_s_mean"], ends)
+    shares_of = {end: row[f"{end}_share"] or 0.0 for end in ENDS}
+    ends = (
+        {end: share / sum(shares_of.values()) for end, share in shares_of.items()}
+        if any(shares_of.values())
+        else {ENDS[0]: 1.0}
+    )
+    return JobDistribution(sizes, shares, medians, sigma, row["run_s_max"], row["accelerator_s_mean"], ends)
 
 
 def _published() -> pl.DataFrame:
@@ -163,7 +168,7 @@ def _run_times(row: dict[str, Any], sizes: Any, shares: Any, optimize: Any, spec
     """Return the median run time per size and the sigma of its logarithm.
 
     Three unknowns, the median on one accelerator, its growth with every doubling and sigma, meet three published
-    numbers: mean and median run time and mean accelerator time. Run times end at the longest that was seen.
+    numbers: mean and median run time and mean accelerator time. Run times are truncated at the longest published one.
     """
     import numpy as np
 

@@ -1,1 +1,1 @@
-"""Failures counted, lived through and planned for, beyond what one formula says."""
+"""Statistics of failures, lifetimes, checkpoint patterns and redundancy."""

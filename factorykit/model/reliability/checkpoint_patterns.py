@@ -1,4 +1,4 @@
-"""Checkpoints in several places: the expected time of a pattern, exactly, and the pattern that loses least."""
+"""Multi-level checkpoint patterns: their exact expected time, and the best pattern."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 LONGEST_S = 1e9
-"""Of a save or a restart of a level."""
+"""Longest save or restart of a level. [s]"""
 MOST_LEVELS = 10
-"""Of a pattern."""
+"""Most levels of a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,8 @@ def pattern_s(
     Returns
     -------
     float
-        Expected time from one checkpoint of the last level to the next [s]; infinite where doubles cannot hold it.
+        Expected time from one checkpoint of the last level to the next [s]; infinite if it exceeds the range of
+        doubles.
 
     Notes
     -----
@@ -256,8 +257,8 @@ def _rounded(ratio: float | None) -> int:
 
 def _checked(given: Sequence[Level]) -> Sequence[Level]:
     levels = as_list("levels", given)
-    if strangers := [level for level in levels if not isinstance(level, Level)]:
-        raise ScenarioError(f"levels hold {short_repr(strangers[0])}; give Level(share, write_s, restart_s) for each")
+    if wrong := [level for level in levels if not isinstance(level, Level)]:
+        raise ScenarioError(f"levels must be Level(share, write_s, restart_s), got {short_repr(wrong[0])}")
     if not 1 <= len(levels) <= MOST_LEVELS:
         raise ScenarioError(f"levels are {len(levels)}; give 1 to {MOST_LEVELS} places for checkpoints")
     total = sum(level.share for level in levels)
@@ -266,7 +267,7 @@ def _checked(given: Sequence[Level]) -> Sequence[Level]:
     if (longest := max(max(level.write_s, level.restart_s) for level in levels)) > LONGEST_S:
         raise ScenarioError(f"a level takes {longest:g} s; give at most {LONGEST_S:g} s, some thirty years")
     if levels[-1].share <= 0.0:
-        raise ScenarioError("the last level recovers no failure; leave it out")
+        raise ScenarioError("the last level recovers no failure; omit it")
     return levels
 
 

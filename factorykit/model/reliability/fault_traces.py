@@ -1,4 +1,4 @@
-"""Published records of single failures, read from files of the user: how long things ran, and how long repairs took.
+"""Readers of published failure records: times between failures and repair times.
 
 The records are not shipped. Each reader checks the publisher's columns and returns durations for
 :func:`factorykit.lifetimes.fit`.
@@ -192,14 +192,14 @@ def _rows(
     if not cells[next(iter(kinds))]:
         raise DatasetError(f"{path} has a header and no rows; give the file of the publisher")
     series = []
-    for name, (read, dtype, said) in kinds.items():
+    for name, (read, dtype, expected) in kinds.items():
         values = []
         for row, cell in enumerate(cells[name], 1):
             try:
                 values.append(read(cell.strip()))
             except (ValueError, KeyError):
                 raise DatasetError(
-                    f"{path}: {name} = {short_repr(cell)} in row {row} is no {said}; correct it"
+                    f"{path}: {name} = {short_repr(cell)} in row {row} must be a {expected}; correct it"
                 ) from None
         series.append(pl.Series(name, values, dtype))
     return pl.DataFrame(series)

@@ -1,4 +1,4 @@
-"""Laws of lifetimes, gaps and repair times, and their fit to what was seen, with what the fit misses."""
+"""Distributions of lifetimes, times between failures and repair times, fitted to observed durations."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 MOST_POINTS = 100_000
-"""Of a curve that is read at so many times."""
+"""Most points of a curve."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Constant rate: what is to come does not depend on what was.
+    """Exponential distribution: a constant failure rate.
 
     >>> round(float(Exponential(3600.0).ppf(0.5)))
     2495
@@ -54,7 +54,7 @@ class Exponential:
             return -self.mean_s * np.log1p(-number_or_array("q", q, 0.0, 1.0))
 
     def survival(self, t: Any) -> Any:
-        """Return the chance to last longer than ``t`` [s]."""
+        """Return the probability of lasting longer than ``t`` [s]."""
         np = need("numpy")
 
         return np.exp(-number_or_array("t", t, 0.0, math.inf) / self.mean_s)
@@ -62,7 +62,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class Weibull:
-    """Early failures for a shape below 1, wear-out above.
+    """Weibull distribution: early failures for a shape below 1, wear-out above.
 
     >>> round(float(Weibull(3600.0, 0.7).survival(3600.0)), 4)
     0.3679
@@ -88,7 +88,7 @@ class Weibull:
             return self.scale_s * (-np.log1p(-number_or_array("q", q, 0.0, 1.0))) ** (1.0 / self.shape)
 
     def survival(self, t: Any) -> Any:
-        """Return the chance to last longer than ``t`` [s]."""
+        """Return the probability of lasting longer than ``t`` [s]."""
         np = need("numpy")
 
         return np.exp(-((number_or_array("t", t, 0.0, math.inf) / self.scale_s) ** self.shape))
@@ -96,7 +96,7 @@ class Weibull:
 
 @dataclass(frozen=True, slots=True)
 class Lognormal:
-    """The logarithm is normal: heavy tails, as of repair times.
+    """Lognormal distribution: a heavy tail, as of repair times.
 
     >>> round(float(Lognormal(3600.0, 1.9).ppf(0.95)) / 3600, 1)
     22.8
@@ -121,7 +121,7 @@ class Lognormal:
         return self.median_s * np.exp(self.sigma * ndtri(number_or_array("q", q, 0.0, 1.0)))
 
     def survival(self, t: Any) -> Any:
-        """Return the chance to last longer than ``t`` [s]."""
+        """Return the probability of lasting longer than ``t`` [s]."""
         np, ndtr = need("numpy"), need("scipy.special").ndtr
 
         with np.errstate(divide="ignore"):
@@ -133,7 +133,7 @@ def fit(
     observed: Sequence[bool] | pl.Series | None = None,
     confidence: float = 0.95,
 ) -> pl.DataFrame:
-    """Fit three laws to durations by maximum likelihood.
+    """Fit three distributions to durations by maximum likelihood.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ def fit(
     Returns
     -------
     DataFrame
-        One row per law, best first: ``law``; ``mean_s`` [s]; ``parameter`` [1], the shape of Weibull or sigma
-        of the lognormal, with ``parameter_low`` and ``parameter_high``; ``scale_s`` [s] (mean, scale or median) with
-        ``scale_low_s`` and ``scale_high_s``; ``log_likelihood``; ``aic_difference`` to the best; and
+        One row per distribution, best first: its name ``law``; ``mean_s`` [s]; ``parameter`` [1], the shape of Weibull
+        or sigma of the lognormal, with ``parameter_low`` and ``parameter_high``; ``scale_s`` [s] (mean, scale or
+        median) with ``scale_low_s`` and ``scale_high_s``; ``log_likelihood``; ``aic_difference`` to the best; and
         ``largest_misfit`` [1]: how far its survival is at most from that of Kaplan and Meier; ``events`` and
         ``censored`` [1].
 
@@ -160,11 +160,9 @@ def fit(
     FactorykitError
         If lifelines is not installed.
 
-    Notes
-    -----
-    Fits, standard errors and Kaplan-Meier curves are those of lifelines. Limits are normal in the logarithm of each
-    parameter, so that few events do not push them below zero [1]_. The best of three laws can still be wrong: look at
-    ``largest_misfit``, and above :func:`misfit_limit` reject it.
+    Notes ----- Fits, standard errors and Kaplan-Meier curves are those of lifelines. Limits are normal in the logarithm
+    of each parameter, so that they stay positive for few events [1]_. The best of three distributions can still be
+    wrong: reject it if ``largest_misfit`` is above :func:`misfit_limit`.
 
     References
     ----------
@@ -185,12 +183,12 @@ def fit(
     steps = kaplan.survival_function_.index.to_numpy()[1:]
     curve = kaplan.survival_function_.to_numpy()[:, 0]
     rows = []
-    for name, law, (scale, scale_error), (parameter, parameter_error), fitted in _fitted(times, seen):
-        survival = law.survival(steps)
+    for name, distribution, (scale, scale_error), (parameter, parameter_error), fitted in _fitted(times, seen):
+        survival = distribution.survival(steps)
         rows.append(
             {
                 "law": name,
-                "mean_s": law.mean_s,
+                "mean_s": distribution.mean_s,
                 "parameter": parameter,
                 "parameter_low": parameter and parameter * math.exp(-normal * parameter_error),
                 "parameter_high": parameter and parameter * math.exp(normal * parameter_error),
@@ -208,18 +206,18 @@ def fit(
     return frame.sort("aic_difference", maintain_order=True)
 
 
-def law(fits: pl.DataFrame, name: str | None = None) -> Exponential | Weibull | Lognormal:
-    """Return a fitted law, ready to be drawn from; by default the best one.
+def distribution(fits: pl.DataFrame, name: str | None = None) -> Exponential | Weibull | Lognormal:
+    """Return a fitted distribution; by default the best one.
 
-    >>> law(fit([float(t) for t in range(60, 6000, 60)]), "exponential").mean_s
+    >>> distribution(fit([float(t) for t in range(60, 6000, 60)]), "exponential").mean_s
     3000.0...
     """
     import polars as pl
 
     fits = frame("fits", fits, ("law", "scale_s", "parameter")).cast({"law": pl.String})
     if fits.is_empty():
-        raise ScenarioError("the fits have no rows; give what fit() returns")
-    rows = fits if name is None else fits.filter(law=one_of("law among the fits", name, fits["law"].drop_nulls()))
+        raise ScenarioError("the fits have no rows; give the result of fit()")
+    rows = fits if name is None else fits.filter(law=one_of("fitted distribution", name, fits["law"].drop_nulls()))
     row = rows.row(0, named=True)
     match row["law"]:
         case "exponential":
@@ -236,7 +234,7 @@ def survival_curve(
     confidence: float = 0.95,
     points: int = 40,
 ) -> pl.DataFrame:
-    """Return what share of the durations lasted longer than a time, after Kaplan and Meier, with its limits.
+    """Return the Kaplan-Meier estimate of the survival function, with confidence limits.
 
     Parameters
     ----------
@@ -278,8 +276,8 @@ def survival_curve(
     )
 
 
-def beside(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
-    """Return a survival curve and those of the laws fitted to the same durations, for :func:`survival` of the charts.
+def compare_with_fits(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
+    """Return a survival curve together with those of the fitted distributions, for the chart of survival.
 
     Parameters
     ----------
@@ -291,13 +289,13 @@ def beside(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        One row per law and time of the curve: ``law`` (``record`` is the curve itself), ``span_s`` [s], ``survival``
-        [1], and of the record ``survival_low`` and ``survival_high`` [1].
+        One row per distribution and time of the curve: ``law`` (``record`` is the curve itself), ``span_s`` [s],
+        ``survival`` [1], and of the record ``survival_low`` and ``survival_high`` [1].
 
     Examples
     --------
     >>> times = [60.0, 120.0, 180.0, 240.0]
-    >>> beside(survival_curve(times, points=2), fit(times))["law"].unique(maintain_order=True).to_list()
+    >>> compare_with_fits(survival_curve(times, points=2), fit(times))["law"].unique(maintain_order=True).to_list()
     ['record', 'weibull', 'lognormal', 'exponential']
     """
     import polars as pl
@@ -307,17 +305,17 @@ def beside(curve: pl.DataFrame, fits: pl.DataFrame) -> pl.DataFrame:
     fits = frame("fits", fits, ("law",)).cast({"law": pl.String})
     record = curve.select(pl.lit("record").alias("law"), *columns)
     spans = curve["span_s"]
-    laws = [
-        pl.DataFrame({"law": name, "span_s": spans, "survival": law(fits, name).survival(spans.to_numpy())})
+    fitted = [
+        pl.DataFrame({"law": name, "span_s": spans, "survival": distribution(fits, name).survival(spans.to_numpy())})
         for name in fits["law"]
     ]
-    return pl.concat([record, *laws], how="diagonal")
+    return pl.concat([record, *fitted], how="diagonal")
 
 
 def misfit_limit(events: float, confidence: float = 0.95) -> float:
-    """Return the misfit that a right law stays below with this confidence (Kolmogorov; large samples).
+    """Return the misfit that the true distribution stays below with this confidence (Kolmogorov; large samples).
 
-    A law whose parameters were fitted to the same data stays clearly below; exceeding this limit is damning.
+    A distribution that was fitted to the same data stays clearly below; one above this limit is to be rejected.
 
     >>> round(misfit_limit(100), 3)
     0.136
@@ -339,9 +337,7 @@ def _checked(durations_s: Any, observed: Any) -> tuple[Any, Any]:
         raise ScenarioError(f"{len(times)} durations and {len(seen)} in observed; give one for each")
     if not np.all(np.isfinite(times) & (times > 0.0)):
         bad = int(np.flatnonzero(~(np.isfinite(times) & (times > 0.0)))[0])
-        raise ScenarioError(
-            f"durations_s[{bad}] = {times[bad]:g} is not above 0; leave out or widen times of length zero"
-        )
+        raise ScenarioError(f"durations_s[{bad}] = {times[bad]:g} must be above 0; omit or widen times of length zero")
     if seen.sum() < 2:
         raise ScenarioError(f"{int(seen.sum())} events were seen; a fit needs two or more")
     return times, seen
@@ -354,7 +350,7 @@ def _lifelines() -> Any:
 
 
 def _fitted(times: Any, seen: Any) -> list[tuple[str, Any, tuple[float, float], tuple[Any, float], Any]]:
-    """Return each law by name with its scale and its parameter, both with relative errors, and the fit it came from."""
+    """Return each distribution by name with its scale and parameter, their relative errors, and its fit."""
     lifelines = _lifelines()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -364,7 +360,7 @@ def _fitted(times: Any, seen: Any) -> list[tuple[str, Any, tuple[float, float], 
             lognormal = lifelines.LogNormalFitter().fit(times, seen)
         except need("lifelines.exceptions").ConvergenceError:
             raise ScenarioError(
-                f"no law fits durations_s from {times.min():g} to {times.max():g} s; look for slips among them"
+                f"no distribution fits durations_s from {times.min():g} to {times.max():g} s; look for errors in them"
             ) from None
     (mean, mean_error), (scale, scale_error), (mu, mu_error) = (
         fitted.summary.iloc[0][["coef", "se(coef)"]].astype(float) for fitted in (exponential, weibull, lognormal)

@@ -1,6 +1,6 @@
-"""How sure a counted rate is, how many spares are enough, and unlike parts in series.
+"""Confidence limits of failure rates, spares, series systems and renewal.
 
-What needs quantiles or sums over any number of parts and so cannot be one arithmetic formula. SciPy loads on use.
+Functions that need quantiles or sums, which arithmetic formulas cannot express. SciPy is imported on use.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 MOST_NODES = 1e9
 MOST_STEPS = 20_000
-"""Of the renewal equation: the work grows with their square, to half a second."""
+"""Most steps of the renewal equation, whose cost is quadratic; they take half a second."""
 MOST_SPARES = 1_000_000
-"""Of a table, one row each."""
+"""Most rows of a table of spares."""
 NEVER = 1e-300
-"""Failures a second below which nothing fails."""
+"""Lowest rate of a system that can fail. [1/s]"""
 ACCELERATORS_PER_NODE = 8.0
-"""In the servers of every fleet whose accelerators, not nodes, are counted by its source."""
+"""Accelerators per node where a source counts accelerators."""
 
 
 class Interval(NamedTuple):
@@ -43,7 +43,7 @@ class Interval(NamedTuple):
 
 
 def count_interval(failures: float, confidence: float = 0.95) -> Interval:
-    r"""Return the exact (Garwood) limits of the expected number behind a count.
+    r"""Return the exact (Garwood) confidence limits of the mean of a count.
 
     .. math:: \left[ \tfrac12 \chi^2_{\alpha/2,\, 2k},\; \tfrac12 \chi^2_{1-\alpha/2,\, 2k+2} \right]
 
@@ -57,7 +57,7 @@ def count_interval(failures: float, confidence: float = 0.95) -> Interval:
     Returns
     -------
     Interval
-        Lower and upper limit of the mean of the Poisson law; the lower one is 0 for a count of 0.
+        Lower and upper limit of the mean of the Poisson distribution; the lower one is 0 for a count of 0.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def failures_range(expected_failures: float, confidence: float = 0.95) -> Interv
     Parameters
     ----------
     expected_failures
-        Their mean, as of a Poisson law: failures come at a constant rate, one by one.
+        Mean of the Poisson distribution: failures are independent and have a constant rate.
     confidence
         Probability that the number lies between the two or is one of them, in (0, 1).
 
@@ -178,7 +178,7 @@ def spares_poisson(nodes_in_repair: float, confidence: float = 0.99) -> int:
 
     Notes
     -----
-    The number in repair is Poisson whatever the law of repair times is, where each repair begins at once.
+    The number in repair is Poisson for every distribution of repair times if each repair begins at once.
 
     References
     ----------
@@ -200,7 +200,7 @@ def spares_binomial(nodes: float, node_mtbf_s: float, node_repair_s: float, conf
 
     Notes
     -----
-    All servers, spares too, run and fail alike and are repaired independently.
+    All servers, spares included, have the same failure rate and are repaired independently.
 
     Examples
     --------
@@ -283,7 +283,7 @@ def spares_table(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
 ) -> pl.DataFrame:
-    """Return what each number of spares gives and costs.
+    """Return the effect and the cost of each number of spares.
 
     Parameters
     ----------
@@ -306,10 +306,8 @@ def spares_table(
     ------
     MissingQuantity, ScenarioError
 
-    Notes
-    -----
-    Spares are hot and places are refilled at once. The number in repair is Poisson for every law of repair times. The
-    job waits whenever more nodes are in repair than there are spares.
+    Notes ----- Spares are hot and places are refilled at once. The number in repair is Poisson for every distribution
+    of repair times. The job waits whenever more nodes are in repair than there are spares.
     """
     import polars as pl
 
@@ -340,7 +338,7 @@ def spares_table(
 
 
 def published_rates(confidence: float = 0.95) -> pl.DataFrame:
-    """Return what was measured about failures of runs and fleets, side by side per 1,000 node-days.
+    """Return the measured failure rates of runs and fleets per 1,000 node-days.
 
     Returns
     -------
@@ -350,11 +348,10 @@ def published_rates(confidence: float = 0.95) -> pl.DataFrame:
         ``per_1000_node_days`` [1], its exact limits ``per_1000_low`` and ``per_1000_high`` (null without a count), and
         ``source``. A node has eight accelerators where a source counts accelerators.
 
-    Notes
-    -----
-    The rate is the count over nodes and time where all three are printed; otherwise the printed rate, or what follows
-    from the printed time between failures or failures a day of so many nodes. Where a source prints count and rate but
-    no time, ``node_days`` is the count over the rate; where it prints a time between failures alone, null.
+    Notes ----- The rate is the count over nodes and time where all three are printed; otherwise the printed rate, or
+    the one that follows from the printed time between failures or the failures per day of a number of nodes. Where a
+    source prints count and rate but no time, ``node_days`` is the count over the rate; where it prints a time between
+    failures alone, null.
 
     Sources count different things: interruptions of one job, faults of a fleet, job failures. A column of one unit does
     not make them one quantity.

@@ -1,4 +1,4 @@
-"""Jobs that go on without a part of themselves, simulated: replicas that leave and return, servers that work twice."""
+"""Simulation of elastic jobs, whose replicas leave and return, and of jobs on redundant servers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NEEDED: Final = (
     "replica_stall_s",
 )
 MOST_FAILURES: Final = 1e6
-"""Failures of one run; more is a job that does not end."""
+"""Failures of a run that counts as endless."""
 MOST_HELD: Final = 1e8
-"""Numbers held in memory at once."""
+"""Most numbers in memory."""
 
 
 def elastic_runs(
@@ -78,7 +78,7 @@ def elastic_runs(
     if needed / mtbf > MOST_FAILURES:
         raise ScenarioError(f"training_s = {needed:g} holds more than {MOST_FAILURES:g} failures; give a shorter run")
     count = max(round(replicas), 1)
-    _held("runs times replicas", rows * count)
+    _check_size("runs times replicas", rows * count)
     draw = np.random.default_rng(integer("seed", seed))
     now, done = np.zeros(rows), np.zeros(rows)
     back = np.zeros((rows, count))
@@ -149,8 +149,8 @@ def redundant_lives(
 
     found = evaluate(inputs, ("nodes", "node_mtbf_s"), using=using, assume=assume)
     pairs, rows = max(round(float(found["nodes"]) / 2.0), 1), integer("runs", runs)
-    _held("nodes", 2.0 * pairs)
-    _held("runs", rows)
+    _check_size("nodes", 2.0 * pairs)
+    _check_size("runs", rows)
     draw = np.random.default_rng(integer("seed", seed))
     lives, failures = np.empty(rows), np.empty(rows)
     for row in range(rows):
@@ -160,6 +160,6 @@ def redundant_lives(
     return pl.DataFrame({"life_s": lives, "failures": failures})
 
 
-def _held(what: str, count: float) -> None:
+def _check_size(name: str, count: float) -> None:
     if count > MOST_HELD:
-        raise ScenarioError(f"{what} = {count:g} are too many to hold; give at most {MOST_HELD:g}")
+        raise ScenarioError(f"{name} = {count:g} exceed the memory limit; give at most {MOST_HELD:g}")

@@ -81,15 +81,15 @@ def test_a_file_that_is_no_such_record_is_refused(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "old", "new", "said"),
+    ("name", "text", "old", "new", "message"),
     [
-        ("lanl", LANL, "3/1/2004 9:00", "soon", "'soon' in row 3 is no moment"),
-        ("lanl", LANL, ",30,,Memory", ",long,,Memory", "Down Time = 'long' in row 1 is no number"),
-        ("lanl", LANL, ",30,,Memory", ",1_000,,Memory", "Down Time = '1_000' in row 1 is no number"),
-        ("titan", TITAN, "31536000", "-1", "time = '-1' in row 1 is no number from 0 on"),
+        ("lanl", LANL, "3/1/2004 9:00", "soon", "'soon' in row 3 must be a moment"),
+        ("lanl", LANL, ",30,,Memory", ",long,,Memory", "Down Time = 'long' in row 1 must be a number"),
+        ("lanl", LANL, ",30,,Memory", ",1_000,,Memory", "Down Time = '1_000' in row 1 must be a number"),
+        ("titan", TITAN, "31536000", "-1", "time = '-1' in row 1 must be a number from 0 on"),
         ("titan", TITAN, "FALSE,FALSE,FALSE", "FALSE,FALSE", "22 cells in line 2 and 23 in its header"),
-        ("stepfun", STEPFUN, "1.5,3.0,36.0", "nan,3.0,36.0", "start_day = 'nan' in row 1 is no number"),
-        ("stepfun", STEPFUN, "1.5,3.0,36.0", "1.5,3.0,-5", "repair_hours = '-5' in row 1 is no number from 0 on"),
+        ("stepfun", STEPFUN, "1.5,3.0,36.0", "nan,3.0,36.0", "start_day = 'nan' in row 1 must be a number"),
+        ("stepfun", STEPFUN, "1.5,3.0,36.0", "1.5,3.0,-5", "repair_hours = '-5' in row 1 must be a number from 0 on"),
         (
             "stepfun",
             STEPFUN,
@@ -102,10 +102,10 @@ def test_a_file_that_is_no_such_record_is_refused(name: str, tmp_path: Path) -> 
     ],
 )
 def test_what_no_record_holds_is_refused_by_row(
-    name: str, text: str, old: str, new: str, said: str, tmp_path: Path
+    name: str, text: str, old: str, new: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "x.csv").write_text(text.replace(old, new, 1))
-    with pytest.raises(fk.FactorykitError, match=re.escape(said)):
+    with pytest.raises(fk.FactorykitError, match=re.escape(message)):
         READERS[name][0](str(tmp_path / "x.csv"))
 
 

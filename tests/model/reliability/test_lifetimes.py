@@ -1,4 +1,4 @@
-"""Fits of lifetimes, gaps and repairs: known laws are found again, wrong ones are shown to be wrong."""
+"""Fits of lifetimes, gaps and repairs: known distributions are found again, wrong ones are rejected."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from factorykit.model.reliability.lifetimes import (
     Exponential,
     Lognormal,
     Weibull,
+    distribution,
     fit,
-    law,
     misfit_limit,
     survival_curve,
 )
 
-LAWS = {"exponential": Exponential(5e4), "weibull": Weibull(5e4, 0.65), "lognormal": Lognormal(5e4, 1.8)}
+DISTRIBUTIONS = {"exponential": Exponential(5e4), "weibull": Weibull(5e4, 0.65), "lognormal": Lognormal(5e4, 1.8)}
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_a_law_is_found_again_from_its_own_draws_with_censoring(name: str) -> None:
-    draws = LAWS[name].ppf(np.random.default_rng(4).random(4000))
+    draws = DISTRIBUTIONS[name].ppf(np.random.default_rng(4).random(4000))
     end = 2e5
     found = fit(np.minimum(draws, end), draws < end)
     row = found.filter(law=name).row(0, named=True)
-    assert row["aic_difference"] < 2.1  # a law that holds another one as a special case costs one parameter
+    assert row["aic_difference"] < 2.1  # a distribution that includes another one costs one parameter
     assert row["scale_low_s"] < 5e4 < row["scale_high_s"]
     assert row["censored"] == (draws >= end).sum()
     assert row["largest_misfit"] < misfit_limit(row["events"])
-    again = law(found, name)
-    np.testing.assert_allclose(again.ppf(0.5), LAWS[name].ppf(0.5), rtol=0.06)
+    again = distribution(found, name)
+    np.testing.assert_allclose(again.ppf(0.5), DISTRIBUTIONS[name].ppf(0.5), rtol=0.06)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_quantile_and_survival_are_inverse_and_the_mean_is_their_integral(name: str) -> None:
     shares = (np.arange(400_000) + 0.5) / 400_000
-    times = LAWS[name].ppf(shares)
-    np.testing.assert_allclose(LAWS[name].survival(times[::1000]), 1 - shares[::1000], rtol=1e-9)
-    assert LAWS[name].mean_s == pytest.approx(times.mean(), rel=5e-3)
+    times = DISTRIBUTIONS[name].ppf(shares)
+    np.testing.assert_allclose(DISTRIBUTIONS[name].survival(times[::1000]), 1 - shares[::1000], rtol=1e-9)
+    assert DISTRIBUTIONS[name].mean_s == pytest.approx(times.mean(), rel=5e-3)
 
 
 def test_the_fits_agree_with_scipys() -> None:
@@ -75,15 +75,15 @@ def test_stepfuns_faults_cluster_and_their_repairs_fit_no_simple_law(shared: Pat
 
 
 @pytest.mark.parametrize(
-    ("times", "seen", "said"),
+    ("times", "seen", "message"),
     [
-        ([1.0, 0.0], None, "is not above 0"),
+        ([1.0, 0.0], None, "must be above 0"),
         ([1.0, 2.0], [True], "one for each"),
         ([1.0, 2.0], [True, False], "two or more"),
     ],
 )
-def test_durations_that_cannot_be_fitted_are_refused(times: list[float], seen: list[bool] | None, said: str) -> None:
-    with pytest.raises(fk.FactorykitError, match=said):
+def test_durations_that_cannot_be_fitted_are_refused(times: list[float], seen: list[bool] | None, message: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=message):
         fit(times, seen)
 
 

@@ -315,7 +315,7 @@ def offspring(pid: int) -> dict[int, str]:
 
 @pytest.mark.long
 def test_workers_of_ray_make_the_same_parts_after_kills(tmp_path: Path) -> None:
-    """A worker is killed, then the driver and all that it began; the next call ends what is left."""
+    """A worker is killed, then the driver and its processes; the next call completes the study."""
     pytest.importorskip("ray", reason="Ray is an extra")
     assert driven(tmp_path / "local", "local").wait() == 0
     first = driven(tmp_path / "ray", "ray")
