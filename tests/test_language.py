@@ -36,11 +36,9 @@ PENDING: dict[str, dict[str, float]] = {
     "formulas": {"say": 21, "nobody": 10, "what": 52},
     "data": {"say": 89, "tell": 13, "nobody": 12, "what": 177},
     "engine": {"say": 70, "tell": 12, "nobody": 58, "what": 158},
-    "model": {"say": 15, "tell": 2.5, "nobody": 6, "what": 46},
-    "telemetry": {"say": 47, "tell": 82, "nobody": 19, "what": 144},
     "site": {"say": 12, "nobody": 3, "what": 44},
     "cli": {"say": 68, "what": 94},
-    "tests": {"say": 55, "tell": 22, "nobody": 16, "what": 121, "door": 6},
+    "tests": {"say": 44, "tell": 18, "nobody": 12, "what": 102, "door": 4},
     "vocabulary": {"say": 11, "nobody": 8},
 }
 """Parts of the project above the target, with the limit that holds until they reach it."""
