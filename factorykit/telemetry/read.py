@@ -331,7 +331,7 @@ def _stamps(known: Format, source: _Source, frame: pl.LazyFrame, zone: str) -> p
     theirs = {column.ours: column.theirs for column in known.columns}
     cells = frame.select(at=_cell(theirs["at"], known), node=_cell(theirs["node"], known)).drop_nulls("at")
     distinct = cells.unique(maintain_order=True).collect(engine="streaming")
-    form, modified = parsing.usual(distinct["at"]), _without_year(distinct["at"], source)
+    form, modified = parsing.usual(distinct["at"].head(SOME)), _without_year(distinct["at"], source)
     node = parsing.text(pl.col("node")).fill_null(_stem(source.file))
     return _plausible(distinct.select(node, parsing.moment(pl.col("at"), zone, form, modified)))[0]
 
