@@ -80,16 +80,19 @@ def _keep_to_the_site(page: LexborHTMLParser) -> None:
 
 
 def _load_what_is_used(page: LexborHTMLParser) -> None:
-    """Load the assets of every page, and one script where there are charts."""
+    """Load the assets of every page, and one script where there are charts; on the landing page when one is near."""
     for script in page.css(".factorykit-chart ~ script"):
         if script.text() == BOOT:
             script.decompose()
     bridged = page.css_first(f'script[src$="{BRIDGE}"]')
+    later = page.css_first("body.fk-landing .factorykit-chart")
     for script in page.css(f'script[src$="{CHART_SCRIPT}"]'):
         if not bridged:
             src = str(script.attributes["src"]).replace(CHART_SCRIPT, f"things/assets{BRIDGE}")
             script.insert_before(made(f'<body><script src="{src}" defer></script></body>'))
-        if not page.css_first(".factorykit-chart"):
+        if later:
+            later.attrs["data-charts"] = script.attributes["src"]
+        if later or not page.css_first(".factorykit-chart"):
             script.decompose()
 
 

@@ -182,6 +182,14 @@ def test_the_vocabulary_folds_and_a_link_opens_the_fold(visit: Callable[..., Any
     page.wait_for_function("(y => 0 < y && y < innerHeight)(document.getElementById('pue').getBoundingClientRect().y)")
 
 
+def test_the_landing_page_is_short_on_a_phone_and_loads_its_chart_when_it_is_near(visit: Callable[..., Any]):
+    page = visit("index.html", width=390, height=844)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 9 * 844
+    assert page.evaluate("!window.factorykit")
+    page.locator(".factorykit-chart").first.scroll_into_view_if_needed()
+    page.wait_for_selector(".factorykit-chart .fk-view svg")
+
+
 def test_the_menu_opens_on_a_phone(visit: Callable[..., Any]):
     page = visit("report/methods.html", width=390, height=844)
     link = page.locator(".side").get_by_role("link", name="How to cite")

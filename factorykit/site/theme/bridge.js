@@ -39,9 +39,22 @@
       chart.append(note);
     });
   }
+  /* On the landing page the script of the charts loads when its chart comes near. */
+  function later(chart) {
+    new IntersectionObserver(function (entries, observer) {
+      if (!entries.some(function (entry) { return entry.isIntersecting; })) return;
+      observer.disconnect();
+      var script = document.createElement("script");
+      script.onerror = still;
+      script.src = chart.dataset.charts;
+      document.head.append(script);
+    }, { rootMargin: "600px" }).observe(chart);
+  }
   function start() {
+    var chart = document.querySelector("[data-charts]");
     tell();
-    addEventListener("load", still);
+    if (chart) later(chart);
+    else addEventListener("load", still);
     document.addEventListener("click", pressed);
     unfold();
     addEventListener("hashchange", unfold);
