@@ -43,6 +43,10 @@ MIN_RUN_S: Final = 2.0 * SECONDS_PER_DAY
 MAX_COUNT: Final = 131072.0
 COUNT_STEPS: Final = (4.0, 5.0, 6.0, 7.0)
 """Counts between two powers of two, in quarters of the lower."""
+ODD_FACTORS: Final = (1, 3, 5, 7, 9, 15, 45)
+"""Odd factors of the numbers of accelerators that a plan uses, so that pipelines and replicas divide them."""
+MAX_UNDIVIDED: Final = 16
+"""Number of counts without a layout after which the search for one ends."""
 OPTIMA: Final = MappingProxyType(
     {"checkpoint_interval_s": "checkpoint_interval_optimal_s", "spare_nodes": "spare_nodes_enough"}
 )
@@ -250,6 +254,17 @@ def read_counts(counts: Any) -> list[float]:
     if not read:
         raise ScenarioError("counts are empty; give at least one number of accelerators")
     return sorted(set(read))
+
+
+def usable_counts(available: float) -> list[float]:
+    """Return the counts that a plan may use of the available accelerators, the largest first.
+
+    >>> usable_counts(100_000.0)[:3]
+    [98304.0, 92160.0, 81920.0]
+    """
+    powers = range(math.floor(math.log2(available)) + 1)
+    counts = {odd * 2.0**power for odd in ODD_FACTORS for power in powers}
+    return sorted((n for n in counts if n <= available and (n <= 8.0 or n % 8.0 == 0.0)), reverse=True)
 
 
 def with_batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_step: float) -> pl.DataFrame:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -20,9 +21,10 @@ from factorykit.engine import progress
 from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.calibration import Calibration
-from factorykit.model.performance.layouts import best_layouts
+from factorykit.model.performance.layouts import PARTS, best_layouts
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import (
+    MAX_UNDIVIDED,
     RESULTS,
     alternative_models,
     complete,
@@ -31,6 +33,7 @@ from factorykit.model.planning.candidates import (
     model_of,
     outputs,
     read_counts,
+    usable_counts,
     with_batches,
 )
 from factorykit.model.planning.constraints import (
@@ -65,6 +68,8 @@ MAX_PARAMETERS: Final = 1e15
 SIZE_TOLERANCE: Final = 1.01
 """Ratio of sizes at which the search for the largest model ends."""
 SIZE_DRAWS: Final = 2
+FIRST_BLOCK: Final = 0.5
+"""Share of the available accelerators down to which counts are evaluated first."""
 
 
 def plan(
@@ -267,10 +272,8 @@ def _plans(request: Request, fixed: dict[str, Any], way: str, tier: str, exclude
         excluded.extend((fixed["accelerator"], fixed["precision"], count, reason) for count in counts)
 
     counts = default_counts(fixed) if request.counts is None else read_counts(request.counts)
-    grid = with_batches(counts, fixed, 0.0 if BATCH in fixed else request.step_tokens)
-    using = request.using_of(tier)
-    models = alternative_models(way, fixed, using)
-    rows = best_layouts(fixed, grid, request.layout_choices, models, request.calibration)
+    search = Search(request, fixed, way, tier)
+    rows = search.layouts(counts) if request.counts is None else search.fastest(counts)
     works = set(rows["accelerators"])
     exclude((count for count in counts if count not in works), "no layout divides the model and the batch")
     exclude(rows.filter(pl.col("layouts") == 0)["accelerators"], "no layout fits in memory")
@@ -283,12 +286,86 @@ def _plans(request: Request, fixed: dict[str, Any], way: str, tier: str, exclude
         rows = rows.filter(pl.col("provider").is_not_null())
     if rows.is_empty():
         return rows
-    plans = complete(rows, fixed, way, using)
+    plans = complete(rows, fixed, way, request.using_of(tier))
     if way == "own" and request.default_ways and request.limits.budget_usd is not None:
         expensive = pl.col("capital_usd") > request.limits.budget_usd
         exclude(plans.filter(expensive)["accelerators"], "the budget is too small to buy them")
         plans = plans.filter(~expensive)
     return plans
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for layouts of an accelerator and precision."""
+
+    request: Request
+    fixed: Mapping[str, Any]
+    way: str
+    tier: str
+
+    def layouts(self, counts: Iterable[float]) -> pl.DataFrame:
+        """Return the best layout of every count."""
+        request, fixed = self.request, self.fixed
+        grid = with_batches(counts, fixed, 0.0 if BATCH in fixed else request.step_tokens)
+        models = alternative_models(self.way, fixed, request.using_of(self.tier))
+        return best_layouts(fixed, grid, request.layout_choices, models, request.calibration)
+
+    def fastest(self, available: Sequence[float]) -> pl.DataFrame:
+        """Return the layouts of the counts that finish soonest, one for every available number of accelerators.
+
+        ``available_accelerators`` is the least number that uses a count. A layout with given parts uses all of them.
+        """
+        import polars as pl
+
+        if any(name in PARTS for name in (*self.fixed, *self.request.choices)):
+            return self.layouts(available).with_columns(available_accelerators="accelerators")
+        descents = [Descent(count) for count in available]
+        blocks: list[pl.DataFrame] = []
+        while wanted := sorted({n for descent in descents for n in descent.wanted}):
+            blocks.append(self.layouts(wanted))
+            rows = blocks[-1].filter(pl.col("layouts") > 0)
+            plans = complete(rows, self.fixed, self.way, self.request.using_of(self.tier))
+            useful = pl.col("predicted_mfu") * pl.col("goodput")
+            rows = plans.select("accelerators", "wall_days", useful).iter_rows()
+            results = {count: (days, share) for count, days, share in rows}
+            for descent in descents:
+                descent.see(results)
+        columns = {"accelerators": [descent.used for descent in descents], "available_accelerators": [*available]}
+        used = pl.DataFrame(columns).unique("accelerators", keep="first", maintain_order=True)
+        return used.join(
+            pl.concat(blocks).unique("accelerators"), on="accelerators", how="inner", maintain_order="left"
+        )
+
+
+class Descent:
+    """The search for the count that finishes soonest, from the available number of accelerators downwards.
+
+    It ends where no smaller count can be faster, even at full utilization and without failures: days never rise with
+    the number of available accelerators.
+    """
+
+    def __init__(self, available: float) -> None:
+        self.counts = usable_counts(available)
+        self.seen = 0
+        self.used = self.counts[0]
+        self.days = math.inf
+        self.least = FIRST_BLOCK * available
+
+    @property
+    def wanted(self) -> list[float]:
+        """Counts to evaluate next; none where the search has ended."""
+        if self.days == math.inf and self.seen:
+            return self.counts[self.seen : MAX_UNDIVIDED]
+        return [count for count in self.counts[self.seen :] if count >= self.least]
+
+    def see(self, plans: Mapping[float, tuple[float, float]]) -> None:
+        """Take in the days and useful share of the wanted counts."""
+        wanted = self.wanted
+        self.seen += len(wanted)
+        for count in wanted:
+            days, useful = plans.get(count, (math.inf, 1.0))
+            if days < self.days:
+                self.used, self.days, self.least = count, days, count * useful
 
 
 def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -> Plan:

@@ -464,7 +464,10 @@ def sentence(plan: Plan) -> str:
     row = plan.best.row(0, named=True)
     days, money = _text("wall_days", row["wall_days"]), _text("run_cost_usd", row["run_cost_usd"])
     label = plan.request.model.label or "The run"
-    text = f"{label}: {_text('accelerators', row['accelerators'])} {_chip(row)}, {days}, {money}"
+    count = _text("accelerators", row["accelerators"])
+    if row["accelerators"] < (row.get("available_accelerators") or 0.0):
+        count = f"{count} of {_text('accelerators', row['available_accelerators'])}"
+    text = f"{label}: {count} {_chip(row)}, {days}, {money}"
     if row["breaks"] is not None:
         return f"No plan keeps every limit. The nearest: {text}; it takes {row['breaks']}."
     limits = plan.binding.filter(binds=True)["limit"].to_list()

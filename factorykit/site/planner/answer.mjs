@@ -65,7 +65,7 @@ export class Answer {
   }
 
   // Readouts and layout, at once.
-  show({ values, intervals, layouts, given, tier }, question) {
+  show({ values, intervals, layouts, given, tier, available }, question) {
     Object.assign(this, { values, given, tier, question, way: question.way });
     for (const [name, cell] of this.cells) {
       cell.value.textContent = this.readoutText(name, values);
@@ -80,7 +80,7 @@ export class Answer {
       }
       if (cell.element.open) this.unfold(name, cell.chain);
     }
-    this.layout.textContent = this.layoutText(values, layouts);
+    this.layout.textContent = this.layoutText(values, layouts, available);
   }
 
   readoutText(name, values) {
@@ -97,7 +97,8 @@ export class Answer {
     return this.say(name, values[name]).replace(" per day", "/d");
   }
 
-  layoutText(values, layouts) {
+  layoutText(values, layouts, available) {
+    const idle = available > values.accelerators ? `Uses ${rounded(values.accelerators)} of ${rounded(available)} chips. ` : "";
     const ways = [["data", values.data_parallel], ["tensor", values.tensor_parallel], ["pipeline", values.pipeline_parallel], ["context", values.context_parallel], ["expert", values.expert_parallel]];
     const said = ways.filter(([, n]) => n > 1).map(([name, n]) => `${name} ${rounded(n)}`);
     const chosen = layouts === null ? "The layout given" : `Best of ${layouts.toLocaleString("en")} layouts that fit`;
@@ -105,7 +106,7 @@ export class Answer {
     const often = this.say("checkpoint_interval_s", values.checkpoint_interval_s);
     const saves = this.tier === "two" ? `saves near by every ${often}, each ${rounded(values.segments_per_pattern, 2)}th time on storage too` : `saves every ${often}`;
     const save = `${saves}, ${rounded(values.spare_nodes)} spare nodes`;
-    return `${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
+    return `${idle}${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
   }
 
   // One live sentence.

@@ -8,6 +8,13 @@ export function near(sequences, accelerators) {
   return odd * 2 ** Math.max(Math.round(Math.log2(Math.max(sequences / odd, 1))), 0);
 }
 
+// The counts that a plan may use of the available accelerators, the largest first.
+export function usable(odd, available) {
+  const found = new Set();
+  for (const factor of odd) for (let n = factor; n <= available; n *= 2) if (n <= 8 || n % 8 === 0) found.add(n);
+  return [...found].sort((a, b) => b - a);
+}
+
 // The value below which a share of the values lies, straight between neighbours.
 export function quantile(sorted, share) {
   const at = share * (sorted.length - 1);
@@ -66,10 +73,28 @@ export class Engine {
     return found;
   }
 
-  // The nominal answer: what follows of the best layout, what is missing of the chip, which rule the layout breaks.
+  // The nominal answer on the count that finishes soonest: a plan may leave some of the available accelerators idle.
   nominal(question) {
     const { model } = this;
-    const given = this.given(question);
+    const available = this.given(question).accelerators;
+    if (model.parts.some((part) => question.given[part] !== undefined)) return { ...this.using(question, available), available };
+    const { odd, undivided } = model.counts;
+    let [best, fewest] = [null, Infinity];
+    for (const [tried, count] of usable(odd, available).entries()) {
+      if (best ? count < fewest : tried === undivided) break;
+      const found = this.using(question, count);
+      if (found.refused?.missing) return { ...found, available };
+      if (found.refused || found.values.wall_days >= (best?.values.wall_days ?? Infinity)) continue;
+      best = found;
+      fewest = count * found.values.predicted_mfu * found.values.goodput;
+    }
+    return { ...(best ?? this.using(question, available)), available };
+  }
+
+  // The nominal answer on a count: what follows of the best layout, what is missing of the chip, which rule the layout breaks.
+  using(question, accelerators) {
+    const { model } = this;
+    const given = { ...this.given(question), accelerators };
     if (given.global_batch_size === undefined) given.global_batch_size = this.batch(given);
     const whole = model.parts.every((part) => given[part] !== undefined);
     const found = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given);
@@ -170,7 +195,7 @@ export class Engine {
 
   // The same question on another number of accelerators; null where no plan works there.
   on(question, accelerators) {
-    const { values, refused } = this.nominal({ ...question, given: { ...question.given, accelerators } });
+    const { values, refused } = this.using(question, accelerators);
     return refused ? null : values;
   }
 }

@@ -160,6 +160,10 @@ def model_script() -> str:
         for tiers, whole, futures in zip(TIERS, others, others[len(TIERS) :], strict=False)
     ]
     data = {
+        "counts": {
+            "odd": candidates.ODD_FACTORS,
+            "undivided": candidates.MAX_UNDIVIDED,
+        },
         "parts": PARTS,
         "shape": shape(),
         "architectures": architectures(),

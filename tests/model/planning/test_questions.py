@@ -80,7 +80,7 @@ def test_is_tensor_or_pipeline_parallel_faster_within_a_server() -> None:
 def test_how_many_gpu_hours_before_the_run() -> None:
     """OLMo 8: hours are FLOP over what the chips achieve; 6 FLOP a parameter and token are at most a tenth too few."""
     best = _best("olmo2_7b", tokens="4T", chips="h100_sxm", counts=[1024])
-    hours = best["wall_days"] * 24 * 1024 * best["goodput"]
+    hours = best["wall_days"] * 24 * best["accelerators"] * best["goodput"]
     assert hours == pytest.approx(6 * 7.3e9 * 4e12 / (989.4e12 * best["predicted_mfu"]) / 3600, rel=0.1)
 
 

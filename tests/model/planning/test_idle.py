@@ -1,0 +1,48 @@
+"""More accelerators never take longer: a plan may leave some of them idle."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import polars as pl
+import pytest
+
+import factorykit as fk
+
+MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "deepseek_v3", "mixtral_8x7b", "30B dense", "gpt3_175b")
+CHIPS = ("h100_sxm", "b200", "a100_sxm_80gb", "mi300x", "h200_sxm")
+
+
+def test_round_numbers_of_accelerators_cost_no_more_than_useful_ones() -> None:
+    asked = {"tokens": "15.6T", "chips": "h100_sxm", "draws": 2}
+    for available, useful in ((100_000, 98_304), (25_000, 24_576), (50_000, 49_152)):
+        many, few = (fk.plan("llama3_405b", counts=[n], **asked).best.row(0, named=True) for n in (available, useful))
+        assert (many["wall_days"], many["run_cost_usd"]) == (few["wall_days"], few["run_cost_usd"])
+        assert many["accelerators"] <= useful < many["available_accelerators"] == available
+    assert "of 50,000 NVIDIA H100" in str(fk.plan("llama3_405b", counts=[50_000], **asked))
+
+
+@pytest.mark.parametrize("cases", [6, pytest.param(250, marks=pytest.mark.long)])
+def test_days_never_rise_with_the_number_of_accelerators(cases: int) -> None:
+    """Forty numbers of accelerators in each case; dollars rise only with the accelerators that are used."""
+    chance = random.Random(cases)
+    for _ in range(cases):
+        model, chip = chance.choice(MODELS), chance.choice(CHIPS)
+        given = {"rental_usd_per_accelerator_h": 2.0, "tokens": 10.0 ** chance.uniform(11.0, 13.5), "draws": 2}
+        if chance.random() < 0.3:
+            given["global_batch_size"] = 2.0 ** chance.randint(9, 13)
+        counts = sorted({round(2.0 ** chance.uniform(7.0, 17.0)) for _ in range(40)})
+        try:
+            plans = fk.plan(model, chips=chip, counts=counts, **given).plans.sort("available_accelerators")
+        except fk.FactorykitError:
+            continue
+        assert plans["wall_days"].is_sorted(descending=True), (model, chip, given)
+        assert (plans["accelerators"] <= plans["available_accelerators"]).all()
+        for less, more in pairwise(plans.select("accelerators", "run_cost_usd").rows()):
+            assert more[1] / less[1] <= more[0] / less[0] * (1.0 + 1e-9)
+
+
+def test_a_given_layout_uses_all_accelerators() -> None:
+    found = fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", counts=[88], tensor_parallel=8, draws=2)
+    assert found.plans.select(pl.col("accelerators") == pl.col("available_accelerators")).item()
