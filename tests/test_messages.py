@@ -35,7 +35,12 @@ CALLS = (
     "fk.evaluate({**RUN, 'availability': 1.2}, 'training_s')",
     "fk.evaluate({**RUN, 'accelerator': 'H1000'}, 'training_s')",
     "fk.evaluate({**RUN, 'precision': 'fp12'}, 'training_s')",
+    "fk.evaluate({**RUN, 'precision': 'nvfp4'}, 'training_s')",
+    "fk.evaluate({'active_parameters': 70e9, 'tokens': 15e12}, 'wall_days')",
+    "fk.evaluate({'active_parameters': 70e9, 'tokens': 15e12}, 'training_s')",
+    "fk.evaluate({'accelerator': 'h100_sxm', 'accelerators': 8}, 'cluster_usd_per_h')",
     "fk.evaluate(RUN, 'cost')",
+    "fk.evaluate('h100', 'training_s')",
     "fk.preset('llama3')",
     "fk.architecture('Llama 3 71B')",
     "fk.accelerator('mine', like='H1000')",
@@ -62,7 +67,7 @@ def messages() -> Iterator[str]:
             with pytest.raises(fk.FactorykitError) as caught:
                 eval(call, {"fk": fk, "pl": pl, "RUN": RUN})
             yield f">>> {call}"
-            yield f"{caught.typename}: {caught.value}"
+            yield from f"{caught.typename}: {caught.value}".splitlines()
 
 
 def test_messages_of_common_mistakes_are_those_that_were_read():

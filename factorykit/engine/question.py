@@ -85,7 +85,8 @@ class Question:
             _check_given_once(names, models)
             return cls({}, models, asked, assume, names, inputs)
         if not isinstance(inputs, Mapping):
-            raise ScenarioError(f"inputs must be a mapping or a polars frame, got {short_repr(inputs)}")
+            pandas = "; convert it with polars.from_pandas" if type(inputs).__module__.startswith("pandas") else ""
+            raise ScenarioError(f"inputs must be a mapping or a polars frame, got {short_repr(inputs)}{pandas}")
         values: dict[str, float | str] = {}
         skipped = frozenset(varying)
         for name, given in mapping("inputs", inputs).items():

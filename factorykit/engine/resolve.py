@@ -10,10 +10,11 @@ import graphlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
+from textwrap import wrap
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from factorykit.core.errors import CycleError, MissingQuantity
+from factorykit.core.errors import MAX_LINE, CycleError, MissingQuantity
 from factorykit.core.vocabulary import neutral_values, quantity, vocabulary
 from factorykit.engine import rules
 from factorykit.engine.providers import accelerators, constants, defaults
@@ -31,6 +32,9 @@ from factorykit.engine.step import (
 )
 from factorykit.formulas import arguments, catalogue
 from factorykit.formulas.validity import Validity, validity
+
+MAX_DESCRIBED: Final = 4
+"""Missing inputs that a message describes; of more it lists the names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,12 +369,24 @@ def _gap(outputs: tuple[str, ...], needs: Mapping[str, tuple[str, ...]], supply:
 
 
 def _missing(gap: _Gap, outputs: tuple[str, ...], users: Mapping[str, list[str]], supply: _Supply) -> MissingQuantity:
+    defaults = [name for name in gap.missing if quantity(name).default is not None and not supply.shape.assume]
+    filled = [f"assume=True fills {', '.join(defaults)}"] if defaults else []
+    if len(defaults) == len(gap.missing) > 1:
+        filled = ["assume=True fills all of them with defaults"]
     if lacking := [name for name in gap.missing if supply.lacks_specification(name)]:
-        return MissingQuantity(accelerators.missing_message(lacking, supply.words), gap.missing)
-    wanted = [f"{name} ({quantity(name).described}){_purpose(users.get(name))}" for name in gap.missing]
-    instead = "".join(f"; {name} follows from {', '.join(found)}" for name, found in gap.sources.items() if found)
-    itself = f"; or give {' or '.join(gap.dependent)} itself" if gap.dependent else ""
-    message = f"{', '.join(outputs)} cannot be computed: give {', '.join(wanted)}{instead}{itself}"
+        message = accelerators.missing_message(lacking, supply.words)
+        return MissingQuantity("; ".join((message, *(filled if "peak_flop_per_s" not in lacking else ()))), gap.missing)
+    head = f"{', '.join(outputs)} cannot be computed: "
+    if len(gap.missing) > MAX_DESCRIBED:
+        parts = [f"{head}{len(gap.missing)} inputs are missing: {', '.join(gap.missing)}"]
+    else:
+        wanted = [f"{name} ({quantity(name).described}){_purpose(users.get(name))}" for name in gap.missing]
+        parts = [f"{head}give {', '.join(wanted)}"]
+        parts += [f"{name} follows from {', '.join(found)}" for name, found in gap.sources.items() if found]
+        parts += [f"or give {' or '.join(gap.dependent)} itself"] if gap.dependent else []
+    message = "; ".join((*parts, *filled))
+    if len(message) > MAX_LINE:
+        message = "\n".join(line for part in (*parts, *filled) for line in wrap(part, MAX_LINE, break_on_hyphens=False))
     return MissingQuantity(message, gap.missing)
 
 

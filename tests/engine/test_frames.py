@@ -95,7 +95,10 @@ def test_a_given_result_may_be_off_by_a_millionth_of_itself(off: float, agrees: 
 
 def test_a_chip_whose_cell_is_empty_is_named() -> None:
     frame = pl.DataFrame({"accelerator": ["h100_sxm", "a100_sxm_80gb"], "accelerators": 512, "precision": "fp8"})
-    with pytest.raises(MissingQuantity, match=r"A100.*the tables have no peak_flop_per_s at fp8; give peak_flop_per_s"):
+    with pytest.raises(
+        MissingQuantity,
+        match=r"A100.*the tables have no peak_flop_per_s at fp8, only at bf16, fp16; give peak_flop_per_s",
+    ):
         fk.evaluate(frame, "cluster_peak_flop_per_s")
 
 
