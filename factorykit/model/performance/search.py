@@ -62,7 +62,7 @@ def search(
     ----------
     model
         Name of a model that :func:`factorykit.architecture` knows, or a mapping of the quantities of one with
-        ``sequence_length`` (4,096 tokens for a name, unless the cluster says otherwise).
+        ``sequence_length`` (4,096 tokens for a name, unless the cluster gives it).
     cluster
         A mapping with ``accelerators``, ``accelerator`` and, if it is not bf16, ``precision``: that of a preset names
         no chip, so ``{**preset("meta_24k"), "accelerator": "h100_sxm"}``. Further quantities, such as
@@ -71,20 +71,20 @@ def search(
         Sequences of one optimizer step.
     objective
         Quantity that makes a layout better: the least of it is best, or the most of ``predicted_mfu``. Times and costs
-        of a whole run follow from the step time if the cluster gives ``tokens`` and what they need.
+        of a whole run follow from the step time if the cluster gives ``tokens`` and their inputs.
     choices
         Values to try for parts of a layout instead of the defaults: ``{"zero_stage": [1], "recompute": ["full"]}``.
     keep_excluded
         Whether to keep the layouts that a rule excludes, after the others, with the rule in ``excluded_by``.
     out, engine
-        A Parquet file, or the folder of a study and who makes its parts, as in :func:`factorykit.sweep`; what works is
-        ranked when it is read.
+        A Parquet file, or the folder of a study and who makes its parts, as in :func:`factorykit.sweep`; feasible layouts are
+        ranked when they are read.
     using
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
     assume
-        Whether sourced defaults fill what nobody gave, as in :func:`factorykit.evaluate`.
+        Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
     calibration
-        What :func:`factorykit.calibrate` found, as in :func:`factorykit.validate`.
+        Result of :func:`factorykit.calibrate`, as in :func:`factorykit.validate`.
 
     Returns
     -------

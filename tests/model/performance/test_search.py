@@ -233,7 +233,7 @@ def test_what_is_fixed_is_not_tried():
 
 
 def test_a_layout_takes_the_same_time_in_a_search_an_evaluation_and_a_measured_row() -> None:
-    """Where nobody names the software, one rule says what it does, on all three ways to the step."""
+    """Without a named framework, one rule determines its features, in all three interfaces."""
     degrees = {"tensor_parallel": 8.0, "pipeline_parallel": 16.0, "context_parallel": 1.0, "virtual_stages": 8.0}
     layout = degrees | {"expert_parallel": 1.0, "zero_stage": 1.0, "micro_batch_size": 1.0, "schedule": "1f1b"}
     cluster = {"accelerators": 16_384, "accelerator": "h100_sxm", "sequence_length": 8192.0, "recompute_share": 1.0}
