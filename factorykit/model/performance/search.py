@@ -77,8 +77,8 @@ def search(
     keep_excluded
         Whether to keep the layouts that a rule excludes, after the others, with the rule in ``excluded_by``.
     out, engine
-        A Parquet file, or the folder of a study and who makes its parts, as in :func:`factorykit.sweep`; feasible layouts are
-        ranked when they are read.
+        A Parquet file, or the folder of a study and the backend that computes its parts, as in
+        :func:`factorykit.sweep`; feasible layouts are ranked when they are read.
     using
         Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
     assume
