@@ -1,14 +1,19 @@
-"""What holds for examples in docstrings, too, which stand outside of tests/."""
+"""Fixtures for tests and for the examples in docstrings, which stand outside of tests/."""
 
 from __future__ import annotations
 
+import atexit
+import os
 import tempfile
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    atexit.register(os._exit, 0)  # registered first, runs last: DuckDB would print its types as leaked at exit
+
 
 @pytest.fixture(autouse=True)
-def examples_leave_nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let an example's temporary files lie where those of tests do."""
+def temporary_files_of_examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the temporary files of examples into the temporary folder of the test run."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.setattr(tempfile, "tempdir", str(request.getfixturevalue("tmp_path")))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.request import Request, build_opener
 
 import polars as pl
 import pytest
@@ -15,6 +17,7 @@ from factorykit.core.errors import DatasetError, FactorykitWarning, UnknownName
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data import tables
 from factorykit.data.public import connectors as module
+from factorykit.data.public import download
 from factorykit.data.public.connectors import PUBLISHERS
 
 PUBLIC = Path(__file__).parents[3] / "shared" / "public"
@@ -35,8 +38,7 @@ def no_network(monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the network was asked")
 
-    monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    monkeypatch.setattr(module, "urlopen", refuse)
+    monkeypatch.setattr(download, "_open", refuse)
 
 
 @pytest.fixture
@@ -297,11 +299,68 @@ def test_nothing_is_fetched_unasked():
         fk.connect("gcp_region_carbon")
 
 
-def test_an_address_is_fetched_when_it_is_given(made_up, monkeypatch):
-    content = made_up("gcp_region_carbon").open("rb")
-    monkeypatch.setattr(module, "urlopen", lambda *_, **__: content)
+@pytest.fixture
+def serve(monkeypatch):
+    """Answer every address by a local server, with a body and its headers, over HTTP/1.1."""
+    servers = []
+
+    def start(body: bytes, headers: dict[str, str]) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                self.send_response(302 if "Location" in headers else 200)
+                for header in headers.items():
+                    self.send_header(*header)
+                self.end_headers()
+                self.wfile.write(body)
+                self.close_connection = True
+
+            def log_message(self, *_):
+                pass
+
+        servers.append(server := ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        local = Request(f"http://127.0.0.1:{server.server_port}/a.csv")
+        monkeypatch.setattr(download, "_open", lambda _: build_opener(download.HttpsRedirects).open(local, timeout=5.0))
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_address_is_downloaded_when_it_is_given(made_up, serve):
+    content = made_up("gcp_region_carbon").read_bytes()
+    serve(content, {"Content-Length": str(len(content))})
     fk.connect("gcp_region_carbon", "https://example.org/a.csv")
     assert fk.sources("gcp_region_carbon")["locator"].item() == "https://example.org/a.csv"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "message"),
+    [
+        (b"half", {"Content-Length": "8"}, "it ends after 4 bytes, 4 are missing"),
+        (b"8\r\nhalf", {"Transfer-Encoding": "chunked"}, "IncompleteRead"),
+        (b"half", {}, "does not state the length"),
+        (b"", {"Content-Length": "0", "Location": "http://example.org/a.csv"}, "does not start with https://"),
+        (b"", {"Content-Length": "0", "Location": "file:///etc/passwd"}, "not allowed|does not start with"),
+    ],
+)
+def test_a_truncated_or_redirected_download_leaves_the_cache_as_it_was(body, headers, message, made_up, serve, cache):
+    fk.connect("gcp_region_carbon", made_up("gcp_region_carbon"))
+    before = {path.name: path.read_bytes() for path in (cache / "connected").iterdir()}
+    serve(body, headers)
+    with pytest.raises(DatasetError, match=message):
+        fk.connect("gcp_region_carbon", "https://example.org/a.csv")
+    assert {path.name: path.read_bytes() for path in (cache / "connected").iterdir()} == before
+
+
+def test_a_download_that_never_ends_is_given_up(serve, monkeypatch):
+    serve(b"x" * 1000, {"Content-Length": "1000"})
+    monkeypatch.setattr(download, "DEADLINE_S", 0.0)
+    with pytest.raises(DatasetError, match="it takes longer than 0 s"):
+        fk.connect("gcp_region_carbon", "https://example.org/a.csv")
 
 
 @pytest.mark.parametrize(
@@ -317,8 +376,8 @@ def test_an_address_that_does_not_answer_is_a_plain_error(monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise OSError("no route")
 
-    monkeypatch.setattr(module, "urlopen", fail)
-    with pytest.raises(DatasetError, match=r"cannot be fetched .*no route"):
+    monkeypatch.setattr(download, "_open", fail)
+    with pytest.raises(DatasetError, match=r"cannot be downloaded .*no route"):
         fk.connect("gcp_region_carbon", "https://example.org/a.csv")
 
 

@@ -10,25 +10,22 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import os
 import re
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 from factorykit.core import text_io
 from factorykit.core.atomic_io import INCOMING, locked, move_incoming, replace_files
 from factorykit.core.errors import DatasetError, UnknownName, unknown_name_message, warn
 from factorykit.core.validation import file_path, one_of
 from factorykit.data.identifiers import identify
-from factorykit.data.tables import connected, register, table
+from factorykit.data.public.download import download
+from factorykit.data.tables import connected, read_sealed, register, sealed, table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +34,6 @@ MAPPING: Final = Path(__file__).with_name("connectors.csv")
 PUBLISHED: Final = Path(__file__).with_name("publisher_columns.csv")
 HEADER_WITHIN: Final = 5
 """Lines of a file among which its header is looked for: some publishers put a title above it."""
-TIMEOUT_S: Final = 60.0
 SHOWN: Final = 10
 CHANGES: Final = "Rows and columns were selected, renamed and converted."
 CC_BY: Final = ("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/")
@@ -286,14 +282,12 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
             f"Its publisher is {PUBLISHERS[name].publisher}, {PUBLISHERS[name].address}"
         )
     try:
-        resource = json.loads(record.read_text(encoding="utf-8"))
-        known = isinstance(resource, dict) and resource["mapping"] == _mapping_hash(name)
-    except (OSError, ValueError, KeyError, TypeError):
-        known = False
-        resource = {}
-    if not known:
+        cached = read_sealed(record.read_bytes())
+    except (OSError, ValueError):
+        cached = {}
+    if cached.get("mapping") != _mapping_hash(name):
         raise DatasetError(f"the copy of {name} in the cache is damaged or of another version; connect its file again")
-    register(resource | {"path": str(record.with_suffix(".parquet"))})
+    register(cached["resource"] | {"path": str(record.with_suffix(".parquet"))})
     return table(name)
 
 
@@ -359,22 +353,11 @@ def _mapping_hash(name: str) -> str:
 
 
 def _content(path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
-    """Return the bytes of a file or an address, and what to call where they came from."""
-    said = path_or_url if isinstance(path_or_url, str) else str(file_path("path_or_url", path_or_url))
-    if re.match(r"^[a-z][a-z0-9+.-]+://", said, re.IGNORECASE):
-        if not said.lower().startswith("https://"):
-            raise DatasetError(f"{said}: an address starts with https://")
-        request = Request(said, headers={"User-Agent": "factorykit"})
-        try:
-            with urlopen(request, timeout=TIMEOUT_S) as answer:
-                packed = answer.read(text_io.MAX_FILE_BYTES + 1)
-        except (URLError, OSError, ValueError, HTTPException) as error:
-            raise DatasetError(f"{said} cannot be fetched ({error}); give the path of a file instead") from None
-        try:
-            return text_io.decompressed(packed), said
-        except ValueError as error:
-            raise DatasetError(f"{said} {error}") from None
-    path = file_path("path_or_url", said)
+    """Return the bytes of a file or an address, and the name of their origin."""
+    origin = path_or_url if isinstance(path_or_url, str) else str(file_path("path_or_url", path_or_url))
+    if re.match(r"^[a-z][a-z0-9+.-]+://", origin, re.IGNORECASE):
+        return download(origin), origin
+    path = file_path("path_or_url", origin)
     return text_io.read_bytes(path), path.name
 
 
@@ -387,9 +370,9 @@ def _keep(name: str, content: bytes, origin: str) -> None:
     record = _record(name)
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
-        told = json.dumps(resource, indent=1, ensure_ascii=False).encode()
+        description = sealed({"mapping": _mapping_hash(name), "resource": resource})
         with locked(record.parent):
-            replace_files({f"{name}.parquet": buffer.getvalue(), record.name: told}, record.parent)
+            replace_files({f"{name}.parquet": buffer.getvalue(), record.name: description}, record.parent)
     except OSError as error:
         raise DatasetError(
             f"{error.filename or record.parent} cannot be written ({error.strerror}); "
@@ -565,6 +548,5 @@ def _resource(name: str, frame: pl.DataFrame, parquet: bytes, content: bytes, or
         "origin": origin,
         "origin_hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
         "retrieved": datetime.now(UTC).date().isoformat(),
-        "mapping": _mapping_hash(name),
         "remedy": f"connect {name} again with its file",
     }
