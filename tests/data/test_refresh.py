@@ -85,10 +85,10 @@ def served(published, tmp_path) -> Iterator[tuple[str, Path]]:
         thread.join()
 
 
-def test_a_file_is_read_from_its_address_if_somebody_vouches_for_it(copy, published, served, monkeypatch):
+def test_an_address_with_a_trusted_certificate_is_read(copy, published, served, monkeypatch):
     address, certificate = served
     monkeypatch.setenv("no_proxy", "localhost")
-    with pytest.raises(DatasetError, match=r"cannot be fetched .*certificate"):
+    with pytest.raises(DatasetError, match=r"cannot be downloaded .*certificate"):
         refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     told = refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
