@@ -14,13 +14,13 @@ class ScriptHook(BuildHookInterface):
     """Builds ``factorykit/widgets/static/factorykit.js`` from Vega's bundle and ``factorykit/charts/runtime/``.
 
     The same file is the script of the site, of the widget and of JupyterLab's outputs. An editable install reads the
-    tables where they are built.
+    tables from the repository.
     """
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the script, add it where JupyterLab looks for it, and take the tables along."""
+        """Build the script, install it for JupyterLab, and include the tables."""
         if self.target_name != "wheel":
             return
         spec = importlib.util.spec_from_file_location("bundle", Path(self.root, "factorykit/charts/bundle.py"))
@@ -48,14 +48,14 @@ class ScriptHook(BuildHookInterface):
             build_data["force_include"][str(hashes)] = "factorykit/widgets/static/notebooks.sha256"
 
     def _sbom(self, vega_lite: str) -> str:
-        """Write what is in the wheel, and the packages it was tested with, as CycloneDX (PEP 770); return where."""
+        """Write the bundled packages and those it was tested with as CycloneDX (PEP 770), and return the path."""
         import vl_convert
 
         metadata = self.metadata.core
         bundled = [("npm", "vega", vl_convert.get_vega_version()), ("npm", "vega-lite", vega_lite)]
         lock = Path(self.root, "requirements.lock").read_text("utf-8")
         tested = [("pypi", *found) for found in re.findall(r"^([\w.-]+)==([\w.]+)", lock, re.MULTILINE)]
-        told = {
+        document = {
             "bomFormat": "CycloneDX",
             "specVersion": "1.6",
             "version": 1,
@@ -67,11 +67,11 @@ class ScriptHook(BuildHookInterface):
         }
         place = Path(self.root, ".cache", "factorykit.cdx.json")
         place.parent.mkdir(exist_ok=True)
-        place.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+        place.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
         return str(place)
 
 
-def _component(kind: str, name: str, version: str, what: str = "library") -> dict[str, str]:
-    """Return a package as CycloneDX says it."""
+def _component(kind: str, name: str, version: str, component_type: str = "library") -> dict[str, str]:
+    """Return a package as a CycloneDX component."""
     address = f"pkg:{kind}/{name}@{version}"
-    return {"type": what, "bom-ref": address, "name": name, "version": version, "purl": address}
+    return {"type": component_type, "bom-ref": address, "name": name, "version": version, "purl": address}

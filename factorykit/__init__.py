@@ -1,7 +1,6 @@
-"""factorykit: what an AI factory really takes.
+"""Compute, time, power, failures and cost of AI training clusters, with a source or a formula for every number.
 
-Compute, power, failures, checkpoints and money, each number with its source. ``import factorykit as fk`` loads names
-only; polars, DuckDB, charts and widgets load on use.
+``import factorykit as fk`` loads only names; polars, DuckDB, charts and widgets are imported on first use.
 
 >>> import factorykit as fk
 >>> fk.evaluate({"active_parameters": 405e9, "tokens": 15.6e12}, "training_flop")

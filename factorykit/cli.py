@@ -1,6 +1,6 @@
-"""The command line: thin verbs over the public calls.
+"""The command line: a verb for each of the main public functions.
 
-Exit status: 0 fine, 1 found wanting (a page, claim or run that fails its check), 2 misuse. An error is one line.
+Exit status: 0 success, 1 failed check (of a page, claim or run), 2 invalid use, 130 interrupt. An error is one line.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 MAX_GRID_POINTS = 10_000_000
 MAX_PRINTED_ROWS = 1_000_000
-EPILOG = (
-    "A bare number is in the unit of the vocabulary: seconds, watts, bytes, FLOP, USD, fractions; 30min names its own."
-)
+EPILOG = "Numbers without a unit are in seconds, watts, bytes, FLOP, USD or fractions; 30min and 500GB/s have a unit."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         return _fail(not_installed(error), 2)
     except BrokenPipeError:
-        _hush()
+        _discard_output()
         return 0
     except shutil.Error as error:
         return _fail(OSError(error.args[0][0][2]), 2)
     except OSError as error:
-        _hush()
+        _discard_output()
         return _fail(error, 2)
     except MemoryError as error:
         return _fail(error, 2)
@@ -81,9 +79,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _hush() -> None:
-    """Let Python end without a second try to write what could not be written."""
-    with contextlib.suppress(OSError):  # a stream of somebody's own has no number
+def _discard_output() -> None:
+    """Redirect the output to nowhere, so that Python does not write to a closed pipe again when it ends."""
+    with contextlib.suppress(OSError):  # a replaced stream has no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -97,14 +95,16 @@ def _one_line(message: Warning | str, category: type[Warning], *_: Any) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="factorykit", description="What an AI factory really takes.", epilog=EPILOG)
+    parser = argparse.ArgumentParser(
+        prog="factorykit", description="Compute, time, power, failures and cost of AI training clusters.", epilog=EPILOG
+    )
     parser.add_argument("--version", action="version", version=f"factorykit {fk.__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
-    data = verbs.add_parser("data", help="tables: build, list, show, query, and who says so")
+    data = verbs.add_parser("data", help="tables and their sources: build, list, show, query")
     kinds = data.add_subparsers(required=True, metavar="ACTION")
-    build = _verb(kinds, "build", _data_build, "check data/sources and write the Parquet tables")
-    build.add_argument("--out", type=Path, help="folder to write to; by default the tables that everything reads")
+    build = _verb(kinds, "build", _data_build, "validate data/sources and write the Parquet tables")
+    build.add_argument("--out", type=Path, help="output folder (default: the tables that factorykit reads)")
     _json(_verb(kinds, "list", _data_list, "list the tables"))
     show = _json(_verb(kinds, "show", _data_show, "print a table"))
     show.add_argument("table")
@@ -113,34 +113,42 @@ def _parser() -> argparse.ArgumentParser:
     query.add_argument(
         "--timeout", type=float, metavar="S", default=MAX_SQL_SECONDS, help="time limit in seconds (default 60)"
     )
-    sources = _json(_verb(kinds, "sources", _data_sources, "who says so: citation, locator, licence"))
+    sources = _json(_verb(kinds, "sources", _data_sources, "print the sources of a table: citation, locator, licence"))
     sources.add_argument("table")
     sources.add_argument("key", nargs="?")
-    connect = _json(_verb(kinds, "connect", _data_connect, "connect a public data set; without a name list them"))
+    connect = _json(_verb(kinds, "connect", _data_connect, "connect a public data set, or list them"))
     connect.add_argument("name", nargs="?")
-    connect.add_argument("file", nargs="?", metavar="FILE|URL", help="CSV file or https:// address; else the cache")
-    connect.add_argument("--query", help="SQL to ask afterwards; by default the table is printed")
+    connect.add_argument(
+        "file", nargs="?", metavar="FILE|URL", help="CSV file or https:// address (default: the cache)"
+    )
+    connect.add_argument("--query", help="SQL query to print instead of the table")
 
-    said = "hold publishers' new files against the tables: added, changed, kept where the new is worse, gone"
-    refresh = _json(_verb(kinds, "refresh", _data_refresh, said))
-    refresh.add_argument("origin", nargs="+", metavar="FOLDER|NAME=FILE|NAME=URL", help="files called as the data sets")
-    refresh.add_argument("--apply", action="store_true", help="write what was added and changed into data/sources")
-    changes = _json(_verb(kinds, "changes", _data_changes, "the changelog of the data, the newest last"))
+    summary = "compare publishers' new files with the tables"
+    refresh = _json(_verb(kinds, "refresh", _data_refresh, summary))
+    refresh.add_argument(
+        "origin", nargs="+", metavar="FOLDER|NAME=FILE|NAME=URL", help="files named like the data sets"
+    )
+    refresh.add_argument("--apply", action="store_true", help="write additions and changes to data/sources")
+    changes = _json(_verb(kinds, "changes", _data_changes, "print the changelog of the data, newest last"))
     changes.add_argument(
         "--since", type=Path, metavar="FOLDER", help="compare data/sources with an earlier copy instead"
     )
     changes.add_argument("--apply", action="store_true", help="with --since: append the differences to the changelog")
 
-    assumed = _json(_verb(verbs, "assumed", _assumed, "list what --assume takes for granted, each with who says it"))
+    assumed = _json(_verb(verbs, "assumed", _assumed, "list the defaults that --assume uses, with their sources"))
     _inputs(assumed, assume=False)
-    assumed.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
+    assumed.add_argument(
+        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
+    )
 
     evaluate = _json(_verb(verbs, "evaluate", _evaluate, "compute quantities from others"))
     _inputs(evaluate)
     _calibration(evaluate)
-    evaluate.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
-    evaluate.add_argument("--rows", type=Path, metavar="FILE", help="Parquet or CSV with one scenario a row")
-    evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV to write the wider rows to")
+    evaluate.add_argument(
+        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
+    )
+    evaluate.add_argument("--rows", type=Path, metavar="FILE", help="Parquet or CSV file with one scenario per row")
+    evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV file for the results")
 
     sweep = _json(_verb(verbs, "sweep", _sweep, "evaluate every combination of given values"))
     _inputs(sweep)
@@ -150,30 +158,34 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         required=True,
         metavar="QUANTITY=VALUES",
-        help="mfu=0.3,0.4, accelerator=h100_sxm,b200 or restart_s=1min:10min:8 (eight values); repeat",
+        help="mfu=0.3,0.4, accelerator=h100_sxm,b200 or restart_s=1min:10min:8 (eight values); may be repeated",
     )
-    sweep.add_argument("--output", "-o", action="append", metavar="QUANTITY", help="repeat; all if left away")
+    sweep.add_argument(
+        "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
+    )
     sweep.add_argument("--out", type=Path, metavar="PATH", help="a .parquet file, or the folder of a study")
-    sweep.add_argument("--engine", default="local", help="local, ray, or the address of a cluster of Ray")
+    sweep.add_argument("--engine", default="local", help="local, ray, or the address of a Ray cluster")
 
-    simulate = _json(_verb(verbs, "simulate", _simulate, "simulate whole runs with failures and print what they did"))
+    simulate = _json(
+        _verb(verbs, "simulate", _simulate, "simulate runs with failures and print the distribution of results")
+    )
     _inputs(simulate)
-    simulate.add_argument("--runs", type=int, default=10_000, help="10,000 by default")
-    simulate.add_argument("--seed", type=int, default=0, help="the same seed gives the same runs")
-    simulate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV to write one row a run to")
+    simulate.add_argument("--runs", type=int, default=10_000, help="number of runs (default 10,000)")
+    simulate.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
+    simulate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV file with one row per run")
 
-    explain = _json(_verb(verbs, "explain", _explain, "show how a quantity comes about, step by step"))
+    explain = _json(_verb(verbs, "explain", _explain, "print the computation of a quantity step by step"))
     explain.add_argument("output", metavar="QUANTITY")
     _inputs(explain)
     _calibration(explain)
 
-    audit = _json(_verb(verbs, "audit", _audit, "recompute every published claim and compare"))
+    audit = _json(_verb(verbs, "audit", _audit, "recompute published claims and compare"))
     audit.add_argument("--document", metavar="SOURCE", help="only the claims of one document, such as seed_000")
     audit.add_argument(
         "--verdict", help="agrees, identity, rounding, disagrees, 'unit error', superseded or 'not checkable'"
     )
-    audit.add_argument("--claim", metavar="CLAIM", help="one claim, its recipe unfolded")
-    search = _json(_verb(verbs, "search", _search, "list layouts of a model over a cluster, best first"))
+    audit.add_argument("--claim", metavar="CLAIM", help="one claim with the steps of its recipe")
+    search = _json(_verb(verbs, "search", _search, "list parallel layouts of a model on a cluster, best first"))
     search.add_argument("model", help="a known model, such as llama3_70b, or the path of a config.json")
     search.add_argument(
         "cluster", help="accelerators=512,accelerator=h100_sxm; a preset and its chip: meta_24k,accelerator=h100_sxm"
@@ -182,22 +194,24 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--sequence-length", default="4096", help="tokens of one sequence, e.g. 8192 or 8Ki (default 4096)"
     )
-    search.add_argument("--objective", default="step_s", metavar="QUANTITY", help="what makes a layout better")
+    search.add_argument(
+        "--objective", default="step_s", metavar="QUANTITY", help="quantity by which layouts are ranked (default step_s)"
+    )
     _assume(search)
     _calibration(search)
-    search.add_argument("--rows", type=_count, default=10, help="how many layouts to print (default 10)")
+    search.add_argument("--rows", type=_count, default=10, help="number of layouts to print (default 10)")
 
-    plan = _json(_verb(verbs, "plan", _plan, "find the whole plan of a run: chips, count, layout, days and dollars"))
+    plan = _json(_verb(verbs, "plan", _plan, "plan a run: accelerators, their number, layout, days and cost"))
     plan.add_argument(
-        "model", help="a known model, a config.json, a size such as 70B, 'largest', or a run.toml that says it all"
+        "model", help="a known model, a config.json, a size such as 70B, 'largest', or a run.toml with all arguments"
     )
-    plan.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="what is known: precision=fp8, pue=1.2")
+    plan.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="known quantities: precision=fp8, pue=1.2")
     for name, text in (
-        ("tokens", "training tokens, such as 15T; compute-optimal if left away"),
+        ("tokens", "training tokens, such as 15T; compute-optimal by default"),
         ("deadline", "wall-clock time, such as 60d"),
         ("budget", "money for the run, such as '20 M USD'"),
         ("power", "power of the facility, such as 20MW"),
-        ("objective", "quantity that makes a plan better, the less the better"),
+        ("objective", "quantity to minimise"),
     ):
         plan.add_argument(f"--{name}", metavar=name.upper(), help=text)
     for name, text in (
@@ -205,7 +219,7 @@ def _parser() -> argparse.ArgumentParser:
         ("counts", "numbers of accelerators to choose from: 1024,2048"),
         ("sites", "countries to choose from: usa,fra"),
         ("acquire", "rent, own, or rent,own"),
-        ("tiers", "checkpoints on storage alone, near ones before it, or both: one,two"),
+        ("tiers", "checkpoint tiers: storage only, local and storage, or both: one,two"),
     ):
         plan.add_argument(f"--{name}", metavar="A,B", type=lambda text: text.split(","), help=text)
     _calibration(plan)
@@ -215,10 +229,10 @@ def _parser() -> argparse.ArgumentParser:
     _calibration(validate)
     validate.add_argument("--by", default=None, choices=("family", "group"), help="print errors by this column instead")
 
-    calibrate = _json(_verb(verbs, "calibrate", _calibrate, "make the performance model that of your measured runs"))
+    calibrate = _json(_verb(verbs, "calibrate", _calibrate, "calibrate the performance model to measured runs"))
     calibrate.add_argument("file", type=Path, help="CSV or Parquet with the columns of training_runs, step_time_s too")
-    calibrate.add_argument("--out", "-o", type=Path, metavar="FILE", help="JSON to write it to, for --calibration")
-    calibrate.add_argument("--design", type=_count, metavar="K", help="name the K rows that would teach most instead")
+    calibrate.add_argument("--out", "-o", type=Path, metavar="FILE", help="JSON file for --calibration")
+    calibrate.add_argument("--design", type=_count, metavar="K", help="list the K most informative rows instead")
 
     report = _verb(verbs, "report", _report, "write a report of cluster logs as one page")
     report.add_argument("logs", nargs="+", metavar="LOGS", help="files or folders; plain, gzip or zstd")
@@ -231,18 +245,18 @@ def _parser() -> argparse.ArgumentParser:
     site = verbs.add_parser("site", help="the published pages: build, check, serve")
     pages = site.add_subparsers(required=True, metavar="ACTION")
     site_build = _verb(
-        pages, "build", _site_build, "run changed notebooks, render, check, and publish the folder whole"
+        pages, "build", _site_build, "run changed notebooks, render, check, and replace the folder atomically"
     )
     site_build.add_argument("--out", type=Path, default=Path("_site"))
     site_build.add_argument("--stored", action="store_true", help="render the stored outputs; run no notebook")
     site_build.add_argument("--renderer", choices=["auto", "quarto", "embedded"], default="auto")
     site_check = _verb(pages, "check", _site_check, "check a rendered folder")
     site_check.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
-    site_serve = _verb(pages, "serve", _site_serve, "serve a rendered folder on this machine alone")
+    site_serve = _verb(pages, "serve", _site_serve, "serve a rendered folder on localhost")
     site_serve.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
     site_serve.add_argument("--port", type=int, default=8000)
 
-    _verb(verbs, "lab", _lab, "open the notebooks in JupyterLab, on this machine alone; options go on to jupyter lab")
+    _verb(verbs, "lab", _lab, "open the notebooks in JupyterLab on localhost; options are passed to jupyter lab")
     return parser
 
 
@@ -268,12 +282,12 @@ def _inputs(parser: argparse.ArgumentParser, *, assume: bool = True) -> None:
         _assume(parser)
     parser.add_argument("--preset", metavar="NAME", help="start from a published run or cluster")
     parser.add_argument(
-        "inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12 or 15.6T; a rival model by name"
+        "inputs", nargs="*", metavar="QUANTITY=VALUE", help="tokens=15.6e12 or 15.6T; an alternative formula by name"
     )
 
 
 def _calibration(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--calibration", type=Path, metavar="FILE", help="what `factorykit calibrate` wrote")
+    parser.add_argument("--calibration", type=Path, metavar="FILE", help="output of `factorykit calibrate`")
 
 
 def _calibrated(options: argparse.Namespace) -> fk.Calibration | None:
@@ -350,9 +364,9 @@ def _print_changes(frame: pl.DataFrame, options: argparse.Namespace) -> None:
     _print_frame(frame, options.json)
     if not options.json:
         counts = frame["what"].value_counts().sort("count", descending=True).iter_rows()
-        told = ", ".join(f"{count} {what}" for what, count in counts) or "nothing differs"
-        after = "written; `factorykit data build` makes the tables" if options.apply else "--apply writes it"
-        print(f"{told}; {after}" if frame.height else told)
+        summary = ", ".join(f"{count} {kind}" for kind, count in counts) or "no differences"
+        after = "written; run `factorykit data build`" if options.apply else "--apply writes it"
+        print(f"{summary}; {after}" if frame.height else summary)
 
 
 def _assumed(options: argparse.Namespace) -> None:
@@ -429,7 +443,7 @@ def _simulate(options: argparse.Namespace) -> None:
 
 
 def _count_of(text: str) -> int:
-    """Return how many values an axis asks for, before they are made; one where it cannot be read."""
+    """Return the number of values of an axis without making them; one for an invalid axis."""
     values = text.partition("=")[2]
     count = values.rpartition(":")[2] if ":" in values else ""
     return int(count) if count.isdecimal() and len(count) < 20 else values.count(",") + 1
@@ -492,7 +506,7 @@ def _audit(options: argparse.Namespace) -> int:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1, 2, 3 …")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count such as 1, 2, 3")
     return int(text)
 
 

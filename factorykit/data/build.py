@@ -1,4 +1,4 @@
-"""From the CSV files kept by hand to validated Parquet tables and their descriptor, all or nothing."""
+"""Build of the tables: CSV sources are validated and written as Parquet with their descriptor, all or nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from factorykit.core.extras import need
 from factorykit.core.text_io import parse_number
 from factorykit.core.validation import file_path
 from factorykit.data.croissant import croissant
-from factorykit.data.entities import KINDS as THINGS
+from factorykit.data.entities import KINDS as ENTITIES
 from factorykit.data.entities import derived, needed, picked_from
 from factorykit.data.identifiers import KINDS, letters
 from factorykit.data.tables import CROISSANT, DESCRIPTOR, data_folder, sealed
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     import dataframely as dy
     import polars as pl
 
-SHOWN: Final = 20
-"""Broken rows that the message of the error spells out; all of them are in its ``rows``."""
+MAX_SHOWN: Final = 20
+"""Faulty cells in the message of the error; its ``rows`` hold all of them."""
 LINE: Final = "line_of_file"
 
 
 @dataclass
 class _Broken:
-    """All that is wrong, cell by cell."""
+    """All faults, one per cell."""
 
     rows: list[tuple[str, int | None, str | None, str | None, str]] = field(default_factory=list)
 
@@ -52,9 +52,9 @@ class _Broken:
         frame = frame.sort("file", "line", maintain_order=True, nulls_last=False)
         lines = [
             f"  {file}{f' line {line}' if line else ''}: {f'{column} = {value!r}: ' if column else ''}{rule}"
-            for file, line, column, value, rule in frame.head(SHOWN).iter_rows()
+            for file, line, column, value, rule in frame.head(MAX_SHOWN).iter_rows()
         ]
-        more = f"\n  … and {frame.height - SHOWN} more in err.rows" if frame.height > SHOWN else ""
+        more = f"\n  … and {frame.height - MAX_SHOWN} more in err.rows" if frame.height > MAX_SHOWN else ""
         files = frame["file"].n_unique()
         raise DatasetError(
             f"{frame.height} broken {'cell' if frame.height == 1 else 'cells'} in {files} "
@@ -95,7 +95,7 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
     if sources is None and not origin.is_dir():
         origin = data_folder() / "sources"
     if not origin.is_dir():
-        raise DatasetError(f"{origin} is no folder of CSV files; give sources=…")
+        raise DatasetError(f"{origin} is not a folder of CSV files; give sources=…")
     try:
         target.mkdir(parents=True, exist_ok=True)
         with locked(target):
@@ -119,7 +119,7 @@ def build(out: str | Path | None = None, *, sources: str | Path | None = None) -
 
 
 def _built(origin: Path, target: Path) -> tuple[dict[str, pl.DataFrame], dict[str, bytes], set[str]]:
-    """Return the tables, the files that hold them, and the names of those that were not there already."""
+    """Return the tables, their files, and the names of the changed files."""
     released = need("factorykit.data.schemas").RELEASED
     tables = _checked(origin)
     files: dict[str, bytes] = {}
@@ -145,12 +145,12 @@ def _sha256(content: bytes) -> str:
 
 
 def _checked(origin: Path) -> dict[str, pl.DataFrame]:
-    """Return the tables, or raise with all broken cells."""
+    """Return the tables, or raise an error with all faulty cells."""
     from factorykit.data.schemas import columns, is_derived, schemas
 
     broken = _Broken()
     known = schemas()
-    with suppress(PermissionError):  # of a checkout that may only be read
+    with suppress(PermissionError):  # of a read-only checkout
         move_incoming(origin)
     numbered: dict[str, pl.DataFrame] = {}
     for name, schema in known.items():
@@ -175,7 +175,7 @@ def _checked(origin: Path) -> dict[str, pl.DataFrame]:
 def _derive(
     origin: Path, known: Mapping[str, type[dy.Schema]], numbered: dict[str, pl.DataFrame], broken: _Broken
 ) -> None:
-    """Add the tables that are put together from the others, as far as those are there, and check them too."""
+    """Add the derived tables whose sources are present, and check them."""
     import polars as pl
 
     from factorykit.data.schemas import columns, is_derived
@@ -190,14 +190,14 @@ def _derive(
 
 
 def types_of(columns: Mapping[str, Any]) -> dict[str, str]:
-    """Return whether each column holds numbers or words."""
+    """Return the type of each column, ``number`` or ``string``."""
     import polars as pl
 
     return {name: "number" if column.dtype == pl.Float64 else "string" for name, column in columns.items()}
 
 
 def _read(path: Path, columns: Mapping[str, Any], broken: _Broken) -> pl.DataFrame | None:
-    """Return a CSV file with the line of each row, or None if it cannot be read as one."""
+    """Return a CSV file with the line of each row, or None if it is not valid."""
     import polars as pl
 
     try:
@@ -220,7 +220,7 @@ def _read(path: Path, columns: Mapping[str, Any], broken: _Broken) -> pl.DataFra
             elif row:
                 broken.add(path, reader.line_num, None, None, f"{len(row)} cells where the header has {len(header)}")
     except csv.Error as error:
-        broken.add(path, reader.line_num, None, None, f"no valid CSV ({error})")
+        broken.add(path, reader.line_num, None, None, f"not valid CSV ({error})")
         return None
     for name in header:
         if name not in columns:
@@ -254,7 +254,7 @@ def _numbers(
 
 
 def _check_rules(path: Path, schema: type[dy.Schema], frame: pl.DataFrame, broken: _Broken) -> None:
-    """Add every cell that breaks a rule of the table's schema."""
+    """Add every cell that violates a rule of the schema."""
     import dataframely as dy
 
     columns = schema.columns()
@@ -272,8 +272,8 @@ def _check_rules(path: Path, schema: type[dy.Schema], frame: pl.DataFrame, broke
                     broken.add(path, row[LINE], name, row[name], _rule_text(columns[name], kind))
                 elif rule == "primary_key":
                     keys = schema.primary_key()
-                    said = ", ".join(str(row[key]) for key in keys)
-                    broken.add(path, row[LINE], ", ".join(keys), said, "must not occur twice")
+                    value = ", ".join(str(row[key]) for key in keys)
+                    broken.add(path, row[LINE], ", ".join(keys), value, "must not occur twice")
                 else:
                     column = "value" if "value" in columns and rule.startswith("value") else None
                     broken.add(path, row[LINE], column, row[column] if column else None, rule.replace("_", " "))
@@ -301,23 +301,23 @@ def _rule_text(column: Any, kind: str) -> str:
 def _check_references(
     path: Path, columns: Mapping[str, Any], frame: pl.DataFrame, tables: Mapping[str, pl.DataFrame], broken: _Broken
 ) -> None:
-    """Add every key that names nothing in the table it refers to."""
+    """Add every key that is missing in the table it refers to."""
     from factorykit.core.vocabulary import unknown_quantity_message, vocabulary
 
     for name, column in columns.items():
-        told = column.metadata or {}
-        if told.get("vocabulary"):
+        metadata = column.metadata or {}
+        if metadata.get("vocabulary"):
             for line, cell in frame.select(LINE, name).drop_nulls(name).iter_rows():
                 if cell not in vocabulary() or vocabulary()[cell].is_text:
                     broken.add(path, line, name, cell, unknown_quantity_message(cell))
-        if "references" not in told:
+        if "references" not in metadata:
             continue
-        other, _, key = told["references"].partition(".")
+        other, _, key = metadata["references"].partition(".")
         if other not in tables:
             continue
         known = set(tables[other][key])
         for line, cell in frame.select(LINE, name).drop_nulls(name).iter_rows():
-            for word in cell.split(told["separator"]) if "separator" in told else [cell]:
+            for word in cell.split(metadata["separator"]) if "separator" in metadata else [cell]:
                 if word not in known:
                     broken.add(
                         path, line, name, cell, unknown_name_message(f"{key} in {other}.csv", word, sorted(known))
@@ -325,13 +325,13 @@ def _check_references(
 
 
 def _check_preferred(path: Path, columns: Mapping[str, Any], frame: pl.DataFrame, broken: _Broken) -> None:
-    """Add every thing for which not exactly one statement is preferred, and statements that are misnamed.
+    """Add every entity without exactly one preferred statement, and every misnamed statement.
 
-    Where a table of things picks field by field, at most one statement is marked: it decides among its equals.
+    Where entities are picked field by field, at most one statement is preferred: it decides among equal sources.
     """
     import polars as pl
 
-    if "preferred" not in columns or "statement" not in columns or path.stem in {*THINGS, "statements"}:
+    if "preferred" not in columns or "statement" not in columns or path.stem in {*ENTITIES, "statements"}:
         return
     many = path.stem in picked_from()
     about = next(name for name, column in columns.items() if (column.metadata or {}).get("entity"))
@@ -346,20 +346,20 @@ def _check_preferred(path: Path, columns: Mapping[str, Any], frame: pl.DataFrame
 
 
 def _check_names(origin: Path, tables: Mapping[str, pl.DataFrame], broken: _Broken) -> None:
-    """Add every name that two rows give to different things, spelt alike but for what `identify` does not mind."""
+    """Add every name of two entities, compared as `identify` compares names."""
     for kind, (of, key, title) in KINDS.items():
         claimed: dict[str, tuple[str, str]] = {}
         for name, columns in ((of, (key, key)), (of, (title, key)), ("aliases", ("alias", "key"))):
             if name not in tables:
                 continue
             frame = tables[name].filter(kind=kind) if name == "aliases" else tables[name]
-            for line, said, thing in zip(frame[LINE], frame[columns[0]], frame[columns[1]], strict=True):
-                if said is None or thing is None:
+            for line, spelling, entity in zip(frame[LINE], frame[columns[0]], frame[columns[1]], strict=True):
+                if spelling is None or entity is None:
                     continue
-                first, where = claimed.setdefault(letters(kind, said), (thing, f"{name}.csv line {line}"))
-                if first != thing:
-                    rule = f"names the {kind} {thing} here and {first} in {where}; a name stands for one thing"
-                    broken.add(origin / f"{name}.csv", line, columns[0], said, rule)
+                first, where = claimed.setdefault(letters(kind, spelling), (entity, f"{name}.csv line {line}"))
+                if first != entity:
+                    rule = f"names the {kind} {entity} here and {first} in {where}; a name must be unique"
+                    broken.add(origin / f"{name}.csv", line, columns[0], spelling, rule)
 
 
 # ------------------------------------------------------------------------------------------------------- the descriptor
@@ -374,11 +374,11 @@ def _package(tables: Mapping[str, pl.DataFrame], files: Mapping[str, bytes]) -> 
         "name": "factorykit",
         "title": "factorykit: statements about AI factories, each with its source",
         "description": (
-            "Clusters, sites, models, runs and organisations have one row a thing: the best value of each field, "
-            "picked from what is said; the table `statements` keeps who said what. In the other tables rows are "
-            "statements: who says it, where, as of when. Statements that contradict one another stand side by side;"
-            "  the row whose column `preferred` is filled is the one picked, with the reason. Quantities are in "
-            "seconds, watts, bytes, FLOP and US dollars without prefixes. An empty cell: the source does not say."
+            "Clusters, sites, models, runs and organisations have one row per entity: the best value of each field, "
+            "picked from the statements in the table `statements`. In the other tables each row is a statement with "
+            "source, locator and date. Contradictory statements stand side by side; the column `preferred` of the "
+            "picked one holds the reason. Quantities are in seconds, watts, bytes, FLOP and US dollars without "
+            "prefixes. An empty cell means that the source does not state the value."
         ),
         "version": VERSION,
         "licenses": [
@@ -392,7 +392,7 @@ def _package(tables: Mapping[str, pl.DataFrame], files: Mapping[str, bytes]) -> 
             {"title": row["title"]} | ({"path": row["url"]} if row["url"] else {})
             for row in tables["sources"].to_dicts()
         ],
-        "subjects": [{"name": name, "description": said} for name, said in subjects().items()],
+        "subjects": [{"name": name, "description": text} for name, text in subjects().items()],
         "resources": [_resource(name, schemas()[name], tables[name], files) for name in tables],
     }
 
@@ -400,13 +400,13 @@ def _package(tables: Mapping[str, pl.DataFrame], files: Mapping[str, bytes]) -> 
 def _resource(name: str, schema: type[dy.Schema], frame: pl.DataFrame, files: Mapping[str, bytes]) -> dict[str, Any]:
     from factorykit.data.schemas import columns
 
-    title, _, said = (line.strip() for line in (schema.__doc__ or "").partition("\n"))
+    title, _, text = (line.strip() for line in (schema.__doc__ or "").partition("\n"))
     every = columns(schema)
     unique = schema.primary_key()
     foreign = [
-        (column, told.metadata["references"].split("."))
-        for column, told in every.items()
-        if "references" in (told.metadata or {}) and "separator" not in told.metadata
+        (column, metadata.metadata["references"].split("."))
+        for column, metadata in every.items()
+        if "references" in (metadata.metadata or {}) and "separator" not in metadata.metadata
     ]
     content = files[f"{name}.parquet"]
     return {
@@ -414,7 +414,7 @@ def _resource(name: str, schema: type[dy.Schema], frame: pl.DataFrame, files: Ma
         "type": "table",
         "title": title.rstrip("."),
         "subject": schema.__module__.rpartition(".")[2],
-        "description": " ".join(said.split()),
+        "description": " ".join(text.split()),
         "path": f"{name}.parquet",
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
@@ -422,7 +422,7 @@ def _resource(name: str, schema: type[dy.Schema], frame: pl.DataFrame, files: Ma
         "hash": f"sha256:{_sha256(content)}",
         "rows": frame.height,
         "schema": {
-            "fields": [_field(column, told, column in unique) for column, told in every.items()],
+            "fields": [_field(column, metadata, column in unique) for column, metadata in every.items()],
             "missingValues": ["", "nan"],
             "primaryKey": unique,
             "foreignKeys": [
@@ -434,7 +434,7 @@ def _resource(name: str, schema: type[dy.Schema], frame: pl.DataFrame, files: Ma
 
 
 def _field(name: str, column: Any, is_key: bool) -> dict[str, Any]:
-    """Return a field of the descriptor: type, unit, text and what its values must be."""
+    """Return a field of the descriptor: type, unit, description and constraints."""
     import polars as pl
 
     constraints: dict[str, Any] = {"required": True} if is_key or not column.nullable else {}
@@ -447,10 +447,10 @@ def _field(name: str, column: Any, is_key: bool) -> dict[str, Any]:
     ):
         if getattr(column, ours, None) is not None:
             constraints[theirs] = getattr(column, ours)
-    told = column.metadata or {}
+    metadata = column.metadata or {}
     return (
         {"name": name, "type": "number" if column.dtype == pl.Float64 else "string", "description": column.description}
-        | {key: told[key] for key in ("unit", "quantity", "entity") if told.get(key)}
-        | ({"references": told["references"]} if "references" in told else {})
+        | {key: metadata[key] for key in ("unit", "quantity", "entity") if metadata.get(key)}
+        | ({"references": metadata["references"]} if "references" in metadata else {})
         | ({"constraints": constraints} if constraints else {})
     )

@@ -1,4 +1,4 @@
-"""The data package once more as Croissant, the vocabulary in which machine-learning data sets describe themselves."""
+"""Description of the data package in Croissant, the metadata format of machine-learning data sets."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TYPES: Final = {"number": "sc:Float", "string": "sc:Text"}
 def croissant(package: Mapping[str, Any], released: str) -> dict[str, Any]:
     """Return the Croissant description of a data package: its files, and for each table a record set of typed fields.
 
-    Units stand in each field's description, since Croissant has no place for them.
+    Units are part of the descriptions, since Croissant has no field for them.
     """
     resources = package["resources"]
     licence = package["licenses"][0]

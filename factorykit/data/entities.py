@@ -1,8 +1,8 @@
-"""Things apart from statements: one row a thing, its best value field by field, and who says each of them.
+"""Tables of entities: one row per entity, with the best value of each field and its source.
 
-A statement is a row of one of the tables named in `KINDS`. Its fields are laid out one below the other in the table
-`statements`; for each field of each thing one of them is picked, by who says it and then by how new it is, and the
-picked ones make the thing's row. The same rule serves the build and a look at an earlier month.
+A statement is a row of one of the tables named in `KINDS`. The table `statements` has one row per statement and field.
+For each field of an entity one statement is picked, by the kind of its source and then by date. The same rule serves
+the build and the tables as of an earlier month.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KINDS: Final = {
     "runs": ("run_statements", "run"),
     "organisations": ("organisation_statements", "organisation"),
 }
-"""Each table of things: the table that says what it picks from, and the column that names the thing."""
+"""For each table of entities: its table of statements, and the column with the key of the entity."""
 TOGETHER: Final = {
     "clusters": (
         (
@@ -42,7 +42,7 @@ TOGETHER: Final = {
         ("wall_days", "wall_days_low", "wall_days_high", "duration_stated"),
     ),
 }
-"""Fields that mean something only beside one another: all of a group come from one statement, led by the first."""
+"""Fields that are picked together: all of a group come from one statement, chosen by the first field."""
 STANDING: Final = {
     **dict.fromkeys(
         ("paper", "documentation", "datasheet", "repository"), "a paper, or a page of who built or made it"
@@ -50,17 +50,17 @@ STANDING: Final = {
     "dataset": "a data set that names its own sources",
     "benchmark": "a benchmark's list, which counts what took part in its run",
     **dict.fromkeys(("article", "note"), "the press or a note"),
-    "document": "one of the five documents, where nobody else says it",
+    "document": "one of the five documents, for want of another source",
 }
-"""What a kind of source stands for, the most trusted first."""
+"""Kinds of sources with their descriptions, the most trusted first."""
 NAMED: Final = {"runs": "model"}
-"""The field that names a thing, where it is not ``name``; the statement it is taken from leads."""
+"""Field with the name of an entity, where it is not ``name``; its statement gives source and locator of the row."""
 BESIDE: Final = ("statement", "source", "locator", "as_of", "note", "preferred", "address")
-"""Columns of a statement that tell about the statement and not about the thing."""
+"""Columns about the statement itself, not about the entity."""
 
 
 def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return what all tables of statements say: one row per statement and field, picked ones with the reason.
+    """Return all statements: one row per statement and field, the picked ones with the reason.
 
     Columns are those of the table `statements`.
     """
@@ -87,22 +87,22 @@ def statements(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
                     *beside,
                 )
             )
-    said = pl.concat(parts, how="diagonal").join(ranks, on="source", how="left", maintain_order="left")
-    return picked(said.sort("kind", "order", maintain_order=True)).drop("order", "standing")
+    stated = pl.concat(parts, how="diagonal").join(ranks, on="source", how="left", maintain_order="left")
+    return picked(stated.sort("kind", "order", maintain_order=True)).drop("order", "standing")
 
 
 def _ranks(sources: pl.DataFrame) -> pl.DataFrame:
-    """Return how much each source counts: the place of its kind in `STANDING`."""
+    """Return the rank of each source: the position of its kind in `STANDING`."""
     import polars as pl
 
     places = {kind: float(place) for place, kind in enumerate(STANDING)}
     return sources.select("source", standing=pl.col("kind").replace_strict(places, return_dtype=pl.Float64))
 
 
-def picked(said: pl.DataFrame) -> pl.DataFrame:
-    """Fill ``preferred`` with the reason for the one value picked for each field of each thing; empty for the others.
+def picked(stated: pl.DataFrame) -> pl.DataFrame:
+    """Fill ``preferred`` with the reason for the value picked for each field of each entity; null for the others.
 
-    ``preferred`` of the given rows is the reason written by hand, which decides among sources of one standing.
+    ``preferred`` of the given rows is a manual choice, which decides among sources of the same rank.
     """
     import polars as pl
 
@@ -115,7 +115,7 @@ def picked(said: pl.DataFrame) -> pl.DataFrame:
     group_of = {f"{kind}/{name}": group[0] for kind, groups in TOGETHER.items() for group in groups for name in group}
     path = pl.concat_str("kind", pl.lit("/"), "field")
     lead = pl.any_horizontal((pl.col("kind") == kind) & pl.col("field").is_in(names) for kind, names in leads.items())
-    rows = said.with_columns(
+    rows = stated.with_columns(
         group=path.replace(group_of).str.split("/").list.last(),
         is_lead=lead,
         level=level,
@@ -152,16 +152,16 @@ def picked(said: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             preferred=pl.when(pl.col("statement") == pl.col("best")).then(pl.coalesce("preferred", reason)),
         )
-        .select(said.columns)
+        .select(stated.columns)
     )
 
 
-def rows(kind: str, said: pl.DataFrame, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the table of things of one kind from the picked statements, with ``columns`` in order and type."""
+def rows(kind: str, stated: pl.DataFrame, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return a table of entities from the picked statements, with ``columns`` in order and type."""
     import polars as pl
 
     _, key = KINDS[kind]
-    mine = said.filter(pl.col("kind") == kind)
+    mine = stated.filter(pl.col("kind") == kind)
     chosen = mine.filter(pl.col("preferred").is_not_null())
     things: dict[str, dict[str, Any]] = {}
     newest: dict[str, str] = {}
@@ -175,13 +175,13 @@ def rows(kind: str, said: pl.DataFrame, columns: Mapping[str, Any]) -> pl.DataFr
             }
     count = dict(mine.group_by("thing").agg(pl.col("statement").n_unique()).iter_rows())
     for name, thing in things.items():
-        thing |= {"as_of": newest[name] or None, "said": float(count[name])}
+        thing |= {"as_of": newest[name] or None, "statement_count": float(count[name])}
     schema = {name: pl.Float64 if column == "number" else pl.String for name, column in columns.items()}
     return pl.DataFrame([{name: thing.get(name) for name in schema} for thing in things.values()], schema=schema)
 
 
 def complete(things: dict[str, pl.DataFrame], tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the tables of things with what follows from other tables: computed power, prices, runs of models."""
+    """Return the tables of entities with columns from other tables: computed power, prices, runs of models."""
     return things | {
         "clusters": _powered(things["clusters"], tables),
         "sites": _priced(things["sites"], tables),
@@ -190,7 +190,7 @@ def complete(things: dict[str, pl.DataFrame], tables: Mapping[str, pl.DataFrame]
 
 
 def _powered(clusters: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Add the power that chips, nodes and PUE make."""
+    """Add the power computed from chips, nodes and PUE."""
     import polars as pl
 
     assumed = dict(tables["defaults"].select("quantity", "value").iter_rows())
@@ -209,7 +209,7 @@ def _powered(clusters: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.D
 
 
 def _priced(sites: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Add the newest price of electricity of each site's area, and the largest power that is planned."""
+    """Add the newest electricity price of each site's area, and the largest planned power."""
     import polars as pl
 
     order = {"industrial": 0, "wholesale": 1, "commercial": 2, "all customers": 3}
@@ -236,7 +236,7 @@ def _priced(sites: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataF
 
 
 def _trained(models: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """Add what is known of the run that trained each model: of several, the one of which most is known."""
+    """Add the facts of the run that trained each model; of several runs, the one with the most facts."""
     import polars as pl
 
     facts = ["tokens", "training_flop", "accelerator", "accelerators", "accelerator_hours", "wall_days"]
@@ -255,9 +255,9 @@ def _trained(models: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def at(kind: str, when: str, tables: Mapping[str, pl.DataFrame], columns: Mapping[str, str]) -> pl.DataFrame:
-    """Return a table of things as it could be said at the end of ``when``: without what was said of later times.
+    """Return a table of entities as of the end of ``when``, from the statements up to then.
 
-    Things of which nothing was said by then are not there. What other tables add to the rows is left out.
+    Entities without a statement by then are omitted, as are columns from other tables.
     """
     import polars as pl
 
@@ -268,16 +268,16 @@ def at(kind: str, when: str, tables: Mapping[str, pl.DataFrame], columns: Mappin
 
 
 def derived(tables: Mapping[str, pl.DataFrame], columns: Mapping[str, Mapping[str, str]]) -> dict[str, pl.DataFrame]:
-    """Return the tables that are put together from others, by name."""
-    said = statements(tables)
+    """Return the derived tables by name."""
+    stated = statements(tables)
     fresh = freshness(tables).select(list(columns["freshness"]))
-    things = complete({kind: rows(kind, said, columns[kind]) for kind in KINDS}, tables)
+    things = complete({kind: rows(kind, stated, columns[kind]) for kind in KINDS}, tables)
     series = history.months(tables).select(list(columns["months"]))
-    return {"freshness": fresh, "statements": said.select(list(columns["statements"])), "months": series, **things}
+    return {"freshness": fresh, "statements": stated.select(list(columns["statements"])), "months": series, **things}
 
 
 def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return one row a source: when it appeared and was read, and the rows that rest on it."""
+    """Return one row per source: dates of publication and access, and the rows that cite it."""
     import polars as pl
 
     named = [
@@ -309,7 +309,7 @@ def freshness(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def picked_from() -> set[str]:
-    """Return the tables of statements from which tables of things pick field by field."""
+    """Return the tables of statements from which entities are picked field by field."""
     return {origin for origin, _ in KINDS.values()}
 
 

@@ -1,4 +1,4 @@
-"""Series by month, put together from tables that say of which time their rows are."""
+"""Monthly series from the tables of dated statements."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NEEDED: Final = frozenset(
 )
 """Tables that `months` reads."""
 RENTED: Final = {"on demand": "", "on demand at AWS": ", on demand at AWS", "reserved": ", contract of a year"}
-"""Kinds of offer whose rent is followed, and how a series of each is named behind its chip."""
+"""Kinds of rental offers, with the suffix of their series after the name of the chip."""
 
 
 def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return one row a series and month, with the columns of the table `months`.
+    """Return one row per series and month, with the columns of the table `months`.
 
-    What holds until something else is said is carried on from month to month: the size of a cluster, the power of a
-    site, the lowest price so far. Prices of a month stand only where somebody asked in it.
+    The size of a cluster, the power of a site and the lowest price so far are carried forward until the next statement.
+    Prices exist only for months in which they were collected.
     """
     import polars as pl
 
@@ -42,39 +42,39 @@ def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 def _series(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
     largest = _largest_cluster(tables["cluster_statements"], tables["sources"])
-    yield _said(largest, "epoch_clusters", "cluster_statements, of GPU Clusters and Frontier Data Centers")
+    yield _from_source(largest, "epoch_clusters", "cluster_statements, of GPU Clusters and Frontier Data Centers")
     for each in _sites(tables["site_statements"]):
-        yield _said(each, "epoch_data_centers", "site_statements")
-    yield _said(_chips(tables["chip_counts"]), "epoch_chip_counts", "chip_counts")
-    yield _said(_price_of_a_rate(tables["chip_prices"]), "epoch_hardware", "chip_prices")
+        yield _from_source(each, "epoch_data_centers", "site_statements")
+    yield _from_source(_chips(tables["chip_counts"]), "epoch_chip_counts", "chip_counts")
+    yield _from_source(_price_of_a_rate(tables["chip_prices"]), "epoch_hardware", "chip_prices")
     for each in _rent(tables["price_months"], tables["accelerators"]):
         yield _from(each, "price_months")
-    yield _said(_electricity(tables["electricity_months"]), "ember_prices", "electricity_months")
+    yield _from_source(_electricity(tables["electricity_months"]), "ember_prices", "electricity_months")
 
 
-def _said(frame: pl.DataFrame, source: str, table: str) -> pl.DataFrame:
-    """Add whose rows the series is computed from."""
+def _from_source(frame: pl.DataFrame, source: str, table: str) -> pl.DataFrame:
+    """Add the source of the rows from which the series is computed."""
     import polars as pl
 
     return _from(frame.with_columns(source=pl.lit(source)), table)
 
 
 def _from(frame: pl.DataFrame, table: str) -> pl.DataFrame:
-    """Add from which table the series is computed."""
+    """Add the table from which the series is computed."""
     import polars as pl
 
     return frame.with_columns(locator=pl.lit(f"computed from the table {table}"))
 
 
 def _named(frame: pl.DataFrame, quantity: str, of: str | None = None, status: str | None = None) -> pl.DataFrame:
-    """Add what the series is of; ``rows`` is one where nothing was counted."""
+    """Add the subject of the series; ``rows`` is one by default."""
     import polars as pl
 
-    said = {"quantity": pl.lit(quantity)}
-    said |= {"of": pl.lit(of)} if of is not None else {}
-    said |= {"status": pl.lit(status, pl.String)} if "status" not in frame.columns else {}
-    said |= {"rows": pl.lit(1.0)} if "rows" not in frame.columns else {}
-    return frame.with_columns(**said)
+    labels = {"quantity": pl.lit(quantity)}
+    labels |= {"of": pl.lit(of)} if of is not None else {}
+    labels |= {"status": pl.lit(status, pl.String)} if "status" not in frame.columns else {}
+    labels |= {"rows": pl.lit(1.0)} if "rows" not in frame.columns else {}
+    return frame.with_columns(**labels)
 
 
 def _every_month(frame: pl.DataFrame, last: str | None = None) -> pl.DataFrame:
@@ -87,11 +87,11 @@ def _every_month(frame: pl.DataFrame, last: str | None = None) -> pl.DataFrame:
     return every.to_frame().join(frame, on="month", how="left", maintain_order="left")
 
 
-def _largest_cluster(said: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
-    """Return the chips of the largest cluster that ran by then, as those say who tell the day it first ran."""
+def _largest_cluster(stated: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
+    """Return the chips of the largest cluster in operation, from statements with the date of its first operation."""
     import polars as pl
 
-    counted = said.join(sources.filter(kind="benchmark"), on="source", how="anti").filter(
+    counted = stated.join(sources.filter(kind="benchmark"), on="source", how="anti").filter(
         pl.col("accelerators").is_not_null(), pl.col("first_operational").str.len_chars() >= 7, status="existing"
     )
     grown = (
@@ -105,11 +105,11 @@ def _largest_cluster(said: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
     return _named(filled, "accelerators", "largest cluster")
 
 
-def _sites(said: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _sites(stated: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield the power of all sites, and of the largest, month by month as it was and as it is planned."""
     import polars as pl
 
-    power = said.filter(pl.col("facility_power_w").is_not_null(), pl.col("status").is_not_null()).select(
+    power = stated.filter(pl.col("facility_power_w").is_not_null(), pl.col("status").is_not_null()).select(
         "site", "facility_power_w", "status", month=pl.col("as_of").str.slice(0, 7)
     )
     last = power["month"].max()
@@ -150,7 +150,7 @@ def _chips(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _price_of_a_rate(chips: pl.DataFrame) -> pl.DataFrame:
-    """Return the lowest price of a 16-bit FLOP/s at which a data-centre chip had come out by then, nominal."""
+    """Return the lowest release price per 16-bit FLOP/s of a data-centre chip so far, nominal."""
     import polars as pl
 
     priced = (
@@ -168,7 +168,7 @@ def _price_of_a_rate(chips: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rent(prices: pl.DataFrame, chips: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the rent of each chip by kind of offer, and what a 16-bit FLOP costs on demand and at the peak."""
+    """Yield the rent of each chip by kind of offer, and the price of a 16-bit FLOP on demand and at the peak rate."""
     import polars as pl
 
     price = "rental_usd_per_accelerator_h_median"
@@ -182,15 +182,15 @@ def _rent(prices: pl.DataFrame, chips: pl.DataFrame) -> Iterator[pl.DataFrame]:
         )
         .join(chips.select("accelerator", "name", "peak_16bit_flop_per_s"), on="accelerator", how="left")
     )
-    for kind, said in RENTED.items():
-        yield _named(every.filter(kind=kind).with_columns(of=pl.col("name") + said), "rental_usd_per_accelerator_h")
+    for kind, suffix in RENTED.items():
+        yield _named(every.filter(kind=kind).with_columns(of=pl.col("name") + suffix), "rental_usd_per_accelerator_h")
     asked = every.filter(kind="on demand").with_columns(of=pl.col("name"))
     rate = pl.col("value") / (SECONDS_PER_HOUR * pl.col("peak_16bit_flop_per_s"))
     yield _named(asked.with_columns(value=rate).filter(pl.col("value").is_not_null()), "rental_usd_per_flop")
 
 
 def _electricity(prices: pl.DataFrame) -> pl.DataFrame:
-    """Return the wholesale price of electricity in the middle one of Europe's areas."""
+    """Return the median wholesale price of electricity over the areas of Europe."""
     import polars as pl
 
     middle = prices.group_by("month").agg(

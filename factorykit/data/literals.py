@@ -1,4 +1,4 @@
-"""The names that editors complete: what the vocabulary and the tables hold, written as types."""
+"""Literal types of the names in the vocabulary and the tables, for completion in editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who says it: the source behind every row."""
+"""Sources of the rows and fields of the tables."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ if TYPE_CHECKING:
     from factorykit.core.names import TableName
 
 CITED: Final = ("citation", "url", "locator", "as_of", "published", "accessed", "licence", "evidence")
-"""Columns that tell what a source is and where in it."""
+"""Columns that describe a source and the place in it."""
 
 
 def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame:
-    """Return who says what a table says.
+    """Return the sources of a table.
 
-    A table of things (`clusters`, `sites`, `models`, `runs`, `organisations`) is answered field by field, since each
-    value may come from somebody else: ``field`` names the column, ``statement`` the row it was picked from, and
-    ``preferred`` why. A connected data set has one row: its publisher, with the credit that the licence requires as
-    ``citation``.
+    A table of entities (`clusters`, `sites`, `models`, `runs`, `organisations`) has one source per field: ``field`` is
+    the column, ``statement`` the row it was picked from, and ``preferred`` the reason. A connected data set has one
+    row: its publisher, with the attribution that the licence requires as ``citation``.
 
     Parameters
     ----------
     table_name : str
         A table or view of `tables`.
     key : str, optional
-        One thing of the table, such as a cluster or a preset, or one statement; all of them by default.
+        An entity of the table, such as a cluster or a preset, or a statement; all of them by default.
 
     Returns
     -------
     polars.DataFrame
-        One row per row of the table and source, in the order of the table: what the row is about (``key``, and its own
-        name where it has one), ``role`` (``says it`` or ``confirms it``), ``source``, ``citation``, ``url``,
-        ``locator``, ``as_of``, ``published``, ``accessed``, ``licence``, ``evidence``. Null means not known.
+        One row per row of the table and source, in the order of the table: its subject (``key``, and its own name
+        where it has one), ``role`` (``says it`` or ``confirms it``), ``source``, ``citation``, ``url``,
+        ``locator``, ``as_of``, ``published``, ``accessed``, ``licence``, ``evidence``. Null means unknown.
 
     Raises
     ------
     UnknownName
-        If there is no such table, or nothing of that name in it, with the nearest name.
+        If there is no such table, or the key is not in it, with the nearest name.
     """
     import polars as pl
 
@@ -51,7 +50,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
     if "attribution" in resource:
         return _publisher(resource, key)
     if resource["name"] in KINDS:
-        return _of_things(resource["name"], key)
+        return _of_entities(resource["name"], key)
     fields = {field["name"]: field for field in resource["schema"]["fields"]}
     about = next(name for name, field in fields.items() if field.get("entity"))
     rows = table(table_name).with_row_index("number_of_row").collect()
@@ -63,7 +62,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
         rows = rows.filter(pl.any_horizontal(pl.col(name) == key for name in named))
     names = [about, *own] if about != "source" else []
     optional = [name for name in ("locator", "as_of") if name in fields]
-    said = rows.lazy().select("number_of_row", *names, "source", *optional, role=pl.lit("says it"))
+    stated = rows.lazy().select("number_of_row", *names, "source", *optional, role=pl.lit("says it"))
     if "confirmed_by" in fields:
         more = (
             rows.lazy()
@@ -71,9 +70,9 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
             .select("number_of_row", *names, source=pl.col("confirmed_by").str.split("; "), role=pl.lit("confirms it"))
             .explode("source")
         )
-        said = pl.concat([said, more], how="diagonal")
+        stated = pl.concat([stated, more], how="diagonal")
     return (
-        said.with_columns(pl.lit(None, pl.String).alias(name) for name in ("locator", "as_of") if name not in fields)
+        stated.with_columns(pl.lit(None, pl.String).alias(name) for name in ("locator", "as_of") if name not in fields)
         .join(_cited(), on="source", how="left", maintain_order="left")
         .sort("number_of_row", maintain_order=True)
         .select(*names, "role", "source", *CITED)
@@ -82,7 +81,7 @@ def sources(table_name: TableName | str, key: str | None = None) -> pl.DataFrame
 
 
 def _cited() -> pl.LazyFrame:
-    """Return the sources as they are cited."""
+    """Return the sources with their citations."""
     import polars as pl
 
     return table("sources").select(
@@ -96,18 +95,18 @@ def _cited() -> pl.LazyFrame:
     )
 
 
-def _of_things(kind: str, key: str | None) -> pl.DataFrame:
-    """Return who says each field of the things of one kind; a page on which a source found it stands for its own."""
+def _of_entities(kind: str, key: str | None) -> pl.DataFrame:
+    """Return the source of each field of the entities of one kind; the URL is that of the page, where it is known."""
     import polars as pl
 
     about = KINDS[kind][1]
-    said = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"thing": about})
+    stated = table("statements").filter(pl.col("preferred").is_not_null(), kind=kind).rename({"thing": about})
     if key is not None:
         known = table(kind).select(about).collect()[about].to_list()
         one_of(f"{about} in {kind}", key, known)
-        said = said.filter(pl.col(about) == key)
+        stated = stated.filter(pl.col(about) == key)
     return (
-        said.join(_cited(), on="source", how="left", maintain_order="left")
+        stated.join(_cited(), on="source", how="left", maintain_order="left")
         .with_columns(role=pl.lit("says it"), url=pl.coalesce("address", "url"))
         .select(about, "field", "statement", "role", "source", *CITED, "preferred")
         .collect()
@@ -120,7 +119,7 @@ def _publisher(resource: dict[str, Any], key: str | None) -> pl.DataFrame:
 
     name = resource["name"]
     if key is not None:
-        raise UnknownName(f"{name} comes from one publisher as a whole; ask sources({name!r})")
+        raise UnknownName(f"{name} comes from one publisher; call sources({name!r})")
     row = {
         "role": "publishes it",
         "source": name,

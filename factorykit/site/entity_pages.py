@@ -146,7 +146,7 @@ def _facts(
 ) -> list[dict[str, Any]]:
     """Return the filled cells of an entity, each with its source."""
     chosen = {each["field"]: each for each in statements if each["preferred"]}
-    skipped = {*BESIDE, table.key, "said", *(("confirmed_by",) if not statements else ())} - {"note"}
+    skipped = {*BESIDE, table.key, "statement_count", *(("confirmed_by",) if not statements else ())} - {"note"}
     facts: list[dict[str, Any]] = []
     before: list[str] = []
     for column, described in table.fields.items():

@@ -56,7 +56,7 @@ def test_a_broken_cell_is_named_by_file_line_column_value_and_rule(edit, copy):
 
 HEADS = [
     ("run_statements", "mfu,", "mfuu,", "nearest is 'mfu'"),
-    ("sources", "seed_001,", '"seed_001,', "no valid CSV"),
+    ("sources", "seed_001,", '"seed_001,', "not valid CSV"),
     ("cluster_statements", "\n", ",surplus\n", "no column 'surplus'"),
 ]
 """Faults of whole files; the cells of such a file are not looked at."""

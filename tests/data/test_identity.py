@@ -48,8 +48,8 @@ def test_a_name_as_it_is_written_leads_to_the_key(kind, name, key):
         ("accelerator", "", "no accelerator ''"),
         ("accelerator", None, "name of the accelerator must be a string, got None"),
         ("organisation", "Metta", "nearest is 'Meta'"),
-        ("chip", "H100", "no kind of thing 'chip'"),
-        ("accelerator", "Blackwell", "fits several: b100, b200, b300, gb10, gb200, gb300, rtx_5090"),
+        ("chip", "H100", "no kind of entity 'chip'"),
+        ("accelerator", "Blackwell", "is ambiguous: b100, b200, b300, gb10, gb200, gb300, rtx_5090"),
     ],
 )
 def test_a_name_that_fits_nothing_or_several_things_is_answered_with_what_there_is(kind, name, said):
@@ -109,15 +109,15 @@ def test_a_chip_is_read_out_of_a_longer_text(text, key):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("H100 + H200", "fits several: h100_sxm, h200_sxm"),
+        ("H100 + H200", "is ambiguous: h100_sxm, h200_sxm"),
         (
             "Blackwell or TPU v7",
-            "fits several: b100, b200, b300, gb10, gb200, gb300, rtx_5090",
+            "is ambiguous: b100, b200, b300, gb10, gb200, gb300, rtx_5090",
         ),
         ("Rubin CPX", "no accelerator 'Rubin CPX'; nearest is 'Rubin'"),
         ("H200 PCIe", "no accelerator 'H200 PCIe'"),
         ("TPU v5/v6", "no accelerator"),
-        ("TPU v5", "fits several"),
+        ("TPU v5", "is ambiguous"),
         ("RTX PRO 6000 Max-Q", "no accelerator"),
         ("RTX A1000", "no accelerator"),
         ("Meta MTIA v1 (MTIA 100)", "no accelerator"),

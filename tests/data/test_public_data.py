@@ -156,7 +156,7 @@ def test_every_header_leads_to_a_column_of_its_data_set():
 def test_a_missing_column_of_a_publisher_is_named_with_the_nearest(tmp_path):
     path = tmp_path / "downloaded.csv"
     path.write_text("Country,ISO3 Code,Month,Price (EUR/MWh)\nAustria,AUT,2026-01,100\n")
-    said = r"'Date' is gone.*'Price \(EUR/MWhe\)' is gone, perhaps renamed to 'Price \(EUR/MWh\)'"
+    said = r"'Date' is missing.*'Price \(EUR/MWhe\)' is missing, perhaps renamed to 'Price \(EUR/MWh\)'"
     with pytest.raises(DatasetError, match=said):
         fk.connect("ember_eu_wholesale_price_monthly", path)
 
@@ -223,10 +223,10 @@ def test_names_are_those_of_the_vocabulary_and_of_the_tables():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("tdp_w", "tdp_watts", r"'tdp_w' is gone, perhaps renamed to 'tdp_watts'"),
-        ("tdp_w", "quite_another", r"'tdp_w' is gone; new is 'quite_another'"),
-        ("memory_gb,", "", "'memory_gb' is gone"),
-        ("tdp_w", "name", "'tdp_w' is gone"),
+        ("tdp_w", "tdp_watts", r"'tdp_w' is missing, perhaps renamed to 'tdp_watts'"),
+        ("tdp_w", "quite_another", r"'tdp_w' is missing; new is 'quite_another'"),
+        ("memory_gb,", "", "'memory_gb' is missing"),
+        ("tdp_w", "name", "'tdp_w' is missing"),
     ],
 )
 def test_a_changed_column_is_named(made_up, old, new, said):
@@ -250,7 +250,7 @@ def test_cells_of_another_type_are_reported_together_and_the_previous_copy_stays
     path = made_up(
         "gpu_rental_prices", usd_per_gpu_hour="cheap", date="yesterday", carried_forward="perhaps", vram_gb="nan"
     )
-    with pytest.raises(DatasetError, match="4 broken cells; the previous copy stays") as raised:
+    with pytest.raises(DatasetError, match="4 broken cells; the previous copy is kept") as raised:
         fk.connect("gpu_rental_prices", path)
     assert raised.value.rows is not None
     assert set(raised.value.rows["column"]) == {"usd_per_gpu_hour", "date", "carried_forward", "vram_gb"}
@@ -398,7 +398,7 @@ def test_names_that_do_not_exist_are_answered_with_the_nearest(made_up, tmp_path
     with pytest.raises(DatasetError, match="cannot be read"):
         fk.connect("gcp_region_carbon", tmp_path / "none.csv")
     fk.connect("gcp_region_carbon", made_up("gcp_region_carbon"))
-    with pytest.raises(UnknownName, match="one publisher as a whole"):
+    with pytest.raises(UnknownName, match="comes from one publisher"):
         fk.sources("gcp_region_carbon", "x")
 
 

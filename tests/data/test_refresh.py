@@ -59,7 +59,7 @@ def test_a_new_file_is_told_row_by_row_and_writes_nothing_unasked(copy, publishe
     assert told["fra", "nuclear_share"]["now"] == "0.666667"
     assert told["xkx", None]["what"] == "added"
     assert {row["what"] for (name, _), row in told.items() if name == "pol"} == {"kept"}
-    assert told["pol", "carbon_kg_per_kwh"]["why"].startswith("the file speaks of 2019")
+    assert told["pol", "carbon_kg_per_kwh"]["why"].startswith("the file is of 2019")
     assert told["deu", None]["what"] == told["usa", None]["what"] == "gone"
     assert before == {path.name: path.read_bytes() for path in (copy / "sources").iterdir()}
 
@@ -94,7 +94,7 @@ def test_an_address_with_a_trusted_certificate_is_read(copy, published, served, 
     told = refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
     assert told.height > 100
     assert told.equals(refresh(published))
-    with pytest.raises(DatasetError, match=r"cannot be fetched .*404"):
+    with pytest.raises(DatasetError, match=r"cannot be downloaded .*404"):
         refresh(f"grid_energy_mix={address}/elsewhere.csv")
 
 
@@ -142,9 +142,9 @@ def test_edits_by_hand_are_told_beside_an_earlier_copy(copy, edit, tmp_path):
 def test_what_cannot_be_read_is_told(copy, published, tmp_path):
     with pytest.raises(UnknownName, match="nearest is 'grid_energy_mix'"):
         refresh(f"grid_energy_mx={published / 'grid_energy_mix.csv'}")
-    with pytest.raises(DatasetError, match="is no folder"):
+    with pytest.raises(DatasetError, match="is not a folder"):
         refresh(tmp_path / "nowhere")
-    with pytest.raises(DatasetError, match="no file of a publisher in"):
+    with pytest.raises(DatasetError, match="no publisher's file in"):
         refresh(copy)
 
 

@@ -1,7 +1,7 @@
-"""Public data sets that are too large or too alive to ship: checked at the border, renamed, kept in the user's cache.
+"""Public data sets that are too large or change too often to ship: validated, renamed and cached.
 
-``connectors.csv`` maps the columns of each data set to ours, with the factor that turns their unit into ours;
-``publisher_columns.csv`` says what the publisher's own file calls them and how its cells are read. Nothing is fetched
+``connectors.csv`` maps the columns of each data set to ours, with the conversion factor of the unit;
+``publisher_columns.csv`` holds the headers of the publisher's file and how to read the cells. Nothing is downloaded
 unless an address is given.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MAPPING: Final = Path(__file__).with_name("connectors.csv")
 PUBLISHED: Final = Path(__file__).with_name("publisher_columns.csv")
 HEADER_WITHIN: Final = 5
-"""Lines of a file among which its header is looked for: some publishers put a title above it."""
+"""Lines of a file in which the header is searched: some publishers put a title above it."""
 SHOWN: Final = 10
 CHANGES: Final = "Rows and columns were selected, renamed and converted."
 CC_BY: Final = ("CC-BY-4.0", "https://creativecommons.org/licenses/by/4.0/")
@@ -43,7 +43,7 @@ MIT: Final = ("MIT", "https://opensource.org/license/mit")
 
 @dataclass(frozen=True)
 class Publisher:
-    """Who publishes a data set, on which terms, and the credit that goes with it."""
+    """Publisher of a data set, with licence and attribution."""
 
     title: str
     publisher: str
@@ -78,7 +78,7 @@ PUBLISHERS: Final = {
         "Frontier Data Centers", "data-centers", "Estimates from satellite images, permits and disclosures."
     ),
     "epoch_data_center_timelines": _epoch(
-        "Frontier Data Centers", "data-centers", "Dates run to 2030: what lies ahead is planned."
+        "Frontier Data Centers", "data-centers", "Dates run to 2030; future values are plans."
     ),
     "epoch_data_center_chips": _epoch(
         "Frontier Data Centers", "data-centers", "Each row is a stock of one type of chip on one day."
@@ -154,7 +154,7 @@ PUBLISHERS: Final = {
         "https://ember-energy.org/data/european-wholesale-electricity-price-data/",
         CC_BY,
         "Ember, European Wholesale Electricity Price Data, CC BY 4.0, based on ENTSO-E and others.",
-        "Day-ahead wholesale averages, not what a data centre pays; the last month is partial.",
+        "Day-ahead wholesale averages; data centres pay other prices; the last month is partial.",
     ),
     "eia_state_electricity_price": Publisher(
         "Average Price by State by Provider (EIA-861)",
@@ -169,7 +169,7 @@ PUBLISHERS: Final = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a publisher and what becomes of it."""
+    """A column of a publisher and the column it is converted to."""
 
     theirs: str
     ours: str
@@ -182,11 +182,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file may call a column, and how its cells are read.
+    """A header of a column in a file, and how its cells are read.
 
-    Without ``theirs`` the column is known and left out; if it has ``read``, only rows that match it are kept. ``read``
-    is an expression whose groups are taken, joined by "; ", or the form of a date. ``value`` stands for the cells where
-    the name of the column says it.
+    A column without ``theirs`` is omitted; if it has ``read``, only matching rows are kept. ``read`` is a regular
+    expression whose groups are joined by "; ", or a date format. ``value`` replaces the cells where the header states
+    the value.
     """
 
     theirs: str
@@ -198,13 +198,13 @@ class Header:
 
     @property
     def column(self) -> str:
-        """Name of the column among those of the data set, or in the file where it is not one of them."""
+        """Name of the column in the data set, or in the file for an omitted column."""
         return self.theirs or self.published
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A column as a file has it: what becomes of it, its name there, and its cells."""
+    """The cells of a column of a file, with its header and the column they are converted to."""
 
     column: Column
     header: str
@@ -241,32 +241,32 @@ def connectors() -> pl.DataFrame:
 
 
 def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.LazyFrame:
-    """Make a public data set a table like any other, for this session and, in the cache, for the next ones.
+    """Connect a public data set as a table, for this session and, through the cache, for later ones.
 
-    Nothing is fetched unless an address is given. The file is checked against the columns its publisher had, renamed
-    and converted to our names and units, and kept as Parquet in the cache folder (``FACTORYKIT_CACHE``, otherwise the
-    user's). Afterwards `table`, `sql`, `tables` and `sources` know it.
+    Nothing is downloaded unless an address is given. The columns of the file are validated, renamed and converted to
+    the names and units of the vocabulary, and cached as Parquet (in ``FACTORYKIT_CACHE``, otherwise in the user's cache
+    folder). Afterwards `table`, `sql`, `tables` and `sources` accept its name.
 
     Parameters
     ----------
     name : str
         A data set of `connectors`, such as ``"epoch_gpu_clusters"``.
     path_or_url : path or str, optional
-        A CSV file as its publisher gives it out or with tidied columns, or an ``https://`` address of one; by default
-        the copy in the cache.
+        A CSV file in the publisher's format or with the columns of `connectors`, or its ``https://`` address; by
+        default the copy in the cache.
 
     Returns
     -------
     polars.LazyFrame
-        The table; quantities are Float64, days are Date, null means that the publisher does not say.
+        The table; quantities are Float64, days are Date, null means that the publisher does not state the value.
 
     Raises
     ------
     UnknownName
         If there is no such data set, with the nearest name.
     DatasetError
-        If the file cannot be read, a column is gone or was renamed, or a cell is not of its column's type; ``rows``
-        holds all such cells.
+        If the file cannot be read, a column is missing or renamed, or a cell does not have the type of its column;
+        ``rows`` holds all such cells.
     """
     one_of("connector", name, PUBLISHERS)
     record = _record(name)
@@ -292,14 +292,14 @@ def connect(name: str, path_or_url: str | os.PathLike[str] | None = None) -> pl.
 
 
 def read(name: str, path_or_url: str | os.PathLike[str]) -> pl.DataFrame:
-    """Return a public data set as `connect` makes it of a file or an address, without keeping it.
+    """Return a public data set from a file or an address, converted as by `connect`, without caching it.
 
     Raises
     ------
     UnknownName
         If there is no such data set, with the nearest name.
     DatasetError
-        If the file cannot be read, a column is gone or was renamed, or a cell is not of its column's type.
+        If the file cannot be read, a column is missing or renamed, or a cell does not have the type of its column.
     """
     if name not in PUBLISHERS:
         raise UnknownName(unknown_name_message("connector", name, PUBLISHERS))
@@ -307,7 +307,7 @@ def read(name: str, path_or_url: str | os.PathLike[str]) -> pl.DataFrame:
 
 
 def cache_folder() -> Path:
-    """Return where connected data sets are kept: ``FACTORYKIT_CACHE``, else the user's cache folder."""
+    """Return the folder of connected data sets: ``FACTORYKIT_CACHE``, else the user's cache folder."""
     if chosen := os.environ.get("FACTORYKIT_CACHE"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -336,7 +336,7 @@ def _columns(name: str) -> tuple[Column, ...]:
 
 
 def _layouts(name: str) -> list[list[Header]]:
-    """Return the headers a file of the data set may have: tidied, and the publisher's own where it is another."""
+    """Return the headers that a file of the data set may have: those of the mapping and the publisher's own."""
     published: dict[str, list[Header]] = {}
     with PUBLISHED.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -362,7 +362,7 @@ def _content(path_or_url: str | os.PathLike[str]) -> tuple[bytes, str]:
 
 
 def _keep(name: str, content: bytes, origin: str) -> None:
-    """Check, convert and write a data set into the cache, whole or not at all."""
+    """Validate and convert a data set, and write it to the cache atomically."""
     frame = _tidy(name, *_rows(name, content))
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=True)
@@ -383,12 +383,12 @@ def _keep(name: str, content: bytes, origin: str) -> None:
 def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
     """Return the columns of a CSV file and the number of each row, after a check of its header."""
     if content.lstrip()[:1] in (b"{", b"["):
-        told = ", ".join(column.theirs for column in _columns(name))
-        raise DatasetError(f"{name}: the file is JSON; give a CSV file with the columns {told}")
+        expected = ", ".join(column.theirs for column in _columns(name))
+        raise DatasetError(f"{name}: the file is JSON; give a CSV file with the columns {expected}")
     try:
         lines = [row for _, row in text_io.csv_rows(content)]
     except ValueError as error:
-        raise DatasetError(f"{name}: the file is no CSV in UTF-8: it {error}") from None
+        raise DatasetError(f"{name}: the file is not CSV in UTF-8: it {error}") from None
     above, layout = max(
         ((at, layout) for at in range(min(len(lines), HEADER_WITHIN)) for layout in _layouts(name)),
         key=lambda found: _likeness(lines[found[0]], found[1]),
@@ -422,7 +422,7 @@ def _rows(name: str, content: bytes) -> tuple[list[int], list[Cells]]:
 
 
 def _likeness(header: list[str], layout: list[Header]) -> tuple[int, int]:
-    """Return how many columns of a header a layout knows, and how many of them letter for letter."""
+    """Return the number of columns of a header that a layout contains, ignoring case and exactly."""
     known = {each.published for each in layout}
     return len(_places(header).keys() & {each.casefold() for each in known}), len(known & set(header))
 
@@ -432,7 +432,7 @@ def _places(header: list[str]) -> dict[str, int]:
 
 
 def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Header]:
-    """Return which header each column is read from; one that is missing is an error that names the nearest."""
+    """Return the header from which each column is read; a missing one is an error with the nearest name."""
     places = _places(header)
     known = {each.published.casefold() for each in layout}
     taken: dict[str, Header] = {}
@@ -445,7 +445,7 @@ def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Head
             gone.setdefault(each.column, each.published)
     new = [column for column in header if column.strip().casefold() not in known]
     if gone:
-        changes = [f"{column!r} is gone{_renamed(column, new)}" for column in gone.values()]
+        changes = [f"{column!r} is missing{_renamed(column, new)}" for column in gone.values()]
         left = [column for column in new if not any(repr(column) in change for change in changes)]
         changes += [f"new is {', '.join(map(repr, left))}"] if left else []
         raise DatasetError(f"{name}: its publisher changed the columns: {'; '.join(changes)}")
@@ -457,7 +457,7 @@ def _taken(name: str, header: list[str], layout: list[Header]) -> dict[str, Head
 
 
 def _cell(text: str, header: Header) -> str | None:
-    """Return a cell as its column is read; empty where the publisher says nothing."""
+    """Return a cell as its header prescribes; None if it is empty."""
     if header.value:
         return header.value
     if header.read.startswith("%"):
@@ -474,7 +474,7 @@ def _renamed(gone: str, new: list[str]) -> str:
 
 
 def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
-    """Return a data set under our names and units, or raise with every cell that is not of its column's type."""
+    """Return a data set in our names and units, or raise an error with all cells of the wrong type."""
     import polars as pl
 
     read = {"number": text_io.parse_number, "boolean": _boolean, "date": _date, "text": str}
@@ -498,9 +498,9 @@ def _tidy(name: str, numbers: list[int], columns: list[Cells]) -> pl.DataFrame:
         schema = {"row": pl.Int64, "column": pl.String, "value": pl.String, "rule": pl.String}
         lines = [f"  row {row}: {column} = {value!r}: {rule}" for row, column, value, rule in broken[:SHOWN]]
         more = [f"  … and {len(broken) - SHOWN} more in err.rows"] if len(broken) > SHOWN else []
-        cells_said = f"{len(broken)} broken {'cell' if len(broken) == 1 else 'cells'}"
+        count = f"{len(broken)} broken {'cell' if len(broken) == 1 else 'cells'}"
         raise DatasetError(
-            "\n".join([f"{name}: {cells_said}; the previous copy stays", *lines, *more]),
+            "\n".join([f"{name}: {count}; the previous copy is kept", *lines, *more]),
             pl.DataFrame(broken, schema=schema, orient="row"),
         )
     return pl.DataFrame(series)
@@ -525,7 +525,7 @@ def _key(kind: str, name: str | None) -> str | None:
 
 
 def _resource(name: str, frame: pl.DataFrame, parquet: bytes, content: bytes, origin: str) -> dict[str, Any]:
-    """Return the descriptor of a connected table: what the package's own tables have, and where it came from."""
+    """Return the descriptor of a connected table, with its origin."""
     this = PUBLISHERS[name]
     fields: list[dict[str, Any]] = []
     for column in _columns(name):

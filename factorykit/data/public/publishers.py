@@ -1,8 +1,7 @@
-"""What publishers' data sets say, in the rows of the project's own tables.
+"""Conversion of publishers' data sets to rows of the project's own tables.
 
-A recipe reads one data set of `public_data` and yields rows of one table, cell by cell as the table writes them. The
-keys of things and what was decided by hand are not in them: `refresh` finds the row again by `Recipe.match` and leaves
-those cells alone.
+A recipe reads one data set of `connectors` and yields rows of one table. Keys of entities and manual choices are not
+among their cells: `refresh` finds the row by `Recipe.match` and keeps those cells.
 """
 
 from __future__ import annotations
@@ -23,38 +22,38 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Tables = Mapping[str, Sequence[Mapping[str, str]]]
-"""The source files as they stand: rows of text by table."""
+"""The present source files: rows of strings by table."""
 KINDS: Final = {"on-demand": "on demand"}
 COUNTRIES: Final = {
     "united states of america": "usa",
     "korea (republic of)": "kor",
     "united kingdom of great britain and northern ireland": "gbr",
 }
-"""Countries that a publisher writes otherwise than the table of grids."""
+"""Countries with another spelling than in the table of grids."""
 QUARTILES: Final = ("quarter", "median", "three_quarters")
 SINCE: Final = "2020-01"
-"""First month of electricity that the project carries."""
+"""First month of electricity prices."""
 LITRES_PER_M3: Final = 1e3
-MOST_LITRES_PER_DAY: Final = 1e9
-"""More is a slip of units: a site said to draw 70,000 million gallons a day would draw a river."""
+MAX_LITRES_PER_DAY: Final = 1e9
+"""Larger values are unit errors: one site is listed with 70,000 million gallons a day."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one data set becomes rows of one table."""
+    """Conversion of one data set to rows of one table."""
 
     dataset: str
     source: str
     table: str
     match: str
-    """Column by which a row is known again."""
+    """Column that identifies a row."""
     rows: Callable[[pl.DataFrame, Tables], Iterator[Row]]
     newest: str = ""
-    """Column of the data set with the day of its rows, where none lies ahead."""
+    """Column of the data set with the day of its rows, where all days are past."""
     whole: bool = True
-    """Whether a file holds all that its publisher ever said, so that what is missing is gone."""
+    """Whether a file is complete, so that a missing row was withdrawn."""
     once: tuple[str, ...] = ()
-    """Columns that a new row begins with and that are decided by hand afterwards."""
+    """Columns that are filled in new rows only and then edited by hand."""
 
 
 def key_of(name: str) -> str:
@@ -128,7 +127,7 @@ def price_months(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
 
 
 def rental_offers(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
-    """Yield what each provider asks for each chip and kind of offer."""
+    """Yield the price of each provider for each chip and kind of offer."""
     import polars as pl
 
     price = pl.col("rental_usd_per_accelerator_h")
@@ -155,7 +154,7 @@ def rental_offers(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
 
 
 def prices(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
-    """Yield what one chip costs an hour over all providers, under the names that the row goes by."""
+    """Yield the price of a chip-hour over all providers, under each name of the row."""
     import polars as pl
 
     under = {row["price"]: row["locator"].split("; ")[0].split(", ") for row in tables["prices"]}
@@ -287,7 +286,7 @@ def chip_counts(frame: pl.DataFrame, _: Tables) -> Iterator[Row]:
 
 
 def runs(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
-    """Yield what is said of the runs that the tables know; which others are worth a row is decided by hand."""
+    """Yield statements about the runs in the tables; other runs are added by hand."""
     known = {row["locator"] for row in tables["run_statements"] if row["source"] == "epoch_models"}
     for row in frame.iter_rows(named=True):
         locator = f"row {row['name']}"
@@ -307,16 +306,16 @@ def runs(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
 
 
 def sites(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
-    """Yield what is said of each site apart from time."""
+    """Yield the undated statements about each site."""
     for row in frame.iter_rows(named=True):
         users, sure = ((row[name] or "").split("; ") for name in ("users", "users_confidence"))
-        told = [f"{user} ({level})" for user, level in zip_longest(users, sure, fillvalue="") if user]
+        named = [f"{user} ({level})" for user, level in zip_longest(users, sure, fillvalue="") if user]
         yield {
             "site": key_of(row["name"]),
             "name": row["name"],
             "project": row["project"],
             "operator": row["owner"],
-            "users": "; ".join(told) or None,
+            "users": "; ".join(named) or None,
             "country": _country(row["country"], tables),
             "place": row["address"],
             "accelerator_stated": _chips(row["accelerators_planned_stated"]),
@@ -326,7 +325,7 @@ def sites(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
 
 
 def timelines(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
-    """Yield what each known site has, or is to have, on each day of its timeline."""
+    """Yield existing and planned capacity of each known site on each day of its timeline."""
     known = {row["name"] for row in tables["site_statements"]}
     for row in frame.sort("name", "date", maintain_order=True).iter_rows(named=True):
         water = row["water_l_per_day"]
@@ -340,14 +339,14 @@ def timelines(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
             "facility_power_w": row["facility_power_w"] or None,
             "h100_equivalents": row["h100_equivalents"],
             "capital_2025_usd": row["capital_2025_usd"],
-            "water_m3_per_day": None if water is None or water > MOST_LITRES_PER_DAY else water / LITRES_PER_M3,
+            "water_m3_per_day": None if water is None or water > MAX_LITRES_PER_DAY else water / LITRES_PER_M3,
             "locator": f"timeline of {row['name']}, {row['date']}",
             "as_of": f"{row['date']}",
         }
 
 
 def clusters(frame: pl.DataFrame, tables: Tables) -> Iterator[Row]:
-    """Yield what is said of clusters that have a name and a size; of those in doubt, what the tables know already."""
+    """Yield statements about clusters with a name and a size; of uncertain ones only those in the tables."""
     known = {row["locator"] for row in tables["cluster_statements"] if row["source"] == "epoch_clusters"}
     read = next(row["published"] for row in tables["sources"] if row["source"] == "epoch_clusters")
     for row in frame.iter_rows(named=True):

@@ -1,7 +1,7 @@
-"""New files of publishers against the tables kept by hand: what would change row by row, and what is kept.
+"""Comparison of publishers' new files with the tables kept by hand, row by row.
 
-Nothing is lost: a cell that the publisher left empty, a row of which only something older is said, and a row that is
-no longer in the file all stay as they are and are told. What is written is told in the table `data_changes` too.
+Nothing is lost: cells that the publisher left empty, rows with older statements, and rows missing in the file are kept
+and reported. Written changes are also recorded in the table `data_changes`.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 CHANGES: Final = "data_changes"
-UNTOLD: Final = (CHANGES, "sources")
-"""Tables of which no change is told: the changelog, and the table of when what was read."""
+UNRECORDED: Final = (CHANGES, "sources")
+"""Tables whose changes are not recorded: the changelog, and the table with the dates of access."""
 FITTED: Final = "factorykit_fit"
-"""Source of what is found anew with every change of the model, and not told either."""
+"""Source of fitted values, which change with the model and are not recorded."""
 SAME: Final = 5e-6
-"""Relative difference up to which two numbers are one: tables keep six digits and more."""
+"""Relative difference up to which two numbers are equal: tables keep six digits or more."""
 COLUMNS: Final = ("table", "source", "row", "what", "column", "was", "now", "why")
 BESIDE: Final = ("locator", "as_of", "note", "source", "statement", "preferred")
-"""Cells that follow a change and are none."""
+"""Columns that accompany a change and are not changes themselves."""
 
 
 @dataclass
@@ -71,11 +71,11 @@ class _Table:
 
     @property
     def key(self) -> str:
-        """The column that names a row, in all tables that are refreshed: the first."""
+        """The first column, which is the key in all refreshed tables."""
         return self.header[0]
 
     def named(self) -> dict[str, dict[str, str]]:
-        """Return the rows by name: the cells of their key, joined by a slash where it has several columns."""
+        """Return the rows by key; the cells of a key with several columns are joined by slashes."""
         keys = [name for name in resources()[self.name]["schema"]["primaryKey"] if name in self.header]
         return {"/".join(row[name] for name in keys): row for row in self.rows}
 
@@ -86,15 +86,15 @@ def refresh(
     sources: str | Path | None = None,
     day: date | None = None,
 ) -> pl.DataFrame:
-    """Hold new files of publishers against the tables, and write what is better where asked to.
+    """Compare publishers' new files with the tables, and optionally write the changes.
 
     Parameters
     ----------
     *origins : path or str
-        Folders of CSV files called as the data sets of `connectors`, or ``name=file`` and ``name=https://…`` for one.
+        Folders of CSV files named like the data sets of `connectors`, or ``name=file`` and ``name=https://…`` for one.
     apply : bool, optional
-        Write what changed into the source files, the days on which sources were read, and the table `data_changes`;
-        `build` makes tables of them. By default nothing is written.
+        Write the changes to the source files, with the dates of access and the table `data_changes`; `build` then
+        makes the tables. By default nothing is written.
     sources : path, optional
         Folder of the source files; the one that `build` reads by default.
     day : date, optional
@@ -104,7 +104,7 @@ def refresh(
     -------
     polars.DataFrame
         One row per change: ``table``, ``source``, ``row`` (its key), ``what`` (``added``, ``changed``, ``kept`` where
-        the new is worse, ``gone`` where the file has no such row any more; only the first two are written),
+        the new value is worse, ``gone`` where the file has no such row; only the first two are written),
         ``column``, ``was``, ``now``, ``why``.
 
     Raises
@@ -112,24 +112,24 @@ def refresh(
     DatasetError
         If there is nothing to read, a file cannot be read, or its publisher changed the columns.
     UnknownName
-        If ``name=…`` names no data set that a table is made from.
+        If ``name=…`` is not a data set of a table.
     """
     import polars as pl
 
-    text_io = dict(_files(origins))
-    if not text_io:
+    files = dict(_files(origins))
+    if not files:
         names = ", ".join(sorted({recipe.dataset for recipe in RECIPES}))
-        raise DatasetError(f"no file of a publisher in {short_repr(origins)}; known are {names}")
+        raise DatasetError(f"no publisher's file in {short_repr(origins)}; known are {names}")
     tables = _read_all(sources)
     before = {name: table.text() for name, table in tables.items()}
     found: list[dict[str, str | None]] = []
     today = day or datetime.now(UTC).date()
-    for dataset, origin in text_io.items():
+    for dataset, origin in files.items():
         frame = connectors.read(dataset, origin)
         for recipe in (each for each in RECIPES if each.dataset == dataset):
-            said = recipe.rows(frame, {name: table.rows for name, table in tables.items()})
-            found += _merged(recipe, list(said), tables[recipe.table])
-            _read_on(tables["sources"], recipe, frame, today)
+            rows = recipe.rows(frame, {name: table.rows for name, table in tables.items()})
+            found += _merged(recipe, list(rows), tables[recipe.table])
+            _record_access(tables["sources"], recipe, frame, today)
     frame = pl.DataFrame(found, schema=dict.fromkeys(COLUMNS, pl.String))
     if apply:
         _record(frame, tables, today)
@@ -141,8 +141,8 @@ def _read_all(place: str | Path | None) -> dict[str, _Table]:
     """Return the source files of a folder, by default of the one that `build` reads."""
     home = data_folder() / "sources" if place is None else file_path("sources", place)
     if not home.is_dir():
-        raise DatasetError(f"{home} is no folder of source files; give sources=…")
-    with suppress(PermissionError):  # of a checkout that may only be read
+        raise DatasetError(f"{home} is not a folder of source files; give sources=…")
+    with suppress(PermissionError):  # of a read-only checkout
         move_incoming(home)
     return {path.stem: _Table(path.stem, path).read() for path in sorted(home.glob("*.csv"))}
 
@@ -156,7 +156,7 @@ def _write(tables: Iterable[_Table]) -> None:
 
 
 def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the data sets to read and where they are."""
+    """Yield the data sets to read and their files or addresses."""
     known = list(dict.fromkeys(recipe.dataset for recipe in RECIPES))
     for each in origins:
         origin = path_or_url("origin", each)
@@ -166,54 +166,54 @@ def _files(origins: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str
                 raise UnknownName(unknown_name_message("data set", name, known))
             yield name, place
         elif not (folder := file_path("origin", origin)).is_dir():
-            raise DatasetError(f"{origin} is no folder; give one, or name=file, e.g. {known[0]}={origin}")
+            raise DatasetError(f"{origin} is not a folder; give one, or name=file, e.g. {known[0]}={origin}")
         else:
             yield from ((name, str(path)) for name in known if (path := folder / f"{name}.csv").is_file())
 
 
-def _merged(recipe: Recipe, said: list[Row], table: _Table) -> Iterator[dict[str, str | None]]:
-    """Yield what changes, and change the rows of the table."""
+def _merged(recipe: Recipe, rows: list[Row], table: _Table) -> Iterator[dict[str, str | None]]:
+    """Yield the changes and apply them to the rows of the table."""
     mine = {row[recipe.match]: row for row in table.rows if row["source"] == recipe.source}
     aside = {*BESIDE, *recipe.once, *table.header[: 2 if "statement" in table.header else 1], recipe.match}
     taken = {row[table.key] for row in table.rows}
 
-    told = partial(_told, table.name, recipe.source)
-    for row in said:
+    change = partial(_change, table.name, recipe.source)
+    for row in rows:
         old = mine.pop(row[recipe.match], None)
         if old is None and row.get(table.key) in taken:
-            yield told(row[table.key], "kept", now=row["locator"], why="another source says it")
+            yield change(row[table.key], "kept", now=row["locator"], why="another source has this row")
             continue
         if old is None:
             new = _started(row, recipe, table, taken)
             place = max((at for at, each in enumerate(table.rows) if each["source"] == recipe.source), default=None)
             table.rows.insert(len(table.rows) if place is None else place + 1, new)
             taken.add(new[table.key])
-            yield told(new[table.key], "added", now=new.get("name") or new["locator"])
+            yield change(new[table.key], "added", now=new.get("name") or new["locator"])
             continue
         cells = {name: _cell(value) for name, value in row.items() if name in table.header}
         moved = {name: now for name, now in cells.items() if name not in aside and _differs(old[name], now)}
         if _end(cells.get("as_of", "")) < _end(old["as_of"]) and cells.get("as_of"):
             for name, now in moved.items():
-                why = f"the file speaks of {cells['as_of']}, the row of {old['as_of']}"
-                yield told(old[table.key], "kept", name, old[name], now, why)
+                why = f"the file is of {cells['as_of']}, the row of {old['as_of']}"
+                yield change(old[table.key], "kept", name, old[name], now, why)
             continue
         for name, now in moved.items():
             if not now:
-                yield told(old[table.key], "kept", name, old[name], why="the file leaves it empty")
+                yield change(old[table.key], "kept", name, old[name], why="the file leaves it empty")
             else:
-                yield told(old[table.key], "changed", name, old[name], now)
+                yield change(old[table.key], "changed", name, old[name], now)
                 old[name] = now
         if any(moved.values()):
             old |= {name: cells[name] for name in ("locator", "as_of", "note") if cells.get(name)}
     if recipe.whole:
-        prefix = {row[recipe.match].partition(" ")[0] for row in said}
+        prefix = {row[recipe.match].partition(" ")[0] for row in rows}
         for match, row in mine.items():
             if recipe.match != "locator" or match.partition(" ")[0] in prefix:
-                yield told(row[table.key], "gone", was=row.get("name") or row["locator"], why="not in the file")
+                yield change(row[table.key], "gone", was=row.get("name") or row["locator"], why="not in the file")
 
 
 def _started(row: Row, recipe: Recipe, table: _Table, taken: set[str]) -> dict[str, str]:
-    """Return a new row of the table, with its key, and the organisation where its name leads to one."""
+    """Return a new row of the table, with its key and, where it is known, its organisation."""
     new = dict.fromkeys(table.header, "") | {name: _cell(row[name]) for name in row if name in table.header}
     new["source"] = recipe.source
     if "statement" in table.header:
@@ -232,8 +232,8 @@ def _started(row: Row, recipe: Recipe, table: _Table, taken: set[str]) -> dict[s
     return new
 
 
-def _read_on(sources: _Table, recipe: Recipe, frame: pl.DataFrame, day: date) -> None:
-    """Say in the table of sources when the publisher's file was read, and of which day it is where its rows say so."""
+def _record_access(sources: _Table, recipe: Recipe, frame: pl.DataFrame, day: date) -> None:
+    """Set the dates of access and, where the rows have dates, of publication in the table of sources."""
     row = next(each for each in sources.rows if each["source"] == recipe.source)
     row["accessed"] = max(row["accessed"], day.isoformat())
     if recipe.newest:
@@ -243,12 +243,12 @@ def _read_on(sources: _Table, recipe: Recipe, frame: pl.DataFrame, day: date) ->
 def changes(
     since: str | Path, *, apply: bool = False, sources: str | Path | None = None, day: date | None = None
 ) -> pl.DataFrame:
-    """Return what was changed by hand: the source files beside an earlier copy of them.
+    """Return the manual changes of the source files since an earlier copy.
 
     Parameters
     ----------
     since : path
-        Folder of the source files as they were.
+        Folder with the earlier copy.
     apply : bool, optional
         Append it to the table `data_changes`.
     sources : path, optional
@@ -264,13 +264,16 @@ def changes(
     Raises
     ------
     DatasetError
-        If one of the folders is none.
+        If one of the paths is not a folder.
     """
     import polars as pl
 
     before, after = _read_all(file_path("since", since)), _read_all(sources)
     found = [
-        change for name, table in after.items() if name not in UNTOLD for change in _between(before.get(name), table)
+        change
+        for name, table in after.items()
+        if name not in UNRECORDED
+        for change in _between(before.get(name), table)
     ]
     frame = pl.DataFrame(found, schema=dict.fromkeys(COLUMNS, pl.String))
     if apply:
@@ -280,7 +283,7 @@ def changes(
 
 
 def _between(before: _Table | None, after: _Table) -> Iterator[dict[str, str | None]]:
-    """Yield the differences of two states of one table; a table that is new is told of by the changelog of releases."""
+    """Yield the differences between two states of a table; new tables belong to the changelog of releases."""
     if before is None or after.name not in resources():
         return
     old, new = ({key: row for key, row in each.named().items() if row["source"] != FITTED} for each in (before, after))
@@ -288,25 +291,25 @@ def _between(before: _Table | None, after: _Table) -> Iterator[dict[str, str | N
         source = row["source"]
         was = old.pop(key, None)
         if was is None:
-            yield _told(after.name, source, key, "added", now=row.get("name") or row.get("locator") or key)
+            yield _change(after.name, source, key, "added", now=row.get("name") or row.get("locator") or key)
             continue
         for name in after.header:
             if name in was and _differs(was[name], row[name]):
-                yield _told(after.name, source, key, "changed", name, was[name], row[name])
+                yield _change(after.name, source, key, "changed", name, was[name], row[name])
     for key, row in old.items():
-        yield _told(after.name, row["source"], key, "removed", was=row.get("name") or row.get("locator") or key)
+        yield _change(after.name, row["source"], key, "removed", was=row.get("name") or row.get("locator") or key)
 
 
-def _told(
+def _change(
     table: str, source: str, row: str, what: str, column: str = "", was: str = "", now: str = "", why: str = ""
 ) -> dict[str, str | None]:
-    """Return one row of what is told of a change."""
+    """Return one row of the report."""
     cells = (table, source, row, what, column or None, was or None, now or None, why or None)
     return dict(zip(COLUMNS, cells, strict=True))
 
 
 def _record(found: pl.DataFrame, tables: Mapping[str, _Table], day: date) -> None:
-    """Append what was written to the changelog of data."""
+    """Append the written changes to the changelog of the data."""
     log = tables[CHANGES]
     stem = f"{day:%Y_%m_%d}"
     number = sum(row[log.key].startswith(stem) for row in log.rows)
@@ -342,6 +345,6 @@ def _differs(was: str, now: str) -> bool:
 
 
 def _end(when: str) -> str:
-    """Return the end of a time such as 2026-07/2026-08, for comparison; the longest day where only a year is said."""
+    """Return the end of a time such as 2026-07/2026-08, for comparison; the last day where only a year is stated."""
     last = when.rpartition("/")[2]
     return last + "-12-31"[len(last) - 4 :] if 4 <= len(last) < 10 else last

@@ -1,8 +1,8 @@
-"""What the tables hold: for each table its columns with unit, bounds and text, and the rules between them.
+"""Schemas of the tables: columns with unit, bounds and text, and the rules between them.
 
 One class is one table: ``StorageSystems`` is the table ``storage_systems``. Its docstring is the table's text: a title,
-then what a row is. A new table is a class in the module of its subject, and a file ``data/sources/<table>.csv`` with
-the same columns; nothing else names it.
+then the meaning of a row. A new table is a class in the module of its subject, and a file ``data/sources/<table>.csv``
+with the same columns; nothing else names it.
 
 Only `factorykit.data.build` and tests import this package, since dataframely is needed to build tables and not to
 read them.
@@ -52,14 +52,14 @@ def is_derived(schema: type[dy.Schema]) -> bool:
 
 
 def subjects() -> dict[str, str]:
-    """Return what each subject is about by its name, in the order in which the tables are listed."""
+    """Return the description of each subject by its name, in the order of the tables."""
     return {
         subject.__name__.rpartition(".")[2]: (inspect.getdoc(subject) or "").partition("\n")[0] for subject in SUBJECTS
     }
 
 
 def columns(schema: type[dy.Schema]) -> dict[str, Any]:
-    """Return a table's columns in the order they are stored: its own first, who says it after them."""
+    """Return the columns of a table in stored order: its own first, then those of the source."""
     every = schema.columns()
     last = [name for base in (Sourced, Stated, Thing) if issubclass(schema, base) for name in base.columns()]
     trailing = [name for name in dict.fromkeys(last) if name != "statement" or issubclass(schema, Thing)]

@@ -1,4 +1,4 @@
-"""Tables of the audit: what documents claim, what nearer sources say, what they contradict, what is expected."""
+"""Tables of the audit: claims of documents, primary sources, contradictions, expected values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Facts(Sourced):
     """
 
     fact = key("name of the fact in recipes", unique=True, entity=True)
-    subject = text("what is spoken about", required=True)
-    meaning = text("what the number says", required=True)
+    subject = text("subject of the number", required=True)
+    meaning = text("meaning of the number", required=True)
     value = dy.Float64(nullable=False, description="the number, in the unit of its row", metadata={"unit": ""})
     unit = text("unit of the number", required=True)
 
@@ -25,13 +25,13 @@ class Facts(Sourced):
 class Claims(Sourced):
     """Claims.
 
-    A row is one quantitative statement of an audited document. ``recipe`` says how it is recomputed from quantities,
+    A row is one quantitative statement of an audited document. ``recipe`` recomputes it from quantities,
     formulas and table cells; no answer is stored here, the audit computes it.
     """
 
     claim = key("name of the claim: document and number", unique=True, entity=True)
-    subject = text("what the claim is about", required=True)
-    claimed = text("what is claimed of it", required=True)
+    subject = text("subject of the claim", required=True)
+    claimed = text("claimed property", required=True)
     printed = text("the number as printed, with its unit", required=True)
     printed_unit = text("unit as printed", required=True)
     stated = dy.Float64(nullable=True, description="the number in `unit`; of a range the middle", metadata={"unit": ""})
@@ -48,8 +48,8 @@ class Claims(Sourced):
         description="step of the last printed digit, where the number must come out exactly, as counts and years do",
         metadata={"unit": ""},
     )
-    recipe = text("how it is recomputed; empty if it cannot be, and `why` says the reason")
-    other_unit = text("recipe of what the number would be right for, if its unit was mistaken for another one")
+    recipe = text("how it is recomputed; if it cannot be, empty, with the reason in `why`")
+    other_unit = text("recipe for which the number is right, if its unit was confused with another one")
     superseded_by = reference("sources.source", "source nearer to the fact whose value the recipe takes")
     compared_with = dy.String(
         nullable=True,
@@ -57,7 +57,7 @@ class Claims(Sourced):
         description="sources that the claim was compared with, keys separated by '; '",
         metadata={"references": "sources.source", "separator": "; "},
     )
-    why = text("one sentence: what the recomputation shows, or why there is none", required=True)
+    why = text("one sentence: result of the recomputation, or the reason why there is none", required=True)
 
     @dy.rule()
     def a_claim_states_a_number_or_a_bound(cls) -> pl.Expr:  # noqa: N805
@@ -78,14 +78,14 @@ class Conflicts(Sourced):
         required=True,
         one_of=("between documents", "inside one document", "documents agree, literature differs"),
     )
-    subject = text("what the two statements are about", required=True)
-    quantity = text("what they say of it", required=True)
+    subject = text("subject of the two statements", required=True)
+    quantity = text("property stated twice", required=True)
     first = text("the first statement", required=True)
     second = text("the second statement", required=True)
-    second_source = reference("sources.source", "who says the second", required=True)
+    second_source = reference("sources.source", "source of the second statement", required=True)
     second_locator = text("where the second stands", required=True)
     unit = text("unit of both")
-    evidence = text("what nearer sources or the document's own numbers give")
+    evidence = text("value according to primary sources or the document's own numbers")
     evidence_from = dy.String(
         nullable=True,
         min_length=1,
@@ -99,19 +99,19 @@ class Conflicts(Sourced):
 class ExpectedValues(Stated):
     """Expected values.
 
-    A row is one case of one capability: what the document's own rule gives, what the document prints, and what comes
-    out once it is put right. Numbers are in the row's `unit`; a single number fills both ends of its range.
+    A row is one case of one capability: the result of the document's own rule, the printed value, and the one that
+    comes out once it is put right. Numbers are in the row's `unit`; a single number fills both ends of its range.
     """
 
     expected_value = key("capability and case", entity=True)
     function = reference("functions.function", "the capability", required=True)
     case = text("the case as the source writes it", required=True)
-    inputs = text("what goes in")
-    as_written_low = number("", "what the document's own rule gives, lower end", positive=False)
-    as_written_high = number("", "what the document's own rule gives, upper end", positive=False)
-    printed = text("what the document prints")
-    corrected_low = number("", "what is right, lower end", positive=False)
-    corrected_high = number("", "what is right, upper end", positive=False)
+    inputs = text("inputs")
+    as_written_low = number("", "result of the document's own rule, lower end", positive=False)
+    as_written_high = number("", "result of the document's own rule, upper end", positive=False)
+    printed = text("value printed in the document")
+    corrected_low = number("", "correct value, lower end", positive=False)
+    corrected_high = number("", "correct value, upper end", positive=False)
     unit = text("unit of the numbers, as the inventory writes it")
     recipe_as_written = text("how the document's own rule is repeated, in the language of the audit")
     recipe_corrected = text("how the right number is computed, in the language of the audit")
@@ -129,7 +129,7 @@ class Coverage(Sourced):
     places = text("documents and lines that speak of it, parted by semicolons", required=True)
     quantities = text("quantities of the vocabulary that compute it, parted by semicolons")
     verbs = text("verbs of the package that compute it, parted by semicolons")
-    tables = text("tables that hold what is said of it, parted by semicolons")
+    tables = text("tables with statements about it, separated by semicolons")
     notebooks = text("numbers of the notebooks that ask about it, parted by semicolons")
     reproduces = text("published figure that is met")
-    misses = text("what of it is not computed")
+    misses = text("part that is not computed")

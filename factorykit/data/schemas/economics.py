@@ -21,16 +21,16 @@ from factorykit.data.schemas.fields import (
 class Costs(Stated):
     """Costs.
 
-    A row is what one source says about one component of cost or one price. Money is in nominal US dollars of the time
-    given in ``as_of``. A single number fills both ends of its range; an empty upper end means 'more than'.
+    A row is the statement of one source about one component of cost or one price. Money is in nominal US dollars of the
+    time given in ``as_of``. A single number fills both ends of its range; an empty upper end means 'more than'.
     """
 
-    cost = key("what is paid for, the same name in all sources", entity=True)
+    cost = key("item paid for, under one name for all sources", entity=True)
     subject = text("the run, cluster, product or industry spoken about, as the source writes it", required=True)
     run = reference("runs.run", "run of the runs table")
     cluster = reference("clusters.cluster", "cluster of the clusters table")
     accelerator = reference("accelerators.accelerator", "chip of the accelerators table")
-    component = text("what is paid for", required=True)
+    component = text("item paid for", required=True)
     accelerators = measured("accelerators")
     cost_usd_low = number("USD", "lower end of a sum")
     cost_usd_high = number("USD", "upper end of a sum")
@@ -103,16 +103,16 @@ class PriceMonths(Sourced):
 class CloudProviders(Stated):
     """Cloud providers.
 
-    A row is what one source says about one provider of accelerators: tier, offer, price and judgement.
+    A row is the statement of one source about one provider of accelerators: tier, offer, price and judgement.
     """
 
     cloud_provider = reference("organisations.organisation", "who rents them out", required=True, entity=True)
     name = text("name as the source writes it", required=True)
     tier = text("class in which the source puts it", required=True)
-    offer = text("what it offers, as the source writes it")
+    offer = text("offer, as the source writes it")
     price_stated = text("price or saving as the source writes it")
-    advantages = text("what the source holds in its favour")
-    limits = text("what the source holds against it")
+    advantages = text("advantages according to the source")
+    limits = text("limits according to the source")
 
 
 class Levers(Sourced):
@@ -126,7 +126,7 @@ class Levers(Sourced):
     saving_low = share("lower end of the saving")
     saving_high = share("upper end of the saving")
     quantity = dy.String(nullable=True, regex=KEY, description="input that it moves", metadata={"vocabulary": True})
-    detail = text("what the source adds")
+    detail = text("details in the source")
 
 
 class Rules(Sourced):
@@ -136,26 +136,26 @@ class Rules(Sourced):
     """
 
     rule = key("name of the rule", unique=True, entity=True)
-    decision = text("what is decided", required=True)
-    branch = text("what the rule speaks for")
+    decision = text("decision", required=True)
+    branch = text("recommended option")
     condition = text("the condition in the source's words", required=True)
     quantity = dy.String(nullable=True, regex=KEY, description="quantity compared", metadata={"vocabulary": True})
     comparator = text("how it is compared", one_of=("<", "<=", ">", ">="))
-    threshold = dy.Float64(nullable=True, description="with what, in the quantity's unit", metadata={"unit": ""})
+    threshold = dy.Float64(nullable=True, description="threshold in the unit of the quantity", metadata={"unit": ""})
 
 
 class Forecasts(Sourced):
     """Forecasts.
 
-    A row is what a source expects of a year, or a size that it compares sites with.
+    A row is a forecast of a source for a year, or a size that it compares sites with.
     """
 
     forecast = key("name of the row", unique=True, entity=True)
     year = text("year or time spoken about")
-    subject = text("what is forecast", required=True)
+    subject = text("subject of the forecast", required=True)
     stated = text("in the source's words", required=True)
     accelerators_low = measured("accelerators", "lower end")
-    accelerators_high = measured("accelerators", "upper end; empty if the source says 'more than'")
+    accelerators_high = measured("accelerators", "upper end; empty if the source states 'more than'")
     facility_power_w_low = measured("facility_power_w", "lower end")
     facility_power_w_high = measured("facility_power_w", "upper end")
     cost_usd = number("USD", "sum spoken about, nominal")
@@ -179,10 +179,10 @@ class Grids(Sourced):
 class RentalOffers(Sourced):
     """Rental offers by provider.
 
-    A row is what one provider asks for one chip in one kind of offer: the median of its list prices over seven weeks,
-    or the list price on its own page.
-    Nominal US dollars. How many chips it has, and how often it takes them away, providers do not publish. GPU rental
-    price data by gpurentalprices.com (https://gpurentalprices.com), licensed under CC BY 4.0, summarised here.
+    A row is the price of one provider for one chip in one kind of offer: the median of its list prices over seven
+    weeks, or the list price on its own page. Nominal US dollars. How many chips it has, and how often it takes them
+    away, providers do not publish. GPU rental price data by gpurentalprices.com (https://gpurentalprices.com), licensed
+    under CC BY 4.0, summarised here.
     """
 
     rental_offer = key("provider, chip and kind of offer", unique=True, entity=True)
@@ -203,7 +203,7 @@ class RentalOffers(Sourced):
 class EgressPrices(Sourced):
     """Egress prices.
 
-    A row is what one provider asks for a byte that leaves it for the internet. Zero where it asks nothing.
+    A row is the price of one provider for a byte sent to the internet; zero where it is free.
     """
 
     egress_price = key("provider", unique=True, entity=True)
@@ -216,7 +216,7 @@ class ChipPrices(Sourced):
     """Prices of chips at release.
 
     A row is one chip with a price and a rate: its price when it came out, in nominal US dollars of that year, and its
-    dense peak rates. Release prices and estimates, no quotations: what a large buyer pays is lower. Selected and
+    dense peak rates. Release prices and estimates, no quotations: large buyers pay less. Selected and
     converted from Epoch AI, "Data on Machine Learning Hardware", https://epoch.ai/data/machine-learning-hardware, CC BY
     4.0.
     """
@@ -224,7 +224,7 @@ class ChipPrices(Sourced):
     chip_price = key("the chip whose price it is", unique=True, entity=True)
     name = text("name as the data set writes it", required=True)
     vendor = text("who designs it", required=True)
-    kind = text("what sort of chip", required=True, one_of=("GPU", "TPU", "ASIC"))
+    kind = text("type of chip", required=True, one_of=("GPU", "TPU", "ASIC"))
     market = text("to whom it is sold", required=True, one_of=("data centre", "workstation", "consumer"))
     accelerator = reference("accelerators.accelerator", "chip of the accelerators table, where it is one")
     released = text("day of release", required=True)
@@ -250,13 +250,13 @@ class PriceLevels(Sourced):
 class HalvingTimes(Sourced):
     """Halving times of the price of compute.
 
-    A row is what one source says about how fast a FLOP gets cheaper. Where a source doubles the rate per dollar, the
-    dollars per rate halve.
+    A row is the statement of one source about how fast a FLOP gets cheaper. Where a source doubles the rate per dollar,
+    the dollars per rate halve.
     """
 
     halving_time = key("the row's own name", unique=True, entity=True)
     subject = text("whose price falls", required=True)
-    basis = text("what is divided by what", required=True)
+    basis = text("numerator and denominator", required=True)
     cost_halving_years = measured("cost_halving_years")
     cost_halving_years_low = measured("cost_halving_years", "lower end of the source's interval")
     cost_halving_years_high = measured("cost_halving_years", "upper end of that interval")
@@ -303,8 +303,8 @@ class ExchangeRates(Sourced):
 class Electricity(Sourced):
     """Electricity prices.
 
-    A row is the mean price of one kind of electricity in one country or state in one year, nominal. What the source
-    says in euro stands beside its value in dollars at the year's mean in `exchange_rates`. Ember's wholesale prices are
+    A row is the mean price of one kind of electricity in one country or state in one year, nominal. Euro
+    values have their value in dollars at the year's mean in `exchange_rates` beside them. Ember's wholesale prices are
     under CC BY 4.0; the Energy Information Administration's are public.
     """
 
@@ -323,8 +323,8 @@ class Electricity(Sourced):
 class ElectricityMonths(Sourced):
     """Electricity prices by month.
 
-    A row is the mean day-ahead wholesale price of one area in one month, nominal; what a data centre pays is another.
-    In euro as the source says it, and in dollars at the year's mean in `exchange_rates`. Ember, European Wholesale
+    A row is the mean day-ahead wholesale price of one area in one month, nominal; a data centre pays another price.
+    In euro as in the source, and in dollars at the year's mean in `exchange_rates`. Ember, European Wholesale
     Electricity Price Data, CC BY 4.0, based on ENTSO-E and others.
     """
 
@@ -345,18 +345,18 @@ class Months(Derived, Sourced):
 
     A row is the value of one series in one month, computed from the rows of other tables that speak of that time: chips
     of the largest cluster so far, power of the sites as it was and as it is planned, chips sold by designer, the lowest
-    price of a rate at which a chip came out, rent and rent per FLOP of each chip, electricity. What holds until
-    something else is said is carried on.
+    price of a rate at which a chip came out, rent and rent per FLOP of each chip, electricity. A value holds
+    until the next statement.
     """
 
-    month_of_series = key("quantity, what it is of, and month", unique=True, entity=True)
+    month_of_series = key("quantity, subject and month", unique=True, entity=True)
     quantity = dy.String(
         nullable=False,
         regex=KEY,
-        description="what is measured, in that quantity's unit",
+        description="value in the unit of the quantity",
         metadata={"vocabulary": True},
     )
-    of = text("what the series is of", required=True)
+    of = text("subject of the series", required=True)
     month = dy.String(nullable=False, regex=r"^[0-9]{4}-[0-9]{2}$", description="calendar month", metadata={})
     value = dy.Float64(nullable=False, description="in the quantity's unit", metadata={"unit": ""})
     rows = dy.Float64(nullable=False, min=0, description="rows of other tables behind it", metadata={"unit": "1"})

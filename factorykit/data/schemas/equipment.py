@@ -1,4 +1,4 @@
-"""Tables of what an AI factory is made of: chips, clusters, nodes, networks, storage, power, cooling."""
+"""Tables of the equipment: chips, clusters, nodes, networks, storage, power, cooling."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ class Accelerators(Sourced):
     """Accelerators.
 
     A row is a chip as it is sold or rented. All rates are dense: without structured sparsity. Empty means that the
-    sources do not say, disagree, or leave open whether a rate is dense; the note tells which.
+    sources are silent, disagree, or leave open whether a rate is dense; the note names the case.
     """
 
     accelerator = key("name of the chip in all tables", unique=True, entity=True)
     name = text("name as its maker writes it", required=True)
     vendor = text("who designs it", required=True)
-    kind = text("what sort of chip", required=True, one_of=("GPU", "TPU", "ASIC", "APU"))
+    kind = text("type of chip", required=True, one_of=("GPU", "TPU", "ASIC", "APU"))
     launch = dy.String(nullable=True, regex=DAY, description="month of release, otherwise of announcement")
     status = text("whether it can be had", required=True, one_of=("shipping", "cloud only", "internal", "announced"))
     peak_16bit_flop_per_s = measured("peak_16bit_flop_per_s", "fp16 where there is no bf16")
     peak_fp8_flop_per_s = number("FLOP/s", "dense peak in 8-bit floating point")
     peak_fp4_flop_per_s = number("FLOP/s", "dense peak in 4-bit floating point")
     accelerator_memory_bytes = measured(
-        "accelerator_memory_bytes", "printed GB times 1e9; makers write GB for what is often GiB"
+        "accelerator_memory_bytes", "printed GB times 1e9; makers often write GB for GiB"
     )
     memory_type = text("kind of memory")
     memory_bytes_per_s = measured("memory_bytes_per_s")
     tdp_w = number("W", "thermal design power of the chip or module")
-    tdp_estimated_w = number("W", "design power as somebody outside estimates it, where the maker states none")
+    tdp_estimated_w = number("W", "design power as estimated by others, where the maker states none")
     accelerator_power_w = measured("accelerator_power_w", "as its maker measured it in production")
     scale_up_both_directions_bytes_per_s = number("byte/s", "fast fabric per chip, both directions added")
-    scale_up_bytes_per_s = measured("scale_up_bytes_per_s", "half of both directions; empty if direction is not said")
+    scale_up_bytes_per_s = measured("scale_up_bytes_per_s", "half of both directions; empty if that is unknown")
     scale_up_domain = measured("scale_up_domain")
-    torus_axes = measured("torus_axes", "empty where switches join the chips, or nobody says")
+    torus_axes = measured("torus_axes", "empty where switches join the chips, or where it is unknown")
     torus_side = measured("torus_side")
     confidence = text("how well the sources agree", required=True, one_of=("high", "medium", "low"))
     confirmed_by = dy.String(
@@ -60,21 +60,21 @@ class Accelerators(Sourced):
 class AcceleratorStatements(Stated):
     """Accelerators as documents state them.
 
-    A row is what one document says about one chip, family of chips or part beside them. The checked figures are in the
-    table `accelerators`; here rates stay as printed, with sparsity where the document counts it.
+    A row is the statement of one document about one chip, family of chips or part beside them. The checked figures are
+    in the table `accelerators`; here rates stay as printed, with sparsity where the document counts it.
     """
 
     chip = key("name of the chip, family or part in this table", entity=True)
     accelerator = reference("accelerators.accelerator", "the chip of the accelerators table, where it is one")
     name = text("name as the source writes it", required=True)
     vendor = text("who designs it")
-    kind = text("what sort of part", required=True)
+    kind = text("type of part", required=True)
     accelerator_memory_bytes = measured("accelerator_memory_bytes", "printed GB times 1e9")
     memory_stated = text("memory as the source writes it")
     memory_bytes_per_s = measured("memory_bytes_per_s")
     peak_printed_flop_per_s = number("FLOP/s", "16-bit rate exactly as printed, dense or with sparsity")
-    peak_printed = text("what the source calls that rate, and what it is")
-    fp8_stated = text("what the source says about 8-bit rates")
+    peak_printed = text("name and definition of that rate in the source")
+    fp8_stated = text("statement of the source about 8-bit rates")
     tdp_w = number("W", "thermal design power")
     accelerator_power_w = measured("accelerator_power_w")
     interconnect_stated = text("links of the part as the source writes them")
@@ -84,11 +84,11 @@ class AcceleratorStatements(Stated):
     price_usd_high = number("USD", "upper end of a purchase price, nominal")
     relative_stated = text("how the source compares it with another part")
     availability_stated = text("whether it can be had, as the source writes it")
-    role = text("what the source says it is for")
+    role = text("purpose according to the source")
 
 
 class ClusterFields(dy.Schema):
-    """What the tables about clusters hold."""
+    """Columns of the tables about clusters."""
 
     name = text("name as the source writes it", required=True)
     operator = text("whose models are trained on it, or who owns it")
@@ -99,7 +99,7 @@ class ClusterFields(dy.Schema):
     accelerators = measured("accelerators")
     accelerators_low = measured("accelerators", "lower end of a range")
     accelerators_high = measured("accelerators", "upper end of a range")
-    accelerators_stated = text("what the source adds to the count: about, up to, target")
+    accelerators_stated = text("qualifier of the count in the source: about, up to, target")
     memory_stated = text("memory per chip as the source writes it")
     peak_flop_per_s = measured("peak_flop_per_s", "dense bf16 as the source states it")
     nodes = measured("nodes")
@@ -110,18 +110,18 @@ class ClusterFields(dy.Schema):
     cluster_peak_printed_flop_per_s = number(
         "FLOP/s", "peak of the whole cluster exactly as printed, with the source's own prefix even where it is wrong"
     )
-    cluster_peak_printed = text("the unit as printed, and what is wrong with it")
+    cluster_peak_printed = text("the unit as printed, and its error")
     storage_stated = text("storage as the source writes it")
     it_power_w = measured("it_power_w")
     pue = measured("pue")
     facility_power_w = measured("facility_power_w")
     power_w_low = number("W", "lower end of a power that the source does not call IT or facility")
-    power_w_high = number("W", "upper end of such a power; empty if the source says 'more than'")
+    power_w_high = number("W", "upper end of such a power; empty if the source states 'more than'")
     capital_usd_low = number("USD", "lower end of the cost to build it, nominal")
     capital_usd_high = number("USD", "upper end of the cost to build it, nominal")
     build_days = number("d", "time to build it")
     site = text("where it stands, as the source writes it")
-    purpose = text("what is trained on it")
+    purpose = text("models trained on it")
     example = text("why the row is an example and no cluster that stands somewhere; empty for those that do")
     site_key = reference("sites.site", "site of the sites table on which it stands")
     country = reference("country_grids.country", "country of the country_grids table")
@@ -139,10 +139,10 @@ class ClusterFields(dy.Schema):
 
 
 class ClusterStatements(ClusterFields, Stated):
-    """What is said about clusters.
+    """Statements about clusters.
 
-    A row is what one source says in one place about one cluster or pod. Sources differ by date, by what they count and
-    by error; rows are never merged. The table `clusters` picks from them.
+    A row is the statement of one source, in one place, about one cluster or pod. Sources differ by date, by the counted
+    unit and by error; rows are never merged. The table `clusters` picks from them.
     """
 
     cluster = key("name of the cluster in all tables", entity=True)
@@ -152,14 +152,14 @@ class Clusters(ClusterFields, Thing):
     """Clusters.
 
     A row is one cluster or pod with the best value of each field: count and chip from one statement, power from
-    another. `statements` tells who says which, as of when, and why it was picked.
+    another. `statements` holds the source, the date and the reason of each choice.
     """
 
     cluster = key("name of the cluster in all tables", unique=True, entity=True)
     facility_power_computed_w = number(
         "W",
         "computed, not reported: accelerators x (design power of the chip, estimated where no maker states it, + its "
-        "share of the node's other power) x PUE, the last two from the table `defaults` where nobody states them",
+        "share of the node's other power) x PUE, the last two from the table `defaults` where they are not stated",
     )
 
 
@@ -173,7 +173,7 @@ class ChipCounts(Sourced):
     """
 
     chip_count = key("designer, kind or owner, and month", unique=True, entity=True)
-    series = text("what is counted", required=True, one_of=("chips of a kind", "chips of an owner"))
+    series = text("counted unit", required=True, one_of=("chips of a kind", "chips of an owner"))
     designer = text("who designs the chips", required=True)
     owner = text("who holds them")
     accelerator = reference("accelerators.accelerator", "chip, where it is one of the accelerators table")
@@ -191,7 +191,7 @@ class ChipCounts(Sourced):
 
 
 class SiteFields(dy.Schema):
-    """What the tables about sites hold."""
+    """Columns of the tables about sites."""
 
     name = text("name as the source writes it", required=True)
     project = text("project it belongs to")
@@ -213,11 +213,11 @@ class SiteFields(dy.Schema):
 
 
 class SiteStatements(SiteFields, Stated):
-    """What is said about sites.
+    """Statements about sites.
 
-    A row is what one source says about one site of data centres at one time, past or planned. Chips, power and cost
-    are those of the whole site. From Epoch AI, "Frontier Data Centers", https://epoch.ai/data/data-centers, CC BY 4.0;
-    columns were selected, renamed and converted.
+    A row is the statement of one source about one site of data centres at one time, past or planned. Chips, power and
+    cost are those of the whole site. From Epoch AI, "Frontier Data Centers", https://epoch.ai/data/data-centers, CC BY
+    4.0; columns were selected, renamed and converted.
     """
 
     site = key("name of the site in all tables", entity=True)
@@ -238,13 +238,13 @@ class Sites(SiteFields, Thing):
 class Nodes(Stated):
     """Nodes, racks and pods.
 
-    A row is what one source says about one kind of server, rack, pod or cluster product. Rates of compute stay as
-    printed; `compute_printed` says number format and sparsity as far as the source does.
+    A row is the statement of one source about one kind of server, rack, pod or cluster product. Rates of compute stay
+    as printed; `compute_printed` holds number format and sparsity as far as the source states them.
     """
 
     node = key("name of the server, rack or pod in this table", entity=True)
     name = text("name as the source writes it", required=True)
-    level = text("what it is: node, rack, pod, cluster product", required=True)
+    level = text("level: node, rack, pod, cluster product", required=True)
     accelerator = reference("accelerators.accelerator", "chip, where the source names exactly one")
     accelerator_stated = text("chips as the source writes them")
     accelerators = measured("accelerators", "in one unit")
@@ -261,7 +261,7 @@ class Nodes(Stated):
     local_storage_stated = text("that storage as the source writes it")
     network_stated = text("links to other nodes as the source writes them")
     node_power_w_low = measured("node_power_w", "lower end, of the unit in `level`")
-    node_power_w_high = measured("node_power_w", "upper end; empty if the source says 'more than'")
+    node_power_w_high = measured("node_power_w", "upper end; empty if the source states 'more than'")
     cooling = text("how it is cooled")
     weight_kg = number("kg", "weight")
     price_usd_low = number("USD", "lower end of a purchase price, nominal")
@@ -271,15 +271,15 @@ class Nodes(Stated):
 class Networks(Stated):
     """Networks.
 
-    A row is what one source says about one fabric, or what it asks of a network at one size. Rates count one direction
-    unless `bandwidth_stated` says otherwise; `scope` says whether per chip, node, rack or fabric.
+    A row is the statement of one source about one fabric, or its requirement for a network at one size. Rates count one
+    direction unless `bandwidth_stated` differs; `scope` is per chip, node, rack or fabric.
     """
 
     network = key("name of the fabric or requirement in this table", entity=True)
     name = text("name as the source writes it", required=True)
     user = text("who runs it")
     technology = text("technology as the source writes it")
-    scope = text("what it connects, or what the rate is per")
+    scope = text("connected parts, or reference of the rate")
     link_bytes_per_s = number("byte/s", "one link, one direction: printed bit/s over 8")
     links = number("1", "links of the unit in `scope`")
     bandwidth_bytes_per_s = number("byte/s", "all links of the unit in `scope`")
@@ -287,8 +287,8 @@ class Networks(Stated):
     latency_s_low = number("s", "lower end of the time for a small message")
     latency_s_high = number("s", "upper end of that time")
     topology = text("how it is wired")
-    advantages = text("what the source holds in its favour")
-    limits = text("what the source holds against it")
+    advantages = text("advantages according to the source")
+    limits = text("limits according to the source")
 
 
 class Fabrics(Sourced):
@@ -312,27 +312,28 @@ class Fabrics(Sourced):
 class StorageSystems(Stated):
     """Storage systems.
 
-    A row is what one source says about one storage system, or what it asks of storage.
+    A row is the statement of one source about one storage system, or its requirement for storage.
     """
 
     storage_system = key("name of the system or requirement in this table", entity=True)
     name = text("name as the source writes it", required=True)
     user = text("who runs it")
-    kind = text("what sort of storage", required=True)
+    kind = text("type of storage", required=True)
     capacity_bytes = number("byte", "capacity where the source prints a number")
     capacity_stated = text("capacity as the source writes it")
-    throughput_bytes_per_s = number("byte/s", "rate of the whole system; the note tells reading, writing or neither")
+    throughput_bytes_per_s = number("byte/s", "rate of the whole system; the note distinguishes reading and writing")
     throughput_stated = text("rate as the source writes it")
     cost_share_low = share("lower end of its share of a cluster's cost")
     cost_share_high = share("upper end of that share")
-    features = text("what else the source says of it")
+    features = text("other features according to the source")
 
 
 class LoaderWorkloads(Sourced):
     """Workloads of data loading.
 
-    A row is a workload of MLPerf Storage on one emulated accelerator: what a step reads, how long it computes, and the
-    rates that results of v1.0 reached, or some of v3.0. Computed from the published logs; not official scores.
+    A row is a workload of MLPerf Storage on one emulated accelerator: the bytes that a step reads, the time it
+    computes, and the rates that results of v1.0 reached, or some of v3.0. Computed from the published logs; not
+    official scores.
     """
 
     loader_workload = key("workload and emulated accelerator", unique=True, entity=True)
@@ -355,10 +356,10 @@ class Power(Stated):
     number fills both ends of its range; an empty upper end means 'more than'.
     """
 
-    power_figure = key("what is stated, the same name in all sources", entity=True)
+    power_figure = key("figure, under one name for all sources", entity=True)
     subject = text("the chip, node, cluster or site spoken about, as the source writes it", required=True)
     cluster = reference("clusters.cluster", "cluster of the clusters table")
-    what = text("which power, energy or price it is", required=True)
+    what = text("power, energy or price", required=True)
     power_w_low = number("W", "lower end of a power")
     power_w_high = number("W", "upper end of a power")
     pue_low = measured("pue", "lower end")
@@ -373,24 +374,24 @@ class Power(Stated):
 class Cooling(Stated):
     """Cooling.
 
-    A row is what one source says about one way of cooling racks, or about the cooling of one product.
+    A row is the statement of one source about one way of cooling racks, or about the cooling of one product.
     """
 
     cooling = key("the way of cooling, the same name in all sources", entity=True)
     approach = text("as the source writes it", required=True)
-    description = text("what it is")
+    description = text("description")
     cooling_capacity_w = measured("cooling_capacity_w", "as the source states it")
-    capacity_stated = text("what the source adds: up to, more than")
+    capacity_stated = text("qualifier in the source: up to, more than")
     users = text("who uses it")
-    advantage = text("what speaks for it")
-    limitation = text("what speaks against it")
+    advantage = text("advantage")
+    limitation = text("limitation")
     pue = measured("pue")
 
 
 class Pue(Sourced):
     """Power usage effectiveness.
 
-    A row is what an operator or a survey says about its sites in a year.
+    A row is the statement of an operator or a survey about its sites in a year.
     """
 
     entry = key("name of the row", unique=True, entity=True)

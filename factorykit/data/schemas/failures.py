@@ -1,4 +1,4 @@
-"""Tables of what breaks, how often, why, and how runs come back: failures, causes, recovery, checkpoint tiers."""
+"""Tables of failures, their causes, recovery and checkpoint tiers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from factorykit.data.schemas.fields import Sourced, Stated, key, measured, numbe
 class Failures(Stated):
     """Failures.
 
-    A row is what one source says about how often, or how, something interrupts a run or fails in a fleet. Counts are
-    as printed; ``share_printed`` keeps the source's percentage as a fraction even where its own counts disagree.
+    A row is the statement of one source about how often, or how, something interrupts a run or fails in a fleet. Counts
+    are as printed; ``share_printed`` keeps the source's percentage as a fraction even where its own counts disagree.
     """
 
-    failure = key("what fails where, the same name in all sources", entity=True)
+    failure = key("failure and its place, under one name for all sources", entity=True)
     subject = text("the run, fleet or rule spoken about, as the source writes it", required=True)
     run = reference("runs.run", "run of the runs table")
     cluster = reference("clusters.cluster", "cluster of the clusters table")
-    cause = text("what fails, or what is counted", required=True)
+    cause = text("failing part, or counted event", required=True)
     category = text("class of the cause, as the source groups it")
     kind = text(
         "how the number came about", required=True, one_of=("measured", "modelled", "projected", "estimated", "said")
@@ -27,7 +27,7 @@ class Failures(Stated):
     observed_nodes = number("1", "servers watched, where a source counts servers")
     window_days = number("d", "time over which was counted")
     count = number("1", "events counted")
-    count_stated = text("what the source adds to the count: about, at least")
+    count_stated = text("qualifier of the count in the source: about, at least")
     share_printed = share("share of all events as printed")
     lost_share_printed = share("share of the lost accelerator time as printed")
     failures_per_day = measured("failures_per_day")
@@ -36,7 +36,7 @@ class Failures(Stated):
     accelerator_mtbf_s = measured("accelerator_mtbf_s")
     node_failures_per_node_day = measured("node_failures_per_node_day")
     goodput = measured("goodput", "effective training time as the source defines it")
-    goodput_low = measured("goodput", "where the source says 'more than'")
+    goodput_low = measured("goodput", "where the source states 'more than'")
     lost_work_s = measured("lost_work_s")
     restart_s = measured("restart_s")
     detection_s = number("s", "time until a failure is noticed and understood")
@@ -57,17 +57,17 @@ class Reliability(Sourced):
     accelerator_stated = text("chips as the source writes them")
     accelerators = measured("accelerators")
     window_days = number("d", "time over which was counted")
-    metric = text("what is stated", required=True)
+    metric = text("stated metric", required=True)
     value = dy.Float64(nullable=False, description="its value, in the unit of the row", metadata={"unit": ""})
     unit = text("unit of the value", required=True)
-    value_stated = text("what the source adds: about, at least", one_of=("about", "at least"))
+    value_stated = text("qualifier in the source: about, at least", one_of=("about", "at least"))
     kind = text("how the number came about", required=True, one_of=("measured", "projected"))
 
 
 class RootCauses(Sourced):
     """Root causes of failures.
 
-    A row is one cause in one study: its count, what the count leaves open, and its share. The interval is the exact
+    A row is one cause in one study: its count, the uncertainty of the count, and its share. The interval is the exact
     one of 95 % for a Poisson count. `share` follows from the counts, `share_printed` is the study's own.
     """
 
@@ -96,7 +96,7 @@ class LifetimeFits(Sourced):
 
     lifetime_fit = key("record, kind of time and law", unique=True, entity=True)
     record = text("whose failures they are", required=True)
-    time = text("what was timed", required=True, one_of=("between failures", "of repair", "of life"))
+    time = text("measured time", required=True, one_of=("between failures", "of repair", "of life"))
     law = text("law that was fitted", required=True, one_of=("exponential", "weibull", "lognormal"))
     events = number("1", "times that ended with the event")
     censored = number("1", "times that were still running when the record ended")
@@ -122,7 +122,7 @@ class LifetimeCurves(Sourced):
 
     lifetime_point = key("record, kind of time and number of the point", unique=True, entity=True)
     record = text("whose failures they are", required=True)
-    time = text("what was timed", required=True, one_of=("between failures", "of repair", "of life"))
+    time = text("measured time", required=True, one_of=("between failures", "of repair", "of life"))
     span_s = number("s", "time")
     survival = share("share that lasts longer")
     survival_low = share("its lower limit")
@@ -132,34 +132,34 @@ class LifetimeCurves(Sourced):
 class Recovery(Stated):
     """Recovery.
 
-    A row is what one source says about one way to survive failures: overhead, time to recover, benefit.
+    A row is the statement of one source about one way to survive failures: overhead, time to recover, benefit.
     """
 
     recovery_strategy = key("name of the strategy in this table", entity=True)
     name = text("strategy as the source writes it", required=True)
-    description = text("what it does")
+    description = text("description")
     implementation = text("how it is done")
-    overhead_share_low = share("lower end of what it costs, as a share of `overhead_of`")
-    overhead_share_high = share("upper end of what it costs")
-    overhead_of = text("what the overhead is a share of")
+    overhead_share_low = share("lower end of the overhead, as a share of `overhead_of`")
+    overhead_share_high = share("upper end of the overhead")
+    overhead_of = text("reference of the overhead")
     restart_s_low = measured("restart_s", "lower end")
     restart_s_high = measured("restart_s", "upper end")
     frequency_stated = text("how often, as the source writes it")
-    benefit = text("what the source says it gains")
+    benefit = text("benefit according to the source")
 
 
 class CheckpointTiers(Stated):
     """Checkpoints: tiers, sizes and intervals.
 
-    A row is what one source says about one tier of checkpoint storage, the size of one checkpoint, or the cost of one
-    interval. `kind` says which.
+    A row is the statement of one source about one tier of checkpoint storage, the size of one checkpoint, or the cost
+    of one interval. `kind` distinguishes them.
     """
 
     checkpoint_tier = key("name of the tier, size or interval in this table", entity=True)
-    name = text("what it is, as the source writes it", required=True)
+    name = text("name in the source", required=True)
     kind = text("tier, size, frequency, cost, contents or retention", required=True)
     tier = number("1", "number of the tier, the fastest first")
-    media = text("what it is stored on")
+    media = text("storage medium")
     checkpoint_interval_s_low = measured("checkpoint_interval_s", "lower end")
     checkpoint_interval_s_high = measured("checkpoint_interval_s", "upper end")
     storage_write_bytes_per_s = measured("storage_write_bytes_per_s")
@@ -168,5 +168,5 @@ class CheckpointTiers(Stated):
     checkpoint_stated = text("size, or its formula, as the source writes it")
     overhead_share_low = share("lower end of the share of time that writing costs")
     overhead_share_high = share("upper end of that share")
-    lost_work_s_high = measured("lost_work_s", "the most, or the mean where the name says so")
+    lost_work_s_high = measured("lost_work_s", "the most, or the mean where the name states it")
     storage_bytes_per_day = number("byte/d", "written per day")

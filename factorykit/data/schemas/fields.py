@@ -1,4 +1,4 @@
-"""Columns of tables by what they hold, and the bases all tables share."""
+"""Kinds of columns, and the base classes of all tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def text(description: str, *, required: bool = False, one_of: tuple[str, ...] = 
 
 
 def key(description: str, *, unique: bool = False, pattern: str = KEY, **metadata: Any) -> dy.String:
-    """Return a column that names what a row is about; ``unique`` if the name is the row's own."""
+    """Return a column with the subject of a row; ``unique`` if it identifies the row."""
     return dy.String(primary_key=unique, nullable=False, regex=pattern, description=description, metadata=metadata)
 
 
@@ -56,10 +56,10 @@ def measured(name: str, description: str = "") -> dy.Float64:
         bounds["min" if this.bounds[0] == "[" else "min_exclusive"] = this.lower
     if this.upper < float("inf"):
         bounds["max" if this.bounds[-1] == "]" else "max_exclusive"] = this.upper
-    said = f"{this.label}: {this.meaning}"
+    meaning = f"{this.label}: {this.meaning}"
     return dy.Float64(
         nullable=True,
-        description=f"{said}; {description}" if description else said,
+        description=f"{meaning}; {description}" if description else meaning,
         metadata={"unit": this.unit, "quantity": name},
         **bounds,
     )
@@ -74,32 +74,32 @@ class Derived(Table):
 
 
 class Sourced(Table):
-    """Base of the tables whose rows somebody says: who, where, as of when."""
+    """Base of the tables of statements, each with source, locator and date."""
 
-    source = reference("sources.source", "who says it", required=True)
+    source = reference("sources.source", "source of the statement", required=True)
     locator = text("where in the source: line, section, table or page", required=True)
     as_of = dy.String(
         nullable=True,
         regex=DAY,
-        description="the time of which it is said, as exact as the source: a year, month, day, or from/to",
+        description="time to which it applies, as exact as the source: a year, month, day, or from/to",
     )
-    note = text("what else the row says, and what is known to be wrong with it")
+    note = text("other information in the source, and known errors")
 
 
 class Stated(Sourced):
     """Base of the tables in which several sources speak about one thing: a row is one statement."""
 
-    statement = key("the row's own name: what it is about @ who says it", unique=True, pattern=STATEMENT)
+    statement = key("name of the row: subject @ source", unique=True, pattern=STATEMENT)
     preferred = text("why this statement is picked among those about the same thing; empty for the others")
 
 
 class Thing(Derived, Sourced):
-    """Base of the tables with one row a thing: its best values, field by field, picked from what is said about it.
+    """Base of the tables with one row per entity: its best values, field by field, picked from the statements about it.
 
-    Who says each of them, and what others say, is in the table `statements`. Source, locator and note are those of the
-    statement that gives the name; `as_of` is the newest time of which a field of the row is said.
+    The table `statements` holds the source of each field and the other statements. Source, locator and note are those
+    of the statement that gives the name; `as_of` is the newest date of a field of the row.
     """
 
-    statement = text("the statement that leads: the one that gives the name", required=True)
+    statement = text("the leading statement, from which the name is taken", required=True)
     preferred = text("why that statement leads; the reason for each field is in the table `statements`", required=True)
-    said = dy.Float64(nullable=False, min=1, description="statements about the thing", metadata={"unit": "1"})
+    statement_count = dy.Float64(nullable=False, min=1, description="number of statements", metadata={"unit": "1"})

@@ -40,14 +40,14 @@ class Utilizations(Sourced):
     subject = text("which clusters", required=True)
     kind = text("whether it is found or aimed at", required=True, one_of=("found", "target"))
     utilization_low = measured("utilization", "lower end")
-    utilization_high = measured("utilization", "upper end; empty if the source says 'more than'")
+    utilization_high = measured("utilization", "upper end; empty if the source states 'more than'")
 
 
 class PracticeFigures(Sourced):
     """Published figures of practices.
 
     A row is one figure that a source states of a run, a test or a site with or without a practice, in the unit of its
-    quantity: a number, a range or a bound. The recipe computes it here from what is said besides, as in the audit; it
+    quantity: a number, a range or a bound. The recipe computes it from other statements, as in the audit; it
     is empty where nothing that is published leads to the figure.
     """
 
@@ -55,11 +55,11 @@ class PracticeFigures(Sourced):
     name = text("name for reading", required=True)
     machines = text("whose machines they are", required=True)
     group = text(
-        "what the figure is about",
+        "subject of the figure",
         required=True,
         one_of=("goodput", "failures", "spares", "save", "start", "tenancy", "bring-up"),
     )
-    practice = text("what is done", required=True)
+    practice = text("practice", required=True)
     setting = text("whether it is done", required=True, one_of=("with", "without"))
     quantity = key("quantity of the vocabulary", vocabulary=True)
     accelerators = measured("accelerators")
@@ -67,7 +67,7 @@ class PracticeFigures(Sourced):
     stated_low = dy.Float64(nullable=True, description="lower end of a range, or 'at least'", metadata={"unit": ""})
     stated_high = dy.Float64(nullable=True, description="upper end of a range, or 'at most'", metadata={"unit": ""})
     kind = text("how the figure came about", required=True, one_of=("measured", "modelled", "specified"))
-    recipe = text("how the figure is computed here, as a range where what leads to it is one")
+    recipe = text("how the figure is computed here, as a range where its inputs are ranges")
 
     @dy.rule()
     def a_figure_states_a_number_or_a_bound(cls) -> pl.Expr:  # noqa: N805
@@ -78,14 +78,14 @@ class PracticeFigures(Sourced):
 class Schedulers(Stated):
     """Schedulers.
 
-    A row is what one source says about one scheduler, one thing a scheduler must do, or a level of utilisation.
+    A row is the statement of one source about one scheduler, one thing a scheduler must do, or a level of utilisation.
     """
 
     scheduler = key("name of the scheduler, requirement or level in this table", entity=True)
     name = text("name as the source writes it", required=True)
     kind = text("scheduler, requirement or utilisation level", required=True)
-    properties = text("what it does or asks")
-    used_by = text("who uses it, as the source says")
+    properties = text("properties and requirements")
+    used_by = text("users according to the source")
     utilisation_low = share("lower end of the share of accelerators in use")
     utilisation_high = share("upper end of that share")
 
@@ -93,13 +93,13 @@ class Schedulers(Stated):
 class SoftwareStack(Stated):
     """Software stack.
 
-    A row is the options that one source names for one layer of software, and what it recommends.
+    A row is the options that one source names for one layer of software, and its recommendation.
     """
 
     layer = key("name of the layer in this table", entity=True)
     name = text("layer as the source writes it", required=True)
-    options = text("what it names, separated by commas", required=True)
-    recommendation = text("what it recommends")
+    options = text("options, separated by commas", required=True)
+    recommendation = text("recommendation")
 
 
 class Functions(Stated):
@@ -110,13 +110,13 @@ class Functions(Stated):
     """
 
     function = key("name of the capability: document and number", entity=True)
-    name = text("what it does", required=True)
+    name = text("description", required=True)
     defined_as = text("code, table, rule or prose", required=True)
-    inputs = text("what it takes")
-    outputs = text("what it gives")
+    inputs = text("inputs")
+    outputs = text("outputs")
     expected = text("numbers that come out, in words")
-    caveat = text("what is wrong with it, or what to mind")
+    caveat = text("errors or caveats")
     computed_by = text(
-        "what answers it here: formulas by name, calls as fk.name, tables as table:name, separated by '; '",
+        "counterparts in factorykit: formulas by name, calls as fk.name, tables as table:name, separated by '; '",
         required=True,
     )

@@ -1,4 +1,4 @@
-"""Tables of the performance model: what chips and links reach, and the constants found from measured runs."""
+"""Tables of the performance model: reached rates of chips and links, and constants fitted to measured runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ceilings(Sourced):
 class Generations(Sourced):
     """Generations of chips.
 
-    A row is a chip with its generation, whose software it shares, and what its special function units compute.
+    A row is a chip with its generation, whose software it shares, and the rate of its special function units.
     """
 
     accelerator = dy.String(
@@ -66,12 +66,12 @@ class Links(Sourced):
 class CollectiveMeasurements(Sourced):
     """Measured collectives.
 
-    A row is the time that NCCL's tests print for one collective, ranks and size, with what joins its ranks.
+    A row is the time that NCCL's tests print for one collective, ranks and size, with the links between its ranks.
     """
 
     measurement = key("run, ranks where they differ, and size in MiB", unique=True, entity=True)
     run = text("rows of one output", required=True)
-    collective = text("what the ranks do together", required=True)
+    collective = text("collective operation", required=True)
     accelerator = reference("accelerators.accelerator", "chip", required=True)
     collective_ranks = measured("collective_ranks")
     domain_ranks = measured("domain_ranks")
@@ -122,7 +122,7 @@ class Frameworks(Sourced):
         one_of=("allocated", "reserved", "process"),
     )
     cached_share = share(
-        "memory that its allocator holds unused at the peak where there is room, over what is needed; empty for none"
+        "memory that its allocator holds unused at the peak where there is room, above the need; empty for none"
     )
     reports_first_stage = share("1 if the memory that it reports is that of the first stage of a pipeline")
     cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
@@ -163,14 +163,14 @@ class PerformanceConstants(Sourced):
 
 
 class HeldOut(Sourced):
-    """Misses on what was held out.
+    """Errors on held-out rows.
 
     A row is one way to keep measured runs from the constants of the performance model, and how far it then misses them:
     predicted over measured step time. `python -m benchmarks.validation` prints the rows.
     """
 
-    held_out = key("what was left out", unique=True, entity=True)
-    rows_without = text("what was left out, in words", required=True)
+    held_out = key("held-out rows", unique=True, entity=True)
+    rows_without = text("description of the held-out rows", required=True)
     rows = number("1", "measured runs predicted so")
     median_absolute_error = share("half of them are missed by less")
     ninetieth_absolute_error = share("nine tenths of them are missed by less")

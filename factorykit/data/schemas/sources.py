@@ -1,4 +1,4 @@
-"""Tables of who says it and what things are called: sources, organisations, other names."""
+"""Tables of sources, organisations and other names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Sources(Table):
     source = key("name by which rows refer to it", unique=True, entity=True)
     title = text("title, and the part that was used", required=True)
     author = text("who wrote or published it")
-    kind = text("what it is", required=True, one_of=tuple(STANDING))
+    kind = text("description", required=True, one_of=tuple(STANDING))
     published = dy.String(nullable=True, regex=DAY, description="when it appeared, as exact as known")
     accessed = dy.String(nullable=True, regex=DAY, description="when the facts were read, or checked last")
     url = dy.String(nullable=True, regex=r"^https?://\S+$", description="where it is found")
@@ -37,20 +37,20 @@ class Sources(Table):
     licence = text("terms under which its facts are used here", required=True)
     evidence = text("how it was read: in full, an excerpt, quoted by others, from memory", required=True)
     facts = text("the facts taken from it")
-    note = text("what to know before relying on it")
+    note = text("caveat")
 
 
 class OrganisationFields(dy.Schema):
-    """What the tables about organisations hold."""
+    """Columns of the tables about organisations."""
 
     name = text("name as the source writes it", required=True)
-    role = text("what it is, as the source sees it", required=True)
+    role = text("role according to the source", required=True)
 
 
 class OrganisationStatements(OrganisationFields, Stated):
-    """What is said about organisations.
+    """Statements about organisations.
 
-    A row is what one source says an organisation is: a lab, a vendor, a cloud, a partner.
+    A row is the role of an organisation according to one source: a lab, a vendor, a cloud, a partner.
     """
 
     organisation = key("name of the organisation in all tables", entity=True)
@@ -68,7 +68,7 @@ class Organisations(OrganisationFields, Thing):
 class Freshness(Derived, Table):
     """Freshness.
 
-    A row is how old what one source says is: when it appeared, when it was read, how many rows rest on it, and the
+    A row is the age of one source: when it appeared, when it was read, how many rows rest on it, and the
     newest time of which one of them speaks.
     """
 
@@ -83,25 +83,25 @@ class Freshness(Derived, Table):
 class DataChanges(Sourced):
     """Changes of the data.
 
-    A row is one change of one cell, or one row that came or went: when, of which table, from what to what, and who says
-    the new. `factorykit data refresh --apply` writes it, `factorykit data changes` shows it.
+    A row is one change of one cell, or one row that came or went: when, of which table, old and new value, and who
+    states the new. `factorykit data refresh --apply` writes it, `factorykit data changes` shows it.
     """
 
     data_change = key("day and number of the change", unique=True, entity=True)
     day = dy.String(nullable=False, regex=DAY, description="day on which it was made", metadata={})
     table = text("table that changed", required=True)
     row = text("key of the row", required=True)
-    what = text("what happened", required=True, one_of=("added", "changed", "removed"))
+    what = text("kind of change", required=True, one_of=("added", "changed", "removed"))
     column = text("column that changed; empty where the whole row came or went")
-    was = text("what stood there before; empty where nothing did")
-    now = text("what stands there now; of a new row its name")
+    was = text("previous value; empty for a new one")
+    now = text("new value; of a new row its name")
 
 
 class Statements(Derived, Sourced):
     """Statements.
 
     A row is one value of one field that one source states about one thing, picked or not. The tables `clusters`,
-    `sites`, `models`, `runs` and `organisations` hold the values whose `preferred` is filled, which says why.
+    `sites`, `models`, `runs` and `organisations` hold the values whose `preferred` is filled with the reason.
     """
 
     kind = dy.String(primary_key=True, regex=KEY, description="table of the thing", metadata={})
@@ -126,13 +126,13 @@ class Aliases(Sourced):
     kind = dy.String(
         primary_key=True,
         regex="^(accelerator|organisation|cluster|model|architecture)$",
-        description="what sort of thing",
+        description="kind of entity",
     )
     alias = dy.String(
         primary_key=True,
         nullable=False,
         min_length=1,
-        description="name as somebody writes it; one name may stand for things of several sorts",
+        description="name as written elsewhere; one name may stand for entities of several kinds",
         metadata={"entity": True},
     )
     key = key("key of the accelerators, organisations, clusters or architectures table; for a model, of the runs table")

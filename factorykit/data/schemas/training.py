@@ -24,11 +24,11 @@ from factorykit.data.schemas.fields import (
 
 Closed = Literal["both", "left", "right", "none"]
 CLOSED: Final[dict[str, Closed]] = {"[]": "both", "[)": "left", "(]": "right", "()": "none"}
-"""What polars calls an interval by its brackets."""
+"""Names of the interval types in polars, by brackets."""
 
 
 class RunFields(dy.Schema):
-    """What the tables about runs hold."""
+    """Columns of the tables about runs."""
 
     model = text("model as the source writes it", required=True)
     organisation = text("who trains it")
@@ -50,17 +50,17 @@ class RunFields(dy.Schema):
     accelerator_hours = measured("accelerator_hours")
     cost_usd = number("USD", "cost as the source states it, nominal")
     benchmark = text("results that the source names with the run")
-    qualifier = text("what the source adds: estimated, about, up to")
+    qualifier = text("qualifier in the source: estimated, about, up to")
     example = text("why the row is an example and no run that took place; empty for those that did")
     model_key = reference("models.model", "the model of the models table that it trains")
     address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
 
 
 class RunStatements(RunFields, Stated):
-    """What is said about runs.
+    """Statements about runs.
 
-    A row is what one source says in one place about one training run, or about a size of run. Durations are wall-clock
-    as the source gives them; MFU is the source's own, whatever it counts. The table `runs` picks from them.
+    A row is the statement of one source, in one place, about one training run, or about a size of run. Durations are
+    wall-clock as the source gives them; MFU is the source's own, whatever it counts. The table `runs` picks from them.
     """
 
     run = key("name of the run in all tables", entity=True)
@@ -69,14 +69,14 @@ class RunStatements(RunFields, Stated):
 class Runs(RunFields, Thing):
     """Training runs.
 
-    A row is one training run with the best value of each field. `statements` tells who says which.
+    A row is one training run with the best value of each field. `statements` holds the source of each.
     """
 
     run = key("name of the run in all tables", unique=True, entity=True)
 
 
 class ModelFields(dy.Schema):
-    """What the tables about models hold."""
+    """Columns of the tables about models."""
 
     name = text("name as the source writes it", required=True)
     made_by = text("who made it, as the source writes it")
@@ -89,9 +89,9 @@ class ModelFields(dy.Schema):
 
 
 class ModelStatements(ModelFields, Stated):
-    """What is said about models.
+    """Statements about models.
 
-    A row is what one source says about one model: who made it, how large it is, when it appeared.
+    A row is the statement of one source about one model: who made it, how large it is, when it appeared.
     """
 
     model = key("name of the model in all tables", entity=True)
@@ -100,7 +100,7 @@ class ModelStatements(ModelFields, Stated):
 class Models(ModelFields, Thing):
     """Models.
 
-    A row is one model with the best value of each field, and what is known of the run that trained it.
+    A row is one model with the best value of each field, and the known facts of the run that trained it.
     """
 
     model = key("name of the model in all tables", unique=True, entity=True)
@@ -129,7 +129,7 @@ class TrainingRuns(Sourced):
     """
 
     id = key("name of the row", unique=True, pattern=r"^[a-z0-9][a-z0-9._-]*$", entity=True)
-    kind = text("what sort of statement", required=True)
+    kind = text("type of statement", required=True)
     group = text(
         "rows that are near-copies of each other; the word before the first hyphen is the family", required=True
     )
@@ -238,11 +238,11 @@ class TrainingRuns(Sourced):
     )
     submitter = text("who submitted the result, where that is not who published it")
     confidence = text("published, derived by arithmetic, or estimated", required=True)
-    check_params = number("1", "ratio of a recount to what the source states")
-    check_world = number("1", "ratio of a recount to what the source states")
-    check_step = number("1", "ratio of a recount to what the source states")
-    check_tflops = number("1", "ratio of a recount to what the source states")
-    check_mfu_6nd = number("1", "ratio of a recount to what the source states")
+    check_params = number("1", "ratio of the recomputed value to that of the source")
+    check_world = number("1", "ratio of the recomputed value to that of the source")
+    check_step = number("1", "ratio of the recomputed value to that of the source")
+    check_tflops = number("1", "ratio of the recomputed value to that of the source")
+    check_mfu_6nd = number("1", "ratio of the recomputed value to that of the source")
     flags = text("why a row does not add up")
 
 
@@ -250,7 +250,7 @@ class FailedLayouts(Sourced):
     """Layouts without a result.
 
     A row is a layout of a published sweep for which its authors report no result; most ran out of memory, some failed
-    otherwise, and nobody says which.
+    otherwise, which is not stated.
     """
 
     layout = key("name of the row", unique=True, pattern=r"^[a-z0-9][a-z0-9._-]*$", entity=True)
@@ -267,7 +267,7 @@ class FailedLayouts(Sourced):
 class MultiSiteRuns(Sourced):
     """Runs across data centres.
 
-    A row is a run over several sites, measured or simulated by its authors: what was exchanged how often, and the rate
+    A row is a run over several sites, measured or simulated by its authors: the exchanged data, how often, and the rate
     between sites, the time of an exchange or the utilization that they state. A simulated row gives the rate that its
     utilization needs.
     """
@@ -293,13 +293,13 @@ class MultiSiteRuns(Sourced):
 class Presets(Sourced):
     """Presets.
 
-    A row is one input of one published run, cluster or example, under its name in the vocabulary. What no source
-    supports is left out. Values computed from printed facts say so in the note.
+    A row is one input of one published run, cluster or example, under its name in the vocabulary. Values
+    without a source are omitted. The note marks values computed from printed facts.
     """
 
     preset = key("name of the preset", unique=True, entity=True)
     label = text("name for reading", required=True)
-    kind = text("what it describes", required=True, one_of=("run", "cluster", "example"))
+    kind = text("described object", required=True, one_of=("run", "cluster", "example"))
     quantity = dy.String(
         primary_key=True, regex=KEY, description="quantity of the vocabulary", metadata={"vocabulary": True}
     )
@@ -315,7 +315,7 @@ class Defaults(Sourced):
     """Defaults.
 
     A row is the value at which a quantity of the vocabulary starts, and where that value comes from: stated by the
-    source, computed from its numbers, neutral because it leaves the part out, or chosen here, which says nothing about
+    source, computed from its numbers, neutral because it leaves the part out, or chosen here, without a statement about
     the world.
     """
 
@@ -339,7 +339,7 @@ class Defaults(Sourced):
 class Ranges(Sourced):
     """Ranges.
 
-    A row says between which values a quantity lies nine times out of ten where nobody gives it: what plans draw from.
+    A row is the range in which a quantity lies nine times out of ten where it is not given; plans draw from it.
     """
 
     quantity = dy.String(
@@ -426,7 +426,7 @@ class ConfigDefaults(Sourced):
     """Defaults of configuration files.
 
     A row is the value that a field of a Hugging Face ``config.json`` has where the file leaves it out, by type of
-    model; a few rows state what no field says of a type.
+    model; a few rows state facts for which there is no column.
     """
 
     model_type = dy.String(
@@ -443,13 +443,13 @@ class ConfigDefaults(Sourced):
 class Parallelism(Stated):
     """Parallelism and communication.
 
-    A row is what one source says about one kind of parallelism, its traffic, a schedule, or a code base.
+    A row is the statement of one source about one kind of parallelism, its traffic, a schedule, or a code base.
     """
 
     technique = key("name of the technique in this table", entity=True)
     name = text("name as the source writes it", required=True)
-    kind = text("what sort of statement", required=True)
-    pattern = text("what is done or sent")
+    kind = text("type of statement", required=True)
+    pattern = text("operation or transfer")
     data_volume = text("how much is sent, as the source writes it")
     frequency = text("how often")
     example = text("an example or a size it is for")
@@ -462,22 +462,22 @@ class Recipes(Sourced):
     """
 
     item = key("name of the row", unique=True, entity=True)
-    kind = text("what sort of item", required=True)
+    kind = text("type of item", required=True)
     step = number("1", "place in the source's order")
     title = text("name of the item", required=True)
-    detail = text("what the source says about it")
+    detail = text("details in the source")
 
 
 class Stages(Sourced):
     """Scaling stages.
 
-    A row is what a source says about clusters of one size, or about the step from one size to the next.
+    A row is the statement of a source about clusters of one size, or about the step from one size to the next.
     """
 
     stage = key("name of the row", unique=True, entity=True)
     accelerators = measured("accelerators")
     nodes = measured("nodes")
-    challenges = text("what is hard at this size")
+    challenges = text("challenges at this size")
     parallelism = text("how the model is split")
     network = text("network at this size")
     failures_stated = text("how often something fails, in the source's words")
@@ -485,4 +485,4 @@ class Stages(Sourced):
     power_stated = text("power in the source's words")
     cooling_stated = text("cooling in the source's words")
     cluster_usd_per_h = measured("cluster_usd_per_h")
-    change = text("what changes on the way to this size")
+    change = text("changes on the way to this size")
