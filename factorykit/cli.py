@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sequence-length", default="4096", help="tokens of one sequence, e.g. 8192 or 8Ki (default 4096)"
     )
     search.add_argument(
-        "--objective", default="step_s", metavar="QUANTITY", help="quantity by which layouts are ranked (default step_s)"
+        "--objective", default="step_s", metavar="QUANTITY", help="ranking of the layouts (default step_s)"
     )
     _assume(search)
     _calibration(search)
