@@ -254,7 +254,7 @@ def test_a_number_of_rows_is_a_count(capsys, rows, status):
     with pytest.raises(SystemExit) as ended:
         main(["search", "llama3_8b", "dgx_h100,accelerator=h100_sxm", "64", "--rows", rows])
     assert ended.value.code == status
-    assert "is no count" in capsys.readouterr().err
+    assert "is not a count" in capsys.readouterr().err
 
 
 def test_a_search_tells_once_what_all_its_layouts_share(capsys):
