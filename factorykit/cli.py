@@ -317,7 +317,7 @@ def _data_build(options: argparse.Namespace) -> None:
     report = build(options.out)
     changed = report.filter(report["changed"])["table"].to_list()
     if options.out is None and literals.write():
-        changed.append("names.py")
+        changed.append("_names.pyi")
     print(f"{report.height} tables, {report['rows'].sum()} rows: {', '.join(changed) or 'nothing'} changed")
 
 

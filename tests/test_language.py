@@ -80,7 +80,7 @@ def texts(part: str) -> Iterator[str]:
     else:
         folder = ROOT / ("tests" if part == "tests" else f"factorykit/{part}")
         paths = ROOT.glob("factorykit/*.py") if part == "cli" else folder.rglob("*.py")
-        for path in sorted(path for path in paths if path != Path(__file__) and path.name != "names.py"):
+        for path in sorted(path for path in paths if path != Path(__file__)):
             yield from python_texts(path)
 
 

@@ -19,7 +19,7 @@ from factorykit.core.units import begins_with_digit, parse, parse_column
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import QuantityName
+    from factorykit.core._names import QuantityName
 
 SI_PREFIXES = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SI_UNITS = frozenset({"W", "FLOP", "FLOP/s", "byte", "byte/s"})

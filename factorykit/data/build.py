@@ -18,6 +18,7 @@ from factorykit.core.errors import DatasetError, unknown_name_message
 from factorykit.core.extras import need
 from factorykit.core.text_io import parse_number
 from factorykit.core.validation import file_path
+from factorykit.core.vocabulary import unknown_quantity_message, vocabulary
 from factorykit.data.croissant import croissant
 from factorykit.data.entities import KINDS as ENTITIES
 from factorykit.data.entities import derived, needed, picked_from
@@ -225,7 +226,8 @@ def _read(path: Path, columns: Mapping[str, Any], broken: _Broken) -> pl.DataFra
     for name in header:
         if name not in columns:
             broken.add(path, 1, name, name, unknown_name_message("column", name, columns))
-    lacking = [name for name in columns if name not in header]
+    defaults = {name: of for name, column in columns.items() if (of := (column.metadata or {}).get("default_of"))}
+    lacking = [name for name in columns if name not in header and name not in defaults]
     for name in lacking:
         broken.add(path, 1, name, None, "the column is missing")
     if lacking:
@@ -236,7 +238,10 @@ def _read(path: Path, columns: Mapping[str, Any], broken: _Broken) -> pl.DataFra
     cells = {name: [row[i].strip() or None for row in rows] for i, name in enumerate(header) if name in columns}
     series = [pl.Series(LINE, lines, pl.Int64)]
     for name, column in columns.items():
-        if column.dtype == pl.Float64:
+        if name in defaults:
+            quantities = [vocabulary().get(cell or "") for cell in cells[defaults[name]]]
+            series.append(pl.Series(name, [row and row.default for row in quantities], pl.Float64))
+        elif column.dtype == pl.Float64:
             series.append(pl.Series(name, list(_numbers(path, name, cells[name], lines, broken)), pl.Float64))
         else:
             series.append(pl.Series(name, cells[name], pl.String))
@@ -302,8 +307,6 @@ def _check_references(
     path: Path, columns: Mapping[str, Any], frame: pl.DataFrame, tables: Mapping[str, pl.DataFrame], broken: _Broken
 ) -> None:
     """Add every key that is missing in the table it refers to."""
-    from factorykit.core.vocabulary import unknown_quantity_message, vocabulary
-
     for name, column in columns.items():
         metadata = column.metadata or {}
         if metadata.get("vocabulary"):

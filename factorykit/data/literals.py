@@ -26,7 +26,7 @@ class Quantities(TypedDict, total=False):
 
 
 def module() -> str:
-    """Return the text of ``factorykit/core/names.py`` for the vocabulary and the tables as they are."""
+    """Return the text of ``factorykit/core/_names.pyi`` for the vocabulary and the tables as they are."""
     keys = {name: table(f"{name}s").collect()[name] for name in ("accelerator", "architecture", "preset")}
     literals = [
         _literal("QuantityName", vocabulary()),
@@ -40,9 +40,9 @@ def module() -> str:
 
 
 def write() -> bool:
-    """Write ``factorykit/core/names.py`` of a checkout where it would change; return whether it did."""
+    """Write ``factorykit/core/_names.pyi`` of a checkout where it would change; return whether it did."""
     package = Path(__file__).parents[1]
-    path, text = package / "core" / "names.py", module()
+    path, text = package / "core" / "_names.pyi", module()
     if data_folder() != package.parent / "data" or path.read_text(encoding="utf-8") == text:
         return False
     write_file(path, text)

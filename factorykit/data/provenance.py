@@ -12,7 +12,7 @@ from factorykit.data.tables import resource_of, table
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import TableName
+    from factorykit.core._names import TableName
 
 CITED: Final = ("citation", "url", "locator", "as_of", "published", "accessed", "licence", "evidence")
 """Columns that describe a source and the place in it."""

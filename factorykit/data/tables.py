@@ -17,7 +17,7 @@ from factorykit.data import entities
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import TableName
+    from factorykit.core._names import TableName
 
 DESCRIPTOR: Final = "datapackage.json"
 CROISSANT: Final = "croissant.json"

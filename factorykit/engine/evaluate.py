@@ -11,7 +11,7 @@ from factorykit.engine.question import Outputs, Question
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import QuantityName
+    from factorykit.core._names import QuantityName
 
 Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 

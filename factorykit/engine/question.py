@@ -26,7 +26,7 @@ from factorykit.engine.step import Step
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import QuantityName
+    from factorykit.core._names import QuantityName
 
 Outputs: TypeAlias = "QuantityName | str | Iterable[QuantityName | str] | None"
 

@@ -325,15 +325,14 @@ class Defaults(Sourced):
         description="quantity of the vocabulary",
         metadata={"vocabulary": True, "entity": True},
     )
-    value = dy.Float64(nullable=False, description="its value, in the unit of the vocabulary", metadata={"unit": ""})
+    value = dy.Float64(
+        nullable=False,
+        description="default of the vocabulary, in its unit",
+        metadata={"unit": "", "default_of": "quantity"},
+    )
     basis = text("where it comes from", required=True, one_of=("stated", "computed", "neutral", "chosen"))
     grows_with = text("quantity that it is in proportion to, where that one is given; the value is that at its default")
     part_of = text("quantities that state the whole: beside one of them, or another part, it is no default")
-
-    @dy.rule()
-    def value_is_within_the_bounds_of_its_quantity(cls) -> pl.Expr:  # noqa: N805
-        """Compare each value with the bounds that the vocabulary gives its quantity."""
-        return _within_bounds()
 
 
 class Ranges(Sourced):

@@ -25,7 +25,7 @@ from factorykit.model.uncertainty.study.study import answered
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import ArchitectureName, QuantityName
+    from factorykit.core._names import ArchitectureName, QuantityName
 
 OUTPUTS: Final = (
     "data_parallel",

@@ -12,7 +12,7 @@ from factorykit.engine.providers.accelerators import BROUGHT, chips, specificati
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
-    from factorykit.core.names import AcceleratorName, Quantities
+    from factorykit.core._names import AcceleratorName, Quantities
 
 
 def accelerator(

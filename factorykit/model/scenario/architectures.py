@@ -11,7 +11,7 @@ from factorykit.data.tables import table
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
-    from factorykit.core.names import ArchitectureName
+    from factorykit.core._names import ArchitectureName
 
 
 def architecture(name: ArchitectureName | str) -> Scenario:

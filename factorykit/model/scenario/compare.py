@@ -16,7 +16,7 @@ from factorykit.engine.question import Question
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import QuantityName
+    from factorykit.core._names import QuantityName
 
 MAX_SHAPLEY_INPUTS = 16
 """Inputs that Shapley's rule shares a difference among: 2 ** 16 scenarios are evaluated in well under a second."""

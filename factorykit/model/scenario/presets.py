@@ -12,7 +12,7 @@ from factorykit.model.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import PresetName
+    from factorykit.core._names import PresetName
 
 
 def presets() -> pl.DataFrame:

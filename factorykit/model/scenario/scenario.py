@@ -13,7 +13,7 @@ from factorykit.engine.html import html_table
 from factorykit.engine.question import Question
 
 if TYPE_CHECKING:
-    from factorykit.core.names import Quantities
+    from factorykit.core._names import Quantities
 
 
 class Scenario(Mapping[str, "float | str"]):

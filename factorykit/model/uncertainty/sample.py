@@ -24,7 +24,7 @@ from factorykit.model.uncertainty.sweep import axes_of, combinations
 if TYPE_CHECKING:
     import polars as pl
 
-    from factorykit.core.names import QuantityName
+    from factorykit.core._names import QuantityName
 
 MOST: Final = {"sobol": 2**SOBOL_BITS, "latin": ROWS_IN_MEMORY, "random": 2**53}
 """Draws that a method can number; a Latin hypercube is drawn as a whole."""
