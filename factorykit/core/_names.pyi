@@ -1013,7 +1013,6 @@ PresetName: TypeAlias = Literal[
     "seed_004_1t",
 ]
 
-
 class Quantities(TypedDict, total=False):
     """Quantities as keyword arguments."""
 

@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeAlias, TypedDict
 '''
 
 KEYWORDS: Final = '''
-
 class Quantities(TypedDict, total=False):
     """Quantities as keyword arguments."""
 
