@@ -74,7 +74,7 @@ def test_defaults_are_the_same_for_every_verb() -> None:
 
 
 def test_defaults_price_a_run_at_every_offer_and_say_what_building_saves() -> None:
-    with pytest.raises(fk.FactorykitError, match="give"):
+    with pytest.raises(fk.FactorykitError, match="missing"):
         fk.rent(SAID)
     assert fk.rent(SAID, assume=True)["offer_cost_usd"].is_not_nan().all()
     told, silent = fk.decide(SAID, assume=True), fk.decide(SAID)
