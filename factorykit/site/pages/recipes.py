@@ -299,8 +299,8 @@ def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
 def _called(source: str) -> Marked:
     """Return the links from the calls of a block to the reference."""
     names = dict.fromkeys(re.findall(r"\bfk\.(\w+)", source))
-    said = ", ".join(link(code(f"fk.{name}"), "python/api", f"fk-{name.replace('_', '-')}") for name in names)
-    return Marked(f"::: {{.fk-meta}}\nIn the reference: {said}.\n:::")
+    links = ", ".join(link(code(f"fk.{name}"), "python/api", f"fk-{name.replace('_', '-')}") for name in names)
+    return Marked(f"::: {{.fk-meta}}\nIn the reference: {links}.\n:::")
 
 
 def _run(source: str, known: dict[str, Any]) -> Any:
