@@ -53,6 +53,8 @@ POWER: Final = {"mW": 1e-3, "W": 1.0, "kW": 1e3}
 SHARE: Final = {"%": 0.01, "share": 1.0}
 UNITS: Final = {"s": TIME, "ms": TIME, "W": POWER, "%": SHARE, "share": SHARE, "": {"": 1.0}}
 """Units that a cell may have, by the unit of the cells of its column that have none; factors to our unit."""
+WRITTEN_UNITS: Final = ("W", "%")
+"""Units that most cells of a column have."""
 NUMBER: Final = r"^([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) *"
 
 
@@ -100,7 +102,8 @@ def number(cell: pl.Expr, unit: str = "") -> pl.Expr:
     [300.5, 350.0, None, None, None]
     """
     factors = UNITS[unit]
-    plain = cell.str.strip_suffix(unit).str.strip_chars_end().cast(pl.Float64, strict=False) * factors[unit]
+    usual = cell.str.strip_suffix(f" {unit}") if unit in WRITTEN_UNITS else cell
+    plain = usual.cast(pl.Float64, strict=False) * factors[unit]
     odd = pl.when(plain.is_null()).then(cell)
     factor = odd.str.replace(NUMBER, "").replace_strict(factors, default=None, return_dtype=pl.Float64)
     value = plain.fill_null(odd.str.extract(NUMBER).cast(pl.Float64, strict=False) * factor)
