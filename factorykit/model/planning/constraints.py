@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 LIMITS: Final = {"deadline": "deadline_s", "budget": "budget_usd", "power": "facility_power_w"}
 """The limits of a plan and the quantities that read them."""
+LIKELY_UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "power": ("MW", 1e6)}
 WAYS: Final = ("rent", "own")
 TIERS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
@@ -60,7 +62,18 @@ class Limits:
 
     @classmethod
     def read(cls, **limits: Any) -> Limits:
-        """Return validated limits: ``deadline="60 d", budget="20 M USD", power="20 MW"``."""
+        """Return validated limits: ``deadline="60 d", budget="20 M USD", power="20 MW"``.
+
+        Raises
+        ------
+        ScenarioError
+            If a deadline or a power has no unit.
+        """
+        for name, (unit, size) in LIKELY_UNITS.items():
+            number = as_number(limits.get(name))
+            if number is not None:
+                likely = number / size if number >= size / 100.0 else number
+                raise ScenarioError(f"{name} = {limits[name]!r} has no unit; give '{likely:g} {unit}'")
         read = {
             LIMITS[name]: quantity(LIMITS[name]).check(given) for name, given in limits.items() if given is not None
         }
@@ -137,6 +150,30 @@ class Request:
     def using_of(self, tier: str) -> dict[str, str]:
         """Return the alternative models for a number of checkpoint tiers."""
         return {**TIERS[tier], **self.using}
+
+
+def as_number(given: object) -> float | None:
+    """Return a number or a text of digits alone as a number, anything else as None."""
+    try:
+        return float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+
+
+def limits_of(given: dict[str, Any], **limits: Any) -> Limits:
+    """Return the limits, whether given by their argument or by their quantity, which leaves ``given``.
+
+    >>> limits_of({"deadline_s": 86400.0}, deadline=None, budget=1e6, power=None)
+    Limits(deadline_s=86400.0, budget_usd=1000000.0, facility_power_w=None)
+    """
+    if "nodes" in given:
+        raise ScenarioError("nodes are not an input of a plan; give counts, the numbers of accelerators")
+    named = {LIMITS[name]: name for name in limits if LIMITS[name] in given}
+    for field, name in named.items():
+        if limits[name] is not None:
+            raise ScenarioError(f"{name} and {field} are the same limit; give one of them")
+    read = {field: float(quantity(field).check(given.pop(field))) for field in named}
+    return replace(Limits.read(**limits), **read)
 
 
 def read_ways(acquire: str | Iterable[str]) -> tuple[str, ...]:
@@ -265,11 +302,11 @@ def sites(names: Sequence[str] | None = None) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None) -> pl.DataFrame:
+def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_days: float = math.inf) -> pl.DataFrame:
     """Return the plans, the best first, with ``breaks``: the limits that a plan exceeds, null where it keeps all.
 
     Plans that keep all limits come first, by the objective; then the others by the product of the ratios by which they
-    exceed limits.
+    exceed limits. Plans of more than ``usual_days`` follow after shorter ones that keep the same limits.
     """
     import polars as pl
 
@@ -281,8 +318,9 @@ def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None) -> pl.Dat
     breaks = pl.concat_str(broken, separator=", ", ignore_nulls=True) if broken else pl.lit("")
     return (
         plans.with_columns(breaks=pl.when(breaks != "").then(breaks), excess=excess, goal=goal(limits, objective))
-        .sort("excess", "goal", "accelerators", maintain_order=True)
-        .drop("excess", "goal")
+        .with_columns(slow=pl.col("wall_days") > usual_days)
+        .sort("excess", "slow", "goal", "accelerators", "run_cost_usd", maintain_order=True)
+        .drop("excess", "slow", "goal")
     )
 
 

@@ -38,9 +38,9 @@ from factorykit.model.planning.candidates import (
 )
 from factorykit.model.planning.constraints import (
     WAYS,
-    Limits,
     Request,
     cheapest_offers,
+    limits_of,
     ranked,
     read_offers,
     read_tiers,
@@ -61,6 +61,10 @@ Group: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
 Excluded: TypeAlias = "list[tuple[str, str, float | None, str]]"
 DRAWS: Final = 256
 MAX_DRAWS: Final = 2**14
+MAX_USUAL_DAYS: Final = 90.0
+"""Longest run that is preferred where neither a deadline nor counts are given."""
+MIN_PROVIDERS: Final = 3
+"""Least number of providers on demand of the accelerators that are chosen from by default."""
 LARGEST: Final = "largest"
 """Model name for the largest dense model that keeps the limits."""
 MIN_PARAMETERS: Final = 2e8
@@ -102,11 +106,11 @@ def plan(
     tokens
         Training tokens; by default as many as are compute-optimal for the size.
     chips
-        Accelerators to choose from; by default all that are rented on demand and joined by a fast fabric in eights or
-        more.
+        Accelerators to choose from; by default those that three or more providers rent on demand, joined by a fast
+        fabric in eights or more.
     counts
-        Numbers of accelerators to choose from; by default four between two powers of two, as many as a run of two days
-        to three years needs.
+        Available accelerators, one number or several to choose from; a plan may leave some idle. By default four
+        between two powers of two, as many as a run of two days to three years needs, preferably of at most 90 days.
     deadline, budget, power
         Limits of wall-clock time, money (for owned machines their purchase) and facility power, with units:
         ``"60 d"``, ``"20 M USD"``, ``"20 MW"``.
@@ -122,8 +126,8 @@ def plan(
         ``offered_accelerators``. A count that no offer covers is excluded. By default the median price of all listed
         providers.
     objective
-        Quantity to minimise (``goodput`` and ``predicted_mfu`` are maximised): by default the cost with a deadline, the
-        time with only a budget, else the product of both.
+        Quantity to minimise, such as ``"accelerators"`` (``goodput`` and ``predicted_mfu`` are maximised): by default
+        the cost with a deadline, the time with only a budget, else the product of both.
     using
         Alternative models of quantities, as in :func:`factorykit.evaluate`.
     calibration
@@ -166,7 +170,8 @@ def plan(
         "calibration": calibration,
         **given,
     }
-    limits = Limits.read(deadline=deadline, budget=budget, power=power)
+    given = dict(given)
+    limits = limits_of(given, deadline=deadline, budget=budget, power=power)
     distributions = check(drawn) if (drawn := {n: v for n, v in given.items() if is_distribution(v)}) else {}
     values, choices = split_choices({name: value for name, value in given.items() if name not in distributions})
     values = ({} if calibration is None else dict(mapping("calibration", calibration))) | values
@@ -211,7 +216,7 @@ def _as_list(given: Any) -> Any:
 
 def _objective(name: str) -> str:
     name = quantity(name).name
-    results = dict.fromkeys(result for way in WAYS for result in outputs(way))
+    results = dict.fromkeys(("accelerators", *(result for way in WAYS for result in outputs(way))))
     if name not in results:
         raise ScenarioError(f"objective = {name!r} is not a result of a plan; give one of {', '.join(results)}")
     return name
@@ -230,12 +235,14 @@ def _chips(chips: str | Iterable[str] | None, values: dict[str, Any]) -> tuple[s
 
 
 def _listed_chips() -> tuple[str, ...]:
-    """Return the accelerators rented on demand whose fast fabric joins eight or more."""
+    """Return the accelerators that three or more providers rent on demand and whose fast fabric joins eight or more."""
     import polars as pl
 
-    offered = table("rental_offers").filter(kind="on demand").select("accelerator").collect()["accelerator"]
+    providers = (
+        table("rental_offers").filter(kind="on demand").group_by("accelerator").agg(pl.col("provider").n_unique())
+    )
     rows = table("accelerators").filter(pl.col("scale_up_domain") >= 8.0).select("accelerator").collect()
-    known = set(offered.drop_nulls())
+    known = set(providers.filter(pl.col("provider") >= MIN_PROVIDERS).collect()["accelerator"])
     return tuple(chip for chip in rows["accelerator"] if chip in known)
 
 
@@ -396,7 +403,9 @@ def _ranked(request: Request, groups: Sequence[Group], excluded: pl.DataFrame) -
     leading = ("plan", *CHOICES, *request.varied, "acquire", "tiers", "site", "provider")
     first = list(dict.fromkeys(name for name in leading if name in every.columns))
     every = every.select(*first, pl.exclude(first))
-    return Plan(request, ranked(every, request.limits, request.objective), pl.concat(futures), excluded)
+    usual_days = MAX_USUAL_DAYS if request.limits.deadline_s is None and request.counts is None else math.inf
+    plans = ranked(every, request.limits, request.objective, usual_days)
+    return Plan(request, plans, pl.concat(futures), excluded)
 
 
 def _largest(request: Request) -> Plan:

@@ -71,6 +71,8 @@ MORE: Final = 1.1
 """Factor of memory and bandwidth that measures whether they limit a plan."""
 NOTICEABLE: Final = 0.005
 """Share of the time that a tenth more of memory, bandwidth or batch has to save to count as a limit."""
+BINDING_SHARE: Final = 0.75
+"""Share of a limit that a plan takes where it binds; default counts differ by at most a quarter."""
 UNITS: Final = {"deadline": ("d", SECONDS_PER_DAY), "budget": ("million USD", 1e6), "power": ("MW", 1e6)}
 ROUNDING: Final = 1e-12
 LIMIT_UNITS: Final = {
@@ -382,7 +384,8 @@ def _request_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any,
         return name, allowed, used, best["breaks"] is not None and name in best["breaks"], f"1 {unit}", 0.0, 0.0, None
     step = better.row(0, named=True)
     more = (better.select(ratio).item(0, 0) * allowed - used) / size
-    return name, allowed, used, True, f"1 {unit}", *_saved_per_unit(best, step, more), step["plan"]
+    binds = used >= BINDING_SHARE * allowed
+    return name, allowed, used, binds, f"1 {unit}", *_saved_per_unit(best, step, more), step["plan"]
 
 
 def _supply_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -155,6 +155,37 @@ def test_a_wrong_wish_names_itself(model: object, wrong: dict[str, object], said
         fk.plan(model, **{"tokens": 1e12, "chips": ["h100_sxm"], "counts": [64]} | wrong)
 
 
+@pytest.mark.parametrize(
+    ("limit", "likely"),
+    [({"deadline": 60}, "'60 d'"), ({"power": "20"}, "'20 MW'"), ({"deadline": 5_184_000.0}, "'60 d'")],
+)
+def test_a_limit_without_a_unit_is_refused_with_the_likely_text(limit: dict[str, object], likely: str) -> None:
+    with pytest.raises(ScenarioError, match=likely):
+        fk.plan("llama3_8b", tokens="1T", chips="h100_sxm", **limit)
+
+
+def test_a_limit_by_the_name_of_its_quantity_holds() -> None:
+    asked = {"tokens": "1T", "chips": "h100_sxm", "draws": 2}
+    one, two = (fk.plan("llama3_8b", **asked, **limit) for limit in ({"deadline": "20 d"}, {"deadline_s": "20 d"}))
+    assert one.best.equals(two.best)
+    with pytest.raises(ScenarioError, match="same limit"):
+        fk.plan("llama3_8b", **asked, budget=1e6, budget_usd=1e6)
+    with pytest.raises(ScenarioError, match="counts"):
+        fk.plan("llama3_8b", **asked, nodes=256)
+
+
+def test_the_fewest_accelerators_keep_the_deadline() -> None:
+    asked = {"tokens": "1T", "chips": "h100_sxm", "deadline": "20 d", "draws": 2}
+    found = fk.plan("llama3_8b", objective="accelerators", **asked)
+    kept = found.plans.filter(pl.col("breaks").is_null())
+    assert found.best["accelerators"].item() == kept["accelerators"].min() > found.plans["accelerators"].min()
+
+
+def test_a_limit_binds_only_where_most_of_it_is_taken(llama: fk.Plan) -> None:
+    rows = llama.binding.filter("binds", pl.col("limit").is_in(["deadline", "budget", "power"]))
+    assert (rows["used"] >= 0.75 * rows["allowed"]).all()
+
+
 def test_a_tie_is_said_to_be_one(llama: fk.Plan) -> None:
     assert llama.best["accelerator"].item() == "h100_sxm"
     assert "Within 90 % a tie with NVIDIA B200 (HGX), rented in days and dollars." in str(llama)
