@@ -166,8 +166,8 @@ def limits_of(given: dict[str, Any], **limits: Any) -> Limits:
     >>> limits_of({"deadline_s": 86400.0}, deadline=None, budget=1e6, power=None)
     Limits(deadline_s=86400.0, budget_usd=1000000.0, facility_power_w=None)
     """
-    if "nodes" in given:
-        raise ScenarioError("nodes are not an input of a plan; give counts, the numbers of accelerators")
+    if "nodes" in given and "accelerators" not in given:
+        raise ScenarioError("nodes alone are not an input of a plan; give counts, the numbers of accelerators")
     named = {LIMITS[name]: name for name in limits if LIMITS[name] in given}
     for field, name in named.items():
         if limits[name] is not None:
