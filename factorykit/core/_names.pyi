@@ -12,6 +12,7 @@ QuantityName: TypeAlias = Literal[
     "accelerators",
     "accelerators_per_node",
     "nodes",
+    "accelerators_in_nodes",
     "peak_flop_per_s",
     "mfu",
     "cluster_peak_flop_per_s",
@@ -1023,6 +1024,7 @@ class Quantities(TypedDict, total=False):
     accelerators: Any
     accelerators_per_node: Any
     nodes: Any
+    accelerators_in_nodes: Any
     peak_flop_per_s: Any
     mfu: Any
     cluster_peak_flop_per_s: Any

@@ -122,7 +122,7 @@ def resolve(shape: Shape) -> Resolution:
     needs, users = _needs(outputs, supply)
     while any(supply.get(name) is None for name in needs):
         gap = _gap(outputs, needs, supply)
-        if not shape.assume or not supply.fill(gap):
+        if not supply.take_alternative(gap.missing) and not (shape.assume and supply.fill(gap)):
             raise _missing(gap, outputs, users, supply)
         needs, users = _needs(outputs, supply)
     try:
@@ -198,16 +198,22 @@ class _Supply:
         return defaults.is_whole_or_part(name) and self._default(name) is not None
 
     def fill(self, gap: _Gap) -> bool:
-        """Fill a gap with an alternative model whose inputs are given or with defaults; return whether that changed."""
-        return self._take_alternative(gap.missing) or self._fill(gap.missing) or self._fill(gap.dependent)
+        """Fill a gap with defaults; return whether there were any."""
+        return self._fill(gap.missing) or self._fill(gap.dependent)
 
-    def _take_alternative(self, names: Collection[str]) -> bool:
-        """Use the alternative models whose condition ``used_when`` is met, where one of them replaces a default."""
-        found = {name: alternative(name, model) for name, model in conditional_alternatives().items()}
-        if found.keys() <= self.alternatives.keys() or found.keys().isdisjoint(names) or not _applies(self.shape):
-            return False
-        self.alternatives = found | self.alternatives
-        return True
+    def take_alternative(self, names: Collection[str]) -> bool:
+        """Use alternative models for missing quantities when the models' own inputs are given; return whether any is.
+
+        Models with the same condition ``used_when`` are used together, such as step time and utilization of a layout.
+        """
+        for condition in {quantity(model).used_when for model in conditional_alternatives().values()}:
+            pairs = conditional_alternatives().items()
+            models = {name: model for name, model in pairs if quantity(model).used_when == condition}
+            is_new = not models.keys() <= self.alternatives.keys() and not models.keys().isdisjoint(names)
+            if is_new and not condition.isdisjoint(self.shape.given) and _is_computable(models.values(), self.shape):
+                self.alternatives = {n: alternative(n, model) for n, model in models.items()} | self.alternatives
+                return True
+        return False
 
     def _fill(self, names: Iterable[str]) -> bool:
         new = {name: step for name in names if (step := self._default(name))}
@@ -221,7 +227,7 @@ class _Supply:
         if self.lacks_specification(name) or not defaults.is_compatible(name, self.shape.given):
             return None
         row = defaults.defaults()[name]
-        if row.grows_with in self.shape.given:
+        if row.grows_with in self.shape.given or row.grows_with in self.alternatives:
             per = row.value / defaults.defaults()[row.grows_with].value
             return Step(name, partial(_times, per), (row.grows_with,), DEFAULT)
         return constant(name, row.value, DEFAULT)
@@ -235,15 +241,13 @@ def conditional_alternatives() -> Mapping[str, str]:
     return MappingProxyType(dict(pairs))
 
 
-def _applies(shape: Shape) -> bool:
-    """Return whether the conditional alternatives can be computed, with one of the inputs they wait for."""
-    models = tuple(conditional_alternatives().values())
-    if any(quantity(model).used_when.isdisjoint(shape.given) for model in models):
-        return False
-    if constants.APPLY_WITH not in shape.given:
+def _is_computable(models: Iterable[str], shape: Shape) -> bool:
+    """Return whether alternative models apply and follow from the given quantities."""
+    outputs = tuple(models)
+    if not all(_is_applicable(model, shape.given) for model in outputs):
         return False
     try:
-        resolve(replace(shape, outputs=models))
+        resolve(replace(shape, outputs=outputs))
     except (MissingQuantity, CycleError):
         return False
     return True

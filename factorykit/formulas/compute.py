@@ -50,6 +50,21 @@ def nodes(accelerators: Numeric, accelerators_per_node: Numeric) -> Numeric:
     return accelerators / accelerators_per_node
 
 
+def accelerators_in_nodes(nodes: Numeric, accelerators_per_node: Numeric) -> Numeric:
+    r"""Accelerators of a number of nodes.
+
+    .. math:: n = n_s g
+
+    Examples
+    --------
+    The 2,048 nodes of eight H100 that trained Llama 3.1 405B:
+
+    >>> accelerators_in_nodes(2048.0, 8.0)
+    16384.0
+    """
+    return nodes * accelerators_per_node
+
+
 def cluster_peak_flop_per_s(accelerators: Numeric, peak_flop_per_s: Numeric) -> Numeric:
     r"""Dense peak rate of all accelerators together.
 

@@ -209,3 +209,12 @@ def test_a_percentage_in_a_column_is_answered_with_the_fraction() -> None:
     frame = pl.DataFrame({"mfu": [0.4, 38.0], "cluster_peak_flop_per_s": 1e18, "training_flop": 1e24})
     with pytest.raises(ScenarioError, match=r"row 1 .*38.0 is outside .*; give a fraction, e.g. 0.38"):
         fk.evaluate(frame, "training_s")
+
+
+def test_accelerators_follow_from_nodes_and_are_not_assumed() -> None:
+    run = {"parameters": "70B", "tokens": "15T", "accelerator": "h100_sxm"}
+    by_nodes = fk.evaluate(run | {"nodes": 256}, "wall_days", assume=True)["wall_days"]
+    by_accelerators = fk.evaluate(run | {"accelerators": 2048}, "wall_days", assume=True)["wall_days"]
+    assert by_nodes == pytest.approx(by_accelerators, rel=1e-12)
+    known = {"accelerator_mtbf_s": 1e8, "nodes": 256, "accelerators_per_node": 8}
+    assert fk.evaluate(known, "failures_per_day")["failures_per_day"] == pytest.approx(86400.0 * 2048 / 1e8)

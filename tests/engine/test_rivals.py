@@ -21,7 +21,7 @@ USUAL = dict(fk.quantities().select("name", "default").drop_nulls().iter_rows())
 def test_a_declared_rival_is_a_formula_in_the_same_unit_that_stands_for_its_quantity(name: str, rival: str) -> None:
     assert rival in catalogue()
     assert quantity(rival).unit == quantity(name).unit
-    run = {"goodput": 0.9} if name == "accelerators" else {"accelerators": 128.0}
+    run = {"goodput": 0.9, "nodes": 16.0} if name == "accelerators" else {"accelerators": 128.0}
     found = fk.evaluate(run, name, using={name: rival}, assume=True)
     itself = fk.evaluate(run, rival, assume=True)
     assert found[name] == itself[rival]

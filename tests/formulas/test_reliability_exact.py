@@ -241,7 +241,7 @@ def test_rows_outside_a_stated_range_are_told_apart() -> None:
     assert "restart_s < cluster_mtbf_s" in said[2]
     assert fk.out_of_range(frame.lazy(), "checkpoint_goodput", using=young).collect()["out_of_range"].to_list() == said
     assert fk.out_of_range(frame, "failures_per_day")["out_of_range"].null_count() == 3
-    assert fk.out_of_range(frame, "checkpoint_goodput").columns == [*frame.columns, "outside"]
+    assert fk.out_of_range(frame, "checkpoint_goodput").columns == [*frame.columns, "out_of_range"]
 
 
 def test_infinite_rows_of_a_frame_are_announced_and_undefined_ones_refused() -> None:
