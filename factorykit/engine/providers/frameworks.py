@@ -22,6 +22,10 @@ FROM: Final = (
     "interleaved_overlap",
 )
 """Features that software has from a release on; the column of the table ends in ``_from``."""
+AMBIGUOUS: Final = frozenset(
+    {"MosaicML", "Hugging Face", "HuggingFace", "PEFT", "JAX", "PyTorch", "Lightning", "OLMo", "OLMo-core", "veScale"}
+)
+"""Names of software that publications also use for a publisher, a library or a model."""
 RACK: Final = 32.0
 """Chips of a scale-up domain from which recipes treat it as a rack and capture graphs."""
 PARTLY_GRAPHED: Final = 0.5
@@ -41,16 +45,19 @@ def frameworks() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _names(is_publication: bool) -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return patterns of names with the key of each framework, longest names first."""
     pairs = [(name, key) for key, row in frameworks().items() for name in row["also_called"].split(";")]
+    pairs = [pair for pair in pairs if not (is_publication and pair[0] in AMBIGUOUS)]
     pairs.sort(key=lambda pair: -len(pair[0]))
     return tuple((re.compile(rf"(?<![a-z]){re.escape(name.lower())}(?![a-z])"), key) for name, key in pairs)
 
 
 @lru_cache(maxsize=512)
-def find(text: str) -> str | None:
+def find(text: str, *, is_publication: bool = False) -> str | None:
     """Return the key of the framework in a description of software, or None; the longest name counts.
+
+    In a publication, names that may also be of a publisher or a model do not count.
 
     >>> find("Megatron-Bridge 0.4.2 / Megatron-Core"), find("MLPerf container (NeMo)"), find("own software")
     ('megatron_bridge', 'mlperf_container', None)
@@ -58,7 +65,7 @@ def find(text: str) -> str | None:
     if text in frameworks():
         return text
     lowered = text.lower()
-    return next((key for pattern, key in _names() if pattern.search(lowered)), None)
+    return next((key for pattern, key in _names(is_publication) if pattern.search(lowered)), None)
 
 
 @cache

@@ -258,6 +258,10 @@ READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]
 """Columns with words, in the order in which they are read."""
 
 
+PUBLICATION_COLUMNS: Final = ("locator", "source", "model")
+"""Columns that may name the framework of a row that does not state it."""
+
+
 def read_words(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with the columns that follow from its words.
 
@@ -269,6 +273,9 @@ def read_words(row: Mapping[str, Any]) -> dict[str, Any]:
         text = row.get(column)
         if isinstance(text, str) and text.lower() not in MISSING:
             found |= {name: value for name, value in reader(text, found).items() if value is not None}
+    if frameworks.find(found.get("framework") or "") is None:
+        text = " ".join(str(row.get(name) or "") for name in PUBLICATION_COLUMNS)
+        found["framework"] = frameworks.find(text, is_publication=True) or found.get("framework")
     return found
 
 
