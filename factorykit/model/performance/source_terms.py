@@ -258,6 +258,38 @@ READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]
 """Columns with words, in the order in which they are read."""
 
 
+CONTAINER: Final = r"v?(2\d)\.(\d\d?)(?!\d)"
+"""Version of a container, its year and month."""
+MLPERF_MONTHS: Final[Mapping[str, str]] = {
+    "v2.1": "2022-07",
+    "v3.0": "2023-07",
+    "v3.1": "2023-11",
+    "v4.0": "2024-06",
+    "v4.1": "2024-11",
+    "v5.0": "2025-06",
+    "v5.1": "2025-11",
+    "v6.0": "2026-06",
+}
+"""Month of the software of each round of MLPerf Training."""
+
+
+def release_month(row: Mapping[str, Any], publication: str) -> str | None:
+    """Return the month of the container or of the MLPerf release that a row names.
+
+    >>> release_month({"framework_version": "26.02"}, ""), release_month({}, "training_results_v5.0")
+    ('2026-02', '2025-06')
+    """
+    container = (
+        re.match(CONTAINER, row.get("framework_version") or "")
+        or re.search(rf"(?<![\d.]){CONTAINER}", row.get("framework") or "")
+        or re.search(r"(2\d)\.(\d\d)(?:\.\d\d)? NeMo", publication)
+    )
+    if container and 1 <= int(container[2]) <= 12:
+        return f"20{container[1]}-{int(container[2]):02d}"
+    mlperf = re.search(r"training_results_(v\d\.\d)", publication)
+    return MLPERF_MONTHS.get(mlperf[1]) if mlperf else None
+
+
 PUBLICATION_COLUMNS: Final = ("locator", "source", "model")
 """Columns that may name the framework of a row that does not state it."""
 
@@ -273,8 +305,9 @@ def read_words(row: Mapping[str, Any]) -> dict[str, Any]:
         text = row.get(column)
         if isinstance(text, str) and text.lower() not in MISSING:
             found |= {name: value for name, value in reader(text, found).items() if value is not None}
+    text = " ".join(str(row.get(name) or "") for name in PUBLICATION_COLUMNS)
+    found["release_month"] = found.get("release_month") or release_month(row, text)
     if frameworks.find(found.get("framework") or "") is None:
-        text = " ".join(str(row.get(name) or "") for name in PUBLICATION_COLUMNS)
         found["framework"] = frameworks.find(text, is_publication=True) or found.get("framework")
     return found
 
