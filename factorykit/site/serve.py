@@ -13,6 +13,8 @@ from typing import Any, Final
 from factorykit.core.errors import SiteError
 
 LOOPBACK: Final = "127.0.0.1"
+FRAMED: Final = ".embed.html"
+"""Ending of the names of pages that other sites may show in a frame."""
 LOCAL_HOST: Final = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 
 
@@ -38,6 +40,8 @@ class Handler(SimpleHTTPRequestHandler):
         """Let browsers ask again each time, so that a new build shows at once."""
         self.send_header("Cache-Control", "no-cache")
         self.send_header("X-Content-Type-Options", "nosniff")
+        if not getattr(self, "path", "").partition("?")[0].endswith(FRAMED):
+            self.send_header("X-Frame-Options", "DENY")
         super().end_headers()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

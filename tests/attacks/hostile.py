@@ -157,7 +157,8 @@ def notebook() -> str:
         shown = {"output_type": "display_data", "metadata": {}, "data": data}
         cells.append({"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": [*label, f"show({n})"]}
                      | {"execution_count": n, "outputs": [shown]})  # fmt: skip
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    about = {"factorykit": {"finding": PAYLOADS[0], "group": "run"}}
+    return json.dumps({"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5})
 
 
 def render(folder: Path, asked: str = "") -> dict[str, int]:

@@ -61,6 +61,7 @@ def used(page: Any) -> None:
     if page.locator("[data-factorykit-plan]").count():
         page.wait_for_selector("[data-answered]")
     for place in page.locator(".factorykit-chart").all():
+        place.scroll_into_view_if_needed()
         place.locator(".fk-view svg").first.wait_for()
         place.locator(".fk-view svg").first.hover()
     if page.locator("#q").count():

@@ -278,7 +278,10 @@ def test_counts_from_numpy_are_counts() -> None:
         (lambda: fk.reliability.spares_table(SPARES | {"nodes": 0.0}), "nodes = 0.0 is outside"),
         (lambda: fk.reliability.spares_table(SPARES | {"node_repair_s": None}), "node_repair_s = None is NoneType"),
         (lambda: fk.reliability.spares_table(SPARES | {"node_mtbf_s": "long"}), "must be a number"),
-        (lambda: fk.checkpoint_patterns.pattern_s([(1.0, 30.0)], [], 100.0, 3600.0), r"levels hold \(1.0, 30.0\)"),
+        (
+            lambda: fk.checkpoint_patterns.pattern_s([(1.0, 30.0)], [], 100.0, 3600.0),
+            r"levels must be Level.*got \(1.0, 30.0\)",
+        ),
     ],
 )
 def test_reliability_refuses_what_is_no_number(call: Callable[[], object], said: str) -> None:

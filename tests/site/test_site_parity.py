@@ -109,7 +109,7 @@ def compared(one: Path, other: Path) -> dict[str, tuple[Any, Any]]:
 def test_the_workflows_say_which_quarto_they_take() -> None:
     flows = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in (ROOT / ".github/workflows").glob("*.yml")}
     taken = flows["tests"]["jobs"]["quarto"]["strategy"]["matrix"]["version"]
-    assert tuple(map(int, taken[0].split(".")[:2])) == quarto.OLDEST
+    assert tuple(map(int, taken[0].split(".")[:2])) == quarto.OLDEST_VERSION
     steps = [step for flow in flows.values() for job in flow["jobs"].values() for step in job["steps"]]
     named = [step["with"]["version"] for step in steps if "quarto-actions/setup" in step.get("uses", "")]
     assert sorted(named) == sorted([taken[-1], "${{ matrix.version }}"])

@@ -23,7 +23,7 @@ def test_recipes_show_answers_and_no_place_of_this_machine(site):
         page = (site / "report" / f"{name}.html").read_text("utf-8")
         assert page.count('<div class="sourceCode"') == len(blocks) + after.count("```") // 2
         assert "/tmp" not in page
-    assert "ScenarioError: config.json: num_hidden_layers = " in (
+    assert "ScenarioError: config.json: num_hidden_layers must be a whole number" in (
         site / "report" / "python" / "own-models.html"
     ).read_text("utf-8")
 

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from factorykit.core.errors import SiteError
 from factorykit.site.feeds import changes_text, news
 from factorykit.site.pages.markdown import Marked, escaped
 from factorykit.site.pages.methods import formula_link
@@ -60,7 +61,9 @@ def notebooks(folder: Path) -> dict[str, str]:
     cards: dict[str, list[str]] = {group: [] for group in GROUPS}
     for file in sorted(folder.glob("*.ipynb")):
         notebook = json.loads(file.read_text(encoding="utf-8"))
-        about = notebook["metadata"]["factorykit"]
+        about = notebook["metadata"].get("factorykit", {})
+        if about.get("group") not in cards or not about.get("finding"):
+            raise SiteError(f"{file.name}: metadata.factorykit must have a finding and a group of {', '.join(GROUPS)}")
         question = "".join(notebook["cells"][0]["source"]).splitlines()[0].removeprefix("# ")
         link = f"[{escaped(about['finding'])}](notebooks/{file.name})"
         cards[about["group"]].append(f"::: {{.fk-card}}\n{link}\n\n{escaped(question)}\n:::")
