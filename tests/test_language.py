@@ -32,7 +32,6 @@ TARGET = {"say": 2.0, "tell": 1.0, "nobody": 0.5, "what": 15.0, "door": 1.0}
 SMALL_COUNT = 2
 
 PENDING: dict[str, dict[str, float]] = {
-    "engine": {"say": 70, "tell": 12, "nobody": 58, "what": 158},
     "site": {"say": 12, "nobody": 3, "what": 44},
     "tests": {"say": 44, "tell": 18, "nobody": 12, "what": 102, "door": 4},
 }

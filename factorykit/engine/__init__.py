@@ -1,1 +1,1 @@
-"""One question, one answer: what is given becomes one chain of steps, and every verb reads it."""
+"""The engine: questions are read, resolved into one chain of steps, and run; every verb reads that chain."""

@@ -140,7 +140,7 @@ def _with_parts(step: Step, printed: Callable[[Term], str], separator: str) -> s
 
 
 def html_tree(steps: Sequence[ExplainedStep]) -> str:
-    """Return the steps as a tree: the last at the root, under each what it needs, open at the first level.
+    """Return the steps as a tree: the last at the root, under each its arguments, open at the first level.
 
     A step that is needed twice is unfolded once.
     """

@@ -1,4 +1,4 @@
-"""How far a long question has come, told to a person at a terminal."""
+"""A progress line at a terminal."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-Each = TypeVar("Each")
+Item = TypeVar("Item")
 CLEAR: Final = "\r\x1b[K"
-QUIET_S: Final = 2.0
-"""A question that takes less says nothing. [s]"""
-AGAIN_S: Final = 0.2
-"""The line is written anew no sooner. [s]"""
+DELAY_S: Final = 2.0
+"""Shorter work shows no progress. [s]"""
+UPDATE_S: Final = 0.2
+"""Shortest time between two updates. [s]"""
 
 
-def told(things: Iterable[Each], count: int, what: str, rows: int = 0) -> Iterator[Each]:
-    """Yield the things; once they have taken `QUIET_S`, a line at the terminal says how far they are.
+def progress(items: Iterable[Item], count: int, kind: str, rows: int = 0) -> Iterator[Item]:
+    """Yield the items; after `DELAY_S` a line at the terminal shows the progress.
 
-    ``rows`` is how many a thing holds, where their rate matters. Nothing is written where standard error is no
-    terminal: files and notebooks hold answers only.
+    ``rows`` is the number of rows of an item, where their rate matters. Nothing is written where standard error is not
+    a terminal.
     """
     start = shown = time.monotonic()
-    for done, thing in enumerate(things):
+    for done, item in enumerate(items):
         now = time.monotonic()
-        if now - start > QUIET_S and now - shown > AGAIN_S and sys.stderr.isatty():
+        if now - start > DELAY_S and now - shown > UPDATE_S and sys.stderr.isatty():
             shown = now
             rate = done / (now - start)
             left = f", {(count - done) / rate:.0f} s left" if done else ""
             fast = f", {rate * rows:,.0f} rows/s" if rows and done else ""
-            _write(f"{CLEAR}{done} of {count} {what}{fast}{left}")
-        yield thing
+            _write(f"{CLEAR}{done} of {count} {kind}{fast}{left}")
+        yield item
     if shown > start:
         _write(CLEAR)
 

@@ -1,4 +1,4 @@
-"""A chain as plain JavaScript: one function from what is given to all that follows, loops over layouts and futures.
+"""A chain as plain JavaScript: one function of the given values to all results, loops over layouts and futures.
 
 Nothing is written by hand: formulas, cells of tables, rules and habits are printed from the objects that Python reads.
 In every function a given value goes before the formula, as in the engine.
@@ -49,12 +49,12 @@ def chain_function(chain: Sequence[Step], name: str = "chain") -> str:
 
 
 def needs(chain: Iterable[Step]) -> dict[str, tuple[str, ...]]:
-    """Return what every step needs, by its quantity."""
+    """Return the arguments of every step by its quantity."""
     return {step.quantity: step.arguments for step in chain}
 
 
 def rules_list(known: Collection[str]) -> str:
-    """Return the rules that can be judged from the known quantities, in their order, each with what to try."""
+    """Return the rules that can be applied to the known quantities, in order, each with a remedy."""
     judged = [rule for rule in RULES if set(known).issuperset(rule.arguments)]
     each = [
         f"{{name: {json.dumps(rule.name)}, remedy: {json.dumps(rule.remedy)}, "
@@ -67,7 +67,8 @@ def rules_list(known: Collection[str]) -> str:
 def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Collection[str]) -> str:
     """Return a function that computes ``results`` in every future: ``futures(k, d, n)`` gives an array for each.
 
-    ``k`` holds what is known of a plan; of ``drawn`` quantities and results that are given, ``d`` holds an array each.
+    ``k`` holds the known quantities of a plan; of ``drawn`` quantities and results that are given, ``d``
+    holds an array each.
     """
     moved = set(drawn)
     for step in chain:
@@ -117,7 +118,7 @@ def object_of(names: Iterable[str]) -> str:
 
 
 def statements(step: Step, given: str = "g.", unless: str = "??") -> list[str]:
-    """Return a step as constants: what it uses more than once before it, and the quantity, given or computed.
+    """Return a step as constants: its common parts, and the quantity, given or computed.
 
     ``given`` and the name of the quantity are where a given value stands; ``??=`` puts a computed one there, too.
     """

@@ -1,4 +1,4 @@
-"""Formulas as Vega expressions: what depends on no column becomes a signal, the rest a column of the chart."""
+"""Formulas as Vega expressions: a value that depends on no column becomes a signal, the rest a column of the chart."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Program:
     def compute(
         self, chain: Iterable[Step], have: Mapping[str, str], words: Mapping[str, Collection[str]]
     ) -> dict[str, str]:
-        """Return an expression for what ``have`` writes and every step; of tables only the ``words`` are kept."""
+        """Return an expression for the quantities in ``have`` and every step; of tables only the ``words`` are kept."""
         have = dict(have)
         for step in chain:
             if step.quantity in have:
@@ -43,7 +43,7 @@ class Program:
         return have
 
     def emit(self, name: str, expression: str) -> str:
-        """Give the expression a name, unless it has one, and return what it is called from there."""
+        """Give the expression a name, unless it has one, and return the name to use from there."""
         if expression not in self._known:
             unique, n = name, 1
             while unique in self._taken:

@@ -1,1 +1,1 @@
-"""Where a value comes from that nobody gives: the tables of chips, fitted constants, sourced defaults."""
+"""Sources of values that are not given: specifications of accelerators, calibrated constants, defaults."""

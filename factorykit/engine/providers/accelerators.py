@@ -16,15 +16,16 @@ from factorykit.formulas.expressions import Lookup, term
 from factorykit.formulas.step.rates import exponentials_per_s
 
 CEILING_16BIT: Final = 0.79
-"""Ceiling of matrix products over the peak where nobody measured the chip: the middle of 13 measured ones, which span
+"""Ceiling of matrix products over the peak of chips without a measurement: the middle of 13 measured ones, which span
 0.51 to 0.97."""
 CEILING_TPU: Final = 0.95
 """The same of a TPU: a systolic array that holds its clock. MaxText trains at 0.67 of the peak of v5p, which with
 attention, norms and exchange leaves products no less."""
 CEILING_8BIT: Final = 0.75
-"""The ceiling in 8 bits where nobody measured it: the middle of 8 measured ones."""
+"""The ceiling in 8 bits of chips without a measurement: the middle of 8 measured ones."""
 UNLIMITED_J_PER_FLOP: Final = 1e-12
-"""Design power over peak of a TPU whose power nobody estimates: enough to hold its clock. Others have that of H100."""
+"""Design power over peak of a TPU without an estimate of its power: enough to hold its clock. Others have that of
+H100."""
 SYSTOLIC: Final = 1.57
 """Energy that a GPU takes for the products of a systolic array, whose operands pass from cell to cell: TPU v4 draws 1.3
 to 1.9 times less power than A100 in systems of like size (Jouppi and others, "TPU v4," 2023), the middle of both."""
@@ -63,7 +64,7 @@ class Cell:
 def chips() -> Mapping[str, Mapping[str, Any]]:
     """Return every accelerator with the columns of its table, its measured ceilings, its generation and its usual link.
 
-    A chip measured in 8 bits whose peak nobody states has twice its 16-bit peak, as every other one has.
+    A chip measured in 8 bits without a stated peak has twice its 16-bit peak, as every other one has.
     """
     rows = {row["accelerator"]: dict(row) for row in tables.table("accelerators").collect().iter_rows(named=True)}
     for ceiling in tables.table("ceilings").collect().iter_rows(named=True):

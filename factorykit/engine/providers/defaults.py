@@ -101,7 +101,7 @@ def _server() -> dict[str, float]:
 
 
 def _rack_share() -> dict[str, float]:
-    """Return what a node's part of a rack costs, by chip: the lower price of the preferred statement."""
+    """Return the cost of a node's part of a rack by chip: the lower price of the preferred statement."""
     import polars as pl
 
     each = pl.col("price_usd_low") / pl.col("accelerators")

@@ -17,7 +17,7 @@ from factorykit.core.validation import as_list, integer, mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
-from factorykit.engine import progress
+from factorykit.engine.progress import progress
 from factorykit.engine.question import Question
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.calibration import Calibration
@@ -254,7 +254,7 @@ def _answer(request: Request) -> Plan:
     rows: Excluded = []
     precisions = request.choices.get("precision") or [request.fixed.get("precision", "bf16")]
     every = [*itertools.product(request.chips, precisions, request.ways, request.tiers, *request.varied.values())]
-    for chip, precision, way, tier, *picked in progress.told(every, len(every), "chips and ways planned"):
+    for chip, precision, way, tier, *picked in progress(every, len(every), "chips and ways planned"):
         varied = dict(zip(request.varied, picked, strict=True))
         fixed = {**request.fixed, **varied, "accelerator": chip, "precision": precision}
         try:

@@ -297,9 +297,9 @@ def test_a_long_question_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> 
     told = io.StringIO()
     told.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", told)
-    monkeypatch.setattr(progress, "QUIET_S", -1.0)
-    monkeypatch.setattr(progress, "AGAIN_S", -1.0)
-    assert list(progress.told([1, 2], 2, "chips planned")) == [1, 2]
+    monkeypatch.setattr(progress, "DELAY_S", -1.0)
+    monkeypatch.setattr(progress, "UPDATE_S", -1.0)
+    assert list(progress.progress([1, 2], 2, "chips planned")) == [1, 2]
     assert "1 of 2 chips planned" in told.getvalue()
 
 

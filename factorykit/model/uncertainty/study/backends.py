@@ -11,7 +11,7 @@ from typing import Any, Final
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import string
-from factorykit.engine.progress import told
+from factorykit.engine.progress import progress
 from factorykit.model.uncertainty.study.parts import Design
 
 LOCAL_THREADS: Final = 2
@@ -45,7 +45,7 @@ def check(engine: object) -> str:
 def run(engine: str, make: Make, design: Design, missing: Sequence[int]) -> None:
     """Compute the missing parts of a design."""
     made = _local(make, design, missing) if engine == "local" else _ray(engine, make, design, missing)
-    for _ in told(made, len(missing), "parts", design.rows // design.parts):
+    for _ in progress(made, len(missing), "parts", design.rows // design.parts):
         pass
 
 
