@@ -465,7 +465,7 @@ class Live:
         stated = {name: vega_literal(value) for name, value in case.given.items()}
         needed = self._inputs_of(case, outputs)
         inputs = {name: text for name, text in have.items() if name in needed}
-        return program.compute(chain.steps, inputs | stated, self._words)
+        return chain.to_vega(program, inputs | stated, self._words)
 
     @cached_property
     def _words(self) -> dict[str, set[str]]:

@@ -121,8 +121,8 @@ def is_usual_input(name: str) -> pl.Expr:
 
 def within(column: pl.Expr, brackets: str, lower: float, upper: float) -> pl.Expr:
     """Return whether values are finite and between two limits, each included if its bracket is square."""
-    left = brackets[0] == "[" and lower != -float("inf")
-    right = brackets[-1] == "]" and upper != float("inf")
+    left = brackets[0] == "[" and lower != -math.inf
+    right = brackets[-1] == "]" and upper != math.inf
     closed = "both" if left and right else "left" if left else "right" if right else "none"
     return column.is_between(lower, upper, closed=closed)
 

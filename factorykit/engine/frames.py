@@ -55,14 +55,13 @@ def inputs_of(resolution: Resolution) -> list[str]:
     """Return the given quantities that the steps and the conditions need."""
     found = conditions(resolution)
     needed = {*resolution.leaves, *leaves(found.steps)}.union(*(condition.arguments for condition in found))
-    return [name for name in sorted(resolution.shape.given) if name in needed]
+    return sorted(needed & resolution.shape.given)
 
 
 def _required(resolution: Resolution) -> list[str]:
     """Return the given quantities whose values must be valid: those of the steps and the rules."""
     ruled = (name for rule in resolution.rules for name in rule.arguments)
-    needed = {*resolution.leaves, *ruled}
-    return [name for name in sorted(resolution.shape.given) if name in needed]
+    return sorted({*resolution.leaves, *ruled} & resolution.shape.given)
 
 
 def evaluate_lazy(frame: pl.LazyFrame, resolution: Resolution, fixed: Mapping[str, Any]) -> pl.LazyFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -135,11 +135,11 @@ class Question:
         outputs = None if self.outputs is None else list(self.outputs)
         return {"inputs": dict(self.values), "outputs": outputs, "using": dict(self.using), "assume": self.assume}
 
-    def shape(self, *, calibrated: bool = True) -> Shape:
+    def shape(self) -> Shape:
         """Return the part of the question that decides the steps."""
         given = frozenset((*self.values, *self.varying))
         words = tuple(sorted((name, word) for name, word in self.values.items() if isinstance(word, str)))
-        return Shape(given, words, tuple(sorted(self.using.items())), self.outputs, self.assume, calibrated)
+        return Shape(given, words, tuple(sorted(self.using.items())), self.outputs, self.assume)
 
     def check_consistency(self) -> None:
         """Refuse values that contradict each other.
@@ -150,7 +150,7 @@ class Question:
         """
         floats.check_consistency(self.shape(), self.values)
 
-    def resolve(self, *, calibrated: bool = True) -> Chain:
+    def resolve(self) -> Chain:
         """Return the chain of steps to the outputs.
 
         Raises
@@ -160,7 +160,7 @@ class Question:
         ScenarioError
             If the values contradict each other.
         """
-        shape = self.shape(calibrated=calibrated)
+        shape = self.shape()
         if not self.varying:
             floats.check_consistency(shape, self.values)
         try:
@@ -285,12 +285,14 @@ class Chain:
         return sql.query(relation, self.open_steps, {name: self.known.get(name) for name in self.columns})
 
     def to_javascript(self, name: str = "chain") -> str:
-        """Return a JavaScript function of the varying quantities that returns them and the result of every step."""
-        return chain_function(self.open_steps, name)
+        """Return a JavaScript function of the given quantities that returns them and the result of every step."""
+        return chain_function(self.steps, name)
 
-    def to_vega(self, program: Program, columns: Mapping[str, str]) -> dict[str, str]:
-        """Add the open steps to a Vega program and return the expression of every quantity."""
-        return program.compute(self.open_steps, columns, {})
+    def to_vega(
+        self, program: Program, have: Mapping[str, str], words: Mapping[str, Collection[str]]
+    ) -> dict[str, str]:
+        """Add the steps to a Vega program; return the expression of every quantity. See `Program.compute`."""
+        return program.compute(self.steps, have, words)
 
 
 def read_value(name: str, given: Any) -> float | str:

@@ -12,7 +12,6 @@ from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
 from factorykit.data.tables import table
 from factorykit.engine.emit.javascript import (
     brief,
-    chain_function,
     futures_function,
     needs,
     rules_list,
@@ -104,10 +103,9 @@ def _rivals(given: Collection[str], tiers: str = "one") -> dict[str, str]:
     return alternative_models("rent", dict.fromkeys(given), TIERS[tiers])
 
 
-def _filled() -> tuple[Step, ...]:
-    """Return the steps to what a configuration file may leave out: grouped heads, their size, experts."""
-    asked = [name for name in shape() if name not in ALWAYS]
-    return _chain(ALWAYS, asked, {}).steps
+def _filled() -> Chain:
+    """Return the chain to the values that a configuration file may omit: grouped heads, their size, experts."""
+    return _chain(ALWAYS, [name for name in shape() if name not in ALWAYS], {})
 
 
 def _searched() -> Chain:
@@ -149,9 +147,9 @@ def model_script() -> str:
     results = [*RESULTS, "run_cost_owned_usd"]
     fill, search, *others = brief(
         [
-            chain_function(_filled(), "fill"),
+            _filled().to_javascript("fill"),
             search_function(searched),
-            *(chain_function(chain(tiers).steps, tiers) for tiers in TIERS),
+            *(chain(tiers).to_javascript(tiers) for tiers in TIERS),
             *(futures_function(_futures(drawn, tiers), moved, results) for tiers in TIERS),
         ]
     )
