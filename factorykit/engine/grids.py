@@ -139,10 +139,11 @@ class Gridded:
         shared = self.grid.slow(number)
         rows = self._computed_ahead(self.grid.segment(number)).with_columns(**{n: pl.lit(v) for n, v in shared.items()})
         rows = self._then.added(rows, {*self.wanted, *self._tests})
+        failed = {test: affected for test, affected in self._tests.items() if not rows[test].all()}
         columns = []
         for name in self.wanted:
             column = pl.lit(self.known[name]) if name in self.known else pl.col(name)
-            tests = [pl.col(test) for test, affected in self._tests.items() if name in affected]
+            tests = [pl.col(test) for test, affected in failed.items() if name in affected]
             columns.append((pl.when(*tests).then(column) if tests else column).alias(name))
         return rows.select(columns)
 

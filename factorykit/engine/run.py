@@ -126,7 +126,8 @@ def add_checked_columns(
     for number in range(len(groups) + 1):
         group = groups[number] if number < len(groups) else []
         frame = frame.with_columns(*group, *(test for (_, test), at in zip(tests, ready, strict=True) if at == number))
-        frame = frame.drop(name for name, use in last.items() if use == number and name not in keep)
+        if done := [name for name, use in last.items() if use == number and name not in keep]:
+            frame = frame.drop(done)
     return frame
 
 
