@@ -16,4 +16,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def temporary_files_of_examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the temporary files of examples into the temporary folder of the test run."""
     if isinstance(request.node, pytest.DoctestItem):
-        monkeypatch.setattr(tempfile, "tempdir", str(request.getfixturevalue("tmp_path")))
+        folder = request.getfixturevalue("tmp_path")
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
+        if request.node.path.suffix == ".qmd":  # guides write files as a reader does
+            monkeypatch.chdir(folder)

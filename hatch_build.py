@@ -46,6 +46,18 @@ class ScriptHook(BuildHookInterface):
             notebooks = sorted(Path(self.root, "notebooks").glob("*.ipynb"))
             hashes.write_text("\n".join(hashlib.sha256(file.read_bytes()).hexdigest() for file in notebooks), "utf-8")
             build_data["force_include"][str(hashes)] = "factorykit/widgets/static/notebooks.sha256"
+            for file in notebooks:
+                build_data["force_include"][str(self._without_outputs(file))] = f"factorykit/data/notebooks/{file.name}"
+
+    def _without_outputs(self, file: Path) -> Path:
+        """Write a notebook without its outputs, which are nine tenths of it, and return the path."""
+        notebook = json.loads(file.read_text("utf-8"))
+        for cell in notebook["cells"]:
+            cell |= {"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {}
+        place = Path(self.root, ".cache", "notebooks", file.name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        return place
 
     def _sbom(self, vega_lite: str) -> str:
         """Write the bundled packages and those it was tested with as CycloneDX (PEP 770), and return the path."""

@@ -31,7 +31,9 @@ SPREADS = (
     "spread_assumed",
 )
 PARTS = ("step_gemm_s", "step_attention_s", "step_elementwise_s")
-STRATA = ("family", "chip", "framework", "precision", "experts")
+STRATA = ("family", "chip", "framework", "precision", "experts", "large", "adapters")
+LARGE = 256.0
+"""Chips of a run beyond which runs at scale begin."""
 MIN_ROWS = 20
 """Rows of a stratum whose coverage counts."""
 COVERAGE, UNDERCOVERAGE_WEIGHT, MAX_LOSS, WIDTH_COST = 0.9, 1.5, 0.6, 0.15
@@ -138,7 +140,9 @@ def strata_of(rows: pl.DataFrame, family: str) -> pl.DataFrame:
         pl.col("framework").fill_null(""),
         pl.col("precision").fill_null(""),
         (pl.col("experts").fill_null(0) > 1).cast(pl.String),
-        "group",
+        large=(pl.col("accelerator_count") > LARGE).cast(pl.String),
+        adapters=pl.col("lora_rank").is_not_null().cast(pl.String),
+        group="group",
     )
 
 

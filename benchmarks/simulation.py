@@ -19,7 +19,7 @@ RUN = {
     "restart_s": RESTART,
     "downtime_s": 0.0,
 }
-CAUSES = (fk.Cause("node", 85, 86400.0, 1), fk.Cause("software", 15))
+CAUSES = (fk.FailureCause("node", 85, 86400.0, 1), fk.FailureCause("software", 15))
 TIERS = (fk.Tier("node", 2.0, 30.0), fk.Tier("store", 40.0, 300.0, every=12))
 
 

@@ -5,9 +5,32 @@
 >>> import factorykit as fk
 >>> fk.evaluate({"active_parameters": 405e9, "tokens": 15.6e12}, "training_flop")
 {'training_flop': 3.7908e+25}
+
+The public names by task:
+
+data
+    changes, connect, connectors, identify, quantities, quantity, sources, sql, table, tables
+compute
+    accelerator, architecture, assumed, compare, decompose, evaluate, explain, formulas, out_of_range, preset,
+    presets, read_hf_config, Scenario
+explore
+    bands, charts, exceedance, explore, from_samples, LogNormal, LogUniform, Normal, Quantiles, run_cases, sample,
+    sensitivity, study, sweep, Triangular, Uniform, widgets
+plan
+    build_or_rent, calibrate, Calibration, checkpoint_patterns, Cluster, FailureCause, life, Maintenance, Plan, plan,
+    Policy, post_train, PostTrainingPlan, price_performance, rent, schedule, search, serve, ServingPlan, simulate, Tier,
+    timeline, trend, workload
+check
+    audit, check_recipe, published_practices, validate, validate_energy, validate_plans, validate_post_training,
+    validate_runs, validate_serving
+operate
+    fault_traces, fleet, lifetimes, Log, read_log, reliability, replicas
+errors
+    errors, FactorykitError, FactorykitWarning
 """
 
 import sys
+from importlib.util import find_spec
 
 from factorykit.core import __version__ as __version__
 from factorykit.core.extras import lazy_names, need
@@ -16,8 +39,9 @@ __getattr__, __all__ = lazy_names(__name__, __file__)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    """Return the public names, without those of the extra ``notebook`` where it is not installed."""
+    return __all__ if find_spec("anywidget") else [n for n in __all__ if n not in ("charts", "explore", "widgets")]
 
 
-if "IPython" in sys.modules:
+if sys.modules.get("IPython"):
     need("factorykit.widgets.completion").register()

@@ -23,6 +23,7 @@ from factorykit.core import atomic_io, text_io
 from factorykit.core.errors import FactorykitError, ScenarioError, SiteError
 from factorykit.core.extras import not_installed
 from factorykit.core.units import begins_with_digit, parse
+from factorykit.core.validation import one_of
 from factorykit.core.vocabulary import Quantity, quantity
 from factorykit.data.query import MAX_SQL_SECONDS
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 MAX_GRID_POINTS = 10_000_000
 MAX_PRINTED_ROWS = 1_000_000
+POST_TRAINING = (
+    *("accelerator", "algorithm", "steps", "samples", "batch", "input_tokens", "output_tokens", "sequence_length"),
+    *("policy_lag_steps", "precision", "lora_rank", "teacher", "tool_wait_s"),
+)
 EPILOG = "Numbers without a unit are in seconds, watts, bytes, FLOP, USD or fractions; 30min and 500GB/s have a unit."
 
 
@@ -199,7 +204,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     _assume(search)
     _calibration(search)
+    _framework(search)
     search.add_argument("--rows", type=_count, default=10, help="number of layouts to print (default 10)")
+
+    serve = _json(_verb(verbs, "serve", _serve, "choose chips, layout and replicas that serve a load"))
+    serve.add_argument("model", help="a known model, such as llama3_70b or deepseek-ai/DeepSeek-R1")
+    serve.add_argument("load", help="requests per second, such as 20")
+    for name, text in (
+        ("ttft", "greatest time to first token, such as '500 ms'"),
+        ("tpot", "greatest time per output token, such as '25 ms'"),
+        ("input-tokens", "tokens of a prompt (default 1024)"),
+        ("output-tokens", "tokens of an answer (default 1024)"),
+        ("precision", "number format of the weights: bf16, fp8, fp4 or int4 (default fp8)"),
+        ("engine", "vllm, sglang or trtllm (default vllm)"),
+        ("objective", "cost_usd_per_h, accelerators or j_per_token (default cost_usd_per_h)"),
+    ):
+        serve.add_argument(f"--{name}", metavar=name.upper(), help=text)
+    serve.add_argument("inputs", nargs="*", metavar="QUANTITY=VALUE", help="known quantities: draft_tokens=2, pue=1.2")
+    chips_help = "accelerators to choose from: h200_sxm,b200 (default h200_sxm)"
+    serve.add_argument("--chips", metavar="A,B", type=lambda text: text.split(","), help=chips_help)
+
+    post = _json(_verb(verbs, "post-train", _post_train, "split accelerators between rollouts and training"))
+    post.add_argument("model", help="a known model, such as llama3_8b or Qwen/Qwen3-32B")
+    post.add_argument("accelerators", help="their number, such as 64")
+    for name in POST_TRAINING:
+        post.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=f"{name} of factorykit.post_train")
 
     plan = _json(_verb(verbs, "plan", _plan, "plan a run: accelerators, their number, layout, days and cost"))
     plan.add_argument(
@@ -223,6 +252,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         plan.add_argument(f"--{name}", metavar="A,B", type=lambda text: text.split(","), help=text)
     _calibration(plan)
+    _framework(plan)
 
     validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
     validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
@@ -255,6 +285,13 @@ def _parser() -> argparse.ArgumentParser:
     site_serve = _verb(pages, "serve", _site_serve, "serve a rendered folder on localhost")
     site_serve.add_argument("folder", type=Path, nargs="?", default=Path("_site"))
     site_serve.add_argument("--port", type=int, default=8000)
+
+    mcp = _verb(verbs, "mcp", _mcp, "serve the tools of an agent by the Model Context Protocol")
+    mcp.add_argument("--http", type=int, metavar="PORT", help="serve http://127.0.0.1:PORT/mcp instead of stdio")
+    schema = _verb(verbs, "schema", _schema, "print the JSON schema of the arguments of a tool, or of all")
+    schema.add_argument(
+        "tool", nargs="?", metavar="TOOL", help="evaluate, plan, serve, search, explain, audit, table or sql"
+    )
 
     _verb(verbs, "lab", _lab, "open the notebooks in JupyterLab on localhost; options are passed to jupyter lab")
     return parser
@@ -290,6 +327,10 @@ def _calibration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calibration", type=Path, metavar="FILE", help="output of `factorykit calibrate`")
 
 
+def _framework(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--framework", help="training framework, such as megatron_bridge; all software by default")
+
+
 def _calibrated(options: argparse.Namespace) -> fk.Calibration | None:
     return fk.Calibration.load(options.calibration) if options.calibration else None
 
@@ -299,14 +340,19 @@ def _measured(scenario: Any, options: argparse.Namespace) -> Any:
     return scenario if calibration is None else calibration.apply(scenario, assume=options.assume)
 
 
-def _scenario(options: argparse.Namespace) -> fk.Scenario:
-    changes = {}
+def _given(options: argparse.Namespace) -> dict[str, str]:
+    """Return the quantities of the words QUANTITY=VALUE."""
+    given = {}
     for text in options.inputs:
         name, equals, value = text.partition("=")
         if not equals:
             raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. tokens=15.6e12")
-        quantity(name)
-        changes[name] = value
+        given[quantity(name).name] = value
+    return given
+
+
+def _scenario(options: argparse.Namespace) -> fk.Scenario:
+    changes = _given(options)
     return fk.preset(options.preset).replace(**changes) if options.preset else fk.Scenario(**changes)
 
 
@@ -519,7 +565,7 @@ def _search(options: argparse.Namespace) -> int:
         cluster |= {name.strip(): text.strip()} if equals else fk.preset(name.strip())
     batch = quantity("global_batch_size").check(options.global_batch_size)
     asked: dict[str, Any] = {"global_batch_size": batch, "objective": options.objective}
-    asked |= {"assume": options.assume, "calibration": _calibrated(options)}
+    asked |= {"assume": options.assume, "calibration": _calibrated(options), "framework": options.framework}
     best = fk.search(model, cluster, **asked).head(options.rows).collect()
     if best.is_empty():
         rules = fk.search(model, cluster, **asked, keep_excluded=True).collect()["excluded_by"]
@@ -543,18 +589,34 @@ def _plan(options: argparse.Namespace) -> int:
     asked = read_run(options.model) if options.model.endswith(".toml") else {"model": options.model}
     wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire", "tiers")
     asked |= {name: value for name in wishes if (value := getattr(options, name)) is not None}
-    asked["calibration"] = _calibrated(options)
-    for text in options.inputs:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise ScenarioError(f"{text!r} is not QUANTITY=VALUE, e.g. pue=1.2")
-        asked[quantity(name).name] = value
+    asked |= {"calibration": _calibrated(options)} | ({"framework": options.framework} if options.framework else {})
+    asked |= _given(options)
     found = fk.plan(asked.pop("model"), **asked)
     if options.json:
         _print_json(found.to_dict())
     else:
         print(found)
     return 0 if found.best["breaks"].item() is None else 1
+
+
+def _serve(options: argparse.Namespace) -> int:
+    names = ("ttft", "tpot", "input_tokens", "output_tokens", "precision", "engine", "objective", "chips")
+    asked = {name: value for name in names if (value := getattr(options, name)) is not None}
+    found = fk.serve(options.model, load=options.load, **asked, **_given(options))
+    if options.json:
+        _print_json({"best": found.best, "breaks": found.breaks})
+    else:
+        print(found)
+    return 1 if found.breaks else 0
+
+
+def _post_train(options: argparse.Namespace) -> None:
+    asked = {name: value for name in POST_TRAINING if (value := getattr(options, name)) is not None}
+    found = fk.post_train(options.model, options.accelerators, **asked)
+    if options.json:
+        _print_json({"best": found.best})
+    else:
+        print(found)
 
 
 def _short(value: Any) -> str:
@@ -619,6 +681,19 @@ def _lab(options: argparse.Namespace) -> int:
     from factorykit.widgets.lab import lab
 
     return lab(options.passed_on)
+
+
+def _mcp(options: argparse.Namespace) -> None:
+    from factorykit.mcp import server
+
+    server().run() if options.http is None else server().run("streamable-http", port=options.http)
+
+
+def _schema(options: argparse.Namespace) -> None:
+    from factorykit.mcp import schemas
+
+    known = schemas()
+    _print_json(known if options.tool is None else known[one_of("tool", options.tool, known)])
 
 
 def _print_frame(frame: pl.DataFrame, as_json: bool) -> None:

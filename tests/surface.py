@@ -1,4 +1,4 @@
-"""The public surface as text, a line a name: `python tests/surface.py` writes it anew."""
+"""The public surface as text, one name per line; `python tests/surface.py` rewrites the golden file."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ AGREED = Path(__file__).parent / "golden" / "surface.txt"
 
 
 def lines() -> Iterator[str]:
-    """Yield every public name with its arguments, those of classes, modules and the command line among them."""
+    """Yield every public name with its arguments, including members of classes and modules, and the command line."""
     for name in fk.__all__:
-        yield from _told(f"fk.{name}", getattr(fk, name), name in EXPERIMENTAL)
+        yield from _describe(f"fk.{name}", getattr(fk, name), name in EXPERIMENTAL)
     yield from _commands("factorykit", _parser())
 
 
-def _told(name: str, thing: Any, is_open: bool = False) -> Iterator[str]:
-    if isinstance(thing, types.ModuleType):
+def _describe(name: str, item: Any, is_open: bool = False) -> Iterator[str]:
+    if isinstance(item, types.ModuleType):
         yield f"{name}: module{' (experimental)' if is_open else ''}"
-        if not is_open and thing.__name__ != "factorykit.formulas":
-            for inner, value in _inside(thing):
-                yield from _told(f"{name}.{inner}", value)
-    elif isinstance(thing, type):
-        yield f"{name}{_arguments(thing) if not issubclass(thing, (BaseException, Warning)) else ': exception'}"
-        known = [] if issubclass(thing, BaseException) else inspect.signature(thing).parameters
-        for inner, value in vars(thing).items():
-            if not inner.startswith("_") and inner not in known and not issubclass(thing, BaseException):
+        if not is_open and item.__name__ != "factorykit.formulas":
+            for inner, value in _inside(item):
+                yield from _describe(f"{name}.{inner}", value)
+    elif isinstance(item, type):
+        yield f"{name}{_arguments(item) if not issubclass(item, (BaseException, Warning)) else ': exception'}"
+        known = [] if issubclass(item, BaseException) else inspect.signature(item).parameters
+        for inner, value in vars(item).items():
+            if not inner.startswith("_") and inner not in known and not issubclass(item, BaseException):
                 called = inspect.isfunction(value) or isinstance(value, (classmethod, staticmethod))
-                yield f"{name}.{inner}{_arguments(getattr(thing, inner)) if called else ''}"
+                yield f"{name}.{inner}{_arguments(getattr(item, inner)) if called else ''}"
     else:
-        yield f"{name}{_arguments(thing)}"
+        yield f"{name}{_arguments(item)}"
 
 
 def _inside(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield what a module itself defines, or names in ``__all__``: constants are private."""
+    """Yield the names in ``__all__``, or else the callables that a module defines; constants are private."""
     for name in getattr(module, "__all__", sorted(vars(module))):
-        value = getattr(module, name)
-        own = name in getattr(module, "__all__", ()) or getattr(value, "__module__", "") == module.__name__
-        if not name.startswith("_") and own and callable(value):
-            yield name, value
+        item = getattr(module, name)
+        own = name in getattr(module, "__all__", ()) or getattr(item, "__module__", "") == module.__name__
+        if not name.startswith("_") and own and callable(item):
+            yield name, item
 
 
-def _arguments(thing: Any) -> str:
+def _arguments(item: Any) -> str:
     """Return arguments with kinds and plain defaults, without types, which may become more exact."""
     try:
-        signature = inspect.signature(thing)
+        signature = inspect.signature(item)
     except (TypeError, ValueError):
         return ""
     plain = []

@@ -1,4 +1,4 @@
-"""The command line: what it prints, and one line with status 2 for whatever cannot be done."""
+"""The command line: printed results, and one line with status 2 for an invalid call."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import factorykit as fk
 from factorykit.cli import main
 
 
-def test_evaluate_prints_numbers_for_people_and_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_prints_numbers_with_units_or_json(capsys: pytest.CaptureFixture[str]) -> None:
     chain = ["evaluate", "active_parameters=405e9", "tokens=15.6e12", "-o", "training_flop"]
     assert main(chain) == 0
-    assert capsys.readouterr().out == "training_flop  37.9 YFLOP\n"
+    assert capsys.readouterr().out == "training_flop  3.79 × 10²⁵ FLOP\n"
     assert main([*chain, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"training_flop": 6 * 405e9 * 15.6e12}
 
@@ -33,7 +33,7 @@ def test_evaluate_reads_and_writes_rows(tmp_path: Path) -> None:
     assert main([*one, str(tmp_path / "absent" / "one.csv")]) == 2
 
 
-def test_explain_ends_with_the_quantity_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_ends_with_the_requested_quantity(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "failures_per_day", "accelerators=16384", "accelerator_mtbf_s=1.824e8"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("failures_per_day = 7.76 per day = 86400 /")
 
@@ -142,13 +142,13 @@ def test_simulate_prints_means_and_quantiles_and_writes_rows(tmp_path, capsys):
     assert len(out.read_text().splitlines()) == 201
 
 
-def test_simulate_says_in_one_line_what_it_lacks(capsys):
+def test_simulate_names_its_missing_inputs_in_one_line(capsys):
     assert main(["simulate", *RUN, "--runs", "10"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "restart_s" in line
 
 
-def test_a_search_that_finds_nothing_says_why(capsys):
+def test_a_search_without_results_gives_the_reason(capsys):
     assert main(["search", "gpt3_175b", "accelerators=8,accelerator=l40s", "512", "--json"]) == 1
     captured = capsys.readouterr()
     assert json.loads(captured.out) == []
@@ -190,14 +190,14 @@ WITH_DEFAULTS = [
 
 
 @pytest.mark.parametrize("arguments", WITH_DEFAULTS, ids=lambda arguments: arguments[0])
-def test_defaults_are_taken_where_they_are_asked_for(arguments, capsys):
+def test_defaults_are_used_only_on_request(arguments, capsys):
     assert main([*arguments, "--json"]) == 2
     assert "MissingQuantity" in capsys.readouterr().err
     assert main([*arguments, "--assume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
 
 
-def test_what_is_assumed_is_listed(capsys):
+def test_assumed_values_are_listed(capsys):
     assert main(["assumed", *SHORT, "-o", "training_days", "--json"]) == 0
     rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)}
     assert (rows["mfu"]["value"], rows["mfu"]["basis"]) == (0.4, "chosen")
@@ -206,20 +206,20 @@ def test_what_is_assumed_is_listed(capsys):
     assert "llama3_paper, section 3.3.2, Table 4" in capsys.readouterr().out
 
 
-def test_an_axis_of_a_sweep_may_be_words(capsys):
+def test_an_axis_of_a_sweep_can_hold_words(capsys):
     sweep = ["sweep", "-g", "accelerator=h100_sxm,b200", "accelerators=8", "-o", "cluster_peak_flop_per_s", "--json"]
     assert main(sweep) == 0
     assert [row["accelerator"] for row in json.loads(capsys.readouterr().out)] == ["h100_sxm", "b200"]
 
 
-def test_several_outputs_stand_in_columns(capsys):
+def test_several_outputs_are_aligned_in_columns(capsys):
     asked = ["active_parameters=405e9", "tokens=15.6T", "mfu=0.4", "-o", "training_flop", "-o", "mfu"]
     assert main(["evaluate", *asked]) == 0
-    assert capsys.readouterr().out == "training_flop  37.9 YFLOP\nmfu            40 %\n"
+    assert capsys.readouterr().out == "training_flop  3.79 × 10²⁵ FLOP\nmfu            40 %\n"
 
 
 @pytest.mark.filterwarnings("always")
-def test_what_is_infinite_is_null_in_json_and_one_line_beside_it(capsys):
+def test_an_infinite_result_is_null_in_json_with_one_line_on_stderr(capsys):
     run = ["checkpoint_interval_s=6e5", "checkpoint_write_s=60", "cluster_mtbf_s=600", "restart_s=60", "downtime_s=0"]
     assert main(["evaluate", *run, "training_s=1e6", "-o", "wall_s", "-o", "training_s", "--json"]) == 0
     captured = capsys.readouterr()
@@ -236,7 +236,7 @@ def test_what_is_infinite_is_null_in_json_and_one_line_beside_it(capsys):
         ("accelerators=2:2048:6", [2.0, 8.0, 32.0, 128.0, 512.0, 2048.0]),
     ],
 )
-def test_an_axis_goes_by_factors_where_its_slider_does(capsys, axis, values):
+def test_an_axis_is_logarithmic_where_its_slider_is(capsys, axis, values):
     assert main(["sweep", "peak_flop_per_s=989e12", "-g", axis, "-o", "cluster_peak_flop_per_s", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["accelerators"] for row in rows] == pytest.approx(values, rel=1e-12)
@@ -244,7 +244,7 @@ def test_an_axis_goes_by_factors_where_its_slider_does(capsys, axis, values):
 
 
 @pytest.mark.parametrize("axis", ["mfu=0.1:0.2:0", "accelerators=800:8:3", "accelerators=8:8:3", "mfu=a:b:3"])
-def test_an_axis_that_goes_nowhere_is_refused(capsys, axis):
+def test_an_axis_with_an_invalid_range_is_refused(capsys, axis):
     assert main(["sweep", "-g", axis, "-o", "training_s"]) == 2
     assert "LOW:HIGH:COUNT" in capsys.readouterr().err
 
@@ -257,7 +257,7 @@ def test_a_number_of_rows_is_a_count(capsys, rows, status):
     assert "is not a count" in capsys.readouterr().err
 
 
-def test_a_search_tells_once_what_all_its_layouts_share(capsys):
+def test_a_search_prints_values_shared_by_all_layouts_once(capsys):
     asked = ["search", "llama3_8b", "dgx_h100,accelerator=h100_sxm", "64", "--rows", "5"]
     assert main([*asked, "--json"]) == 0
     layouts = json.loads(capsys.readouterr().out)
@@ -272,7 +272,7 @@ def test_a_search_tells_once_what_all_its_layouts_share(capsys):
 
 
 @pytest.mark.parametrize("arguments", [["evaluate", "mfu=0.4", "--bogus"], ["nope"], ["data"], []], ids=" ".join)
-def test_what_no_verb_takes_is_misuse(capsys, arguments):
+def test_an_argument_that_no_verb_accepts_is_misuse(capsys, arguments):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
@@ -303,7 +303,7 @@ def test_an_interrupted_command_is_status_130(monkeypatch):
     assert main(["evaluate", "mfu=0.4", "-o", "mfu"]) == 130
 
 
-def test_rows_are_written_as_the_file_is_called(tmp_path):
+def test_the_suffix_of_the_file_selects_the_output_format(tmp_path):
     rows = tmp_path / "runs.csv"
     rows.write_text("active_parameters,tokens\n405e9,15.6e12\n")
     for name, read in (("wide.csv", pl.read_csv), ("wide.parquet", pl.read_parquet)):
@@ -319,7 +319,7 @@ def test_options_of_a_preset_can_be_changed(capsys):
     assert json.loads(capsys.readouterr().out) == {"accelerators": 8192.0}
 
 
-def test_data_is_listed_shown_and_asked(capsys):
+def test_tables_are_listed_shown_and_queried(capsys):
     assert main(["data", "list", "--json"]) == 0
     listed = {row["table"]: row for row in json.loads(capsys.readouterr().out)}
     assert main(["data", "sql", "select count(*) as n from accelerators", "--json"]) == 0

@@ -70,7 +70,7 @@ def messages() -> Iterator[str]:
             yield from f"{caught.typename}: {caught.value}".splitlines()
 
 
-def test_messages_of_common_mistakes_are_those_that_were_read():
+def test_messages_of_common_mistakes_are_those_of_the_golden_file():
     assert list(messages()) == GOLDEN.read_text(encoding="utf-8").splitlines(), "run python tests/test_messages.py"
 
 

@@ -1,4 +1,4 @@
-"""The house stands: who imports whom, what loads when, which names are used."""
+"""Structure of the package: import order, lazy loading, and use of the vocabulary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from factorykit.core.vocabulary import vocabulary
 from factorykit.formulas import arguments, catalogue, topic
 
 PACKAGE = Path(fk.__file__).parent
-LAYERS = ("core", "formulas", "data", "engine", "model", "telemetry", "charts", "widgets", "site", "cli")
+LAYERS = ("core", "formulas", "data", "engine", "model", "telemetry", "charts", "widgets", "site", "mcp", "cli")
 """Packages of factorykit, from the lowest: each imports only those before it, and formulas and data not each other."""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -102,7 +102,7 @@ def test_import_loads_nothing_heavy() -> None:
     assert not heavy & set(loaded)
 
 
-def test_a_public_name_stays_what_it_is_whatever_was_loaded_before() -> None:
+def test_a_public_name_does_not_depend_on_earlier_imports() -> None:
     load = "import factorykit as fk, factorykit.model.validation.audit"
     code = f"{load}; print(fk.quantities().height == len(fk.quantities()))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
@@ -136,7 +136,7 @@ def test_every_quantity_is_used() -> None:
     used = {name for formula in catalogue().values() for name in arguments(formula)} | set(catalogue())
     unused = [name for name in vocabulary() if name not in used]
     of_the_scheduler = ["node_failures_per_node_day", "nodes_per_pod", "pod_spread_penalty"]
-    assert [n for n in unused if n not in of_the_scheduler] == ["accelerator"]  # brings what the tables say of a chip
+    assert [n for n in unused if n not in of_the_scheduler] == ["accelerator"]  # provides the specification of a chip
 
 
 def test_the_core_vocabulary_keeps_its_names_and_units(shared: Path) -> None:
@@ -154,18 +154,18 @@ def test_every_default_has_a_source() -> None:
     )
 
 
-def test_a_meaning_beyond_the_core_stands_alone(shared: Path) -> None:
+def test_a_meaning_beyond_the_core_is_self_contained(shared: Path) -> None:
     import polars as pl
 
     core = pl.read_csv(shared / "quantities_core.csv", infer_schema=False)["name"]
     for row in vocabulary().values():
         if row.name not in core:
             code = [word for word in re.findall(r"\w+", row.meaning) if "_" in word]
-            assert not code, f"{row.name}: its meaning speaks in names of other quantities: {code}"
+            assert not code, f"{row.name}: its meaning uses names of other quantities: {code}"
             assert not row.meaning.startswith("the same"), f"{row.name}: its meaning needs the row before it"
 
 
-def test_every_topic_and_subject_stands_in_the_sidebar_of_the_site() -> None:
+def test_every_topic_and_subject_is_in_the_sidebar_of_the_site() -> None:
     described = (PACKAGE.parent / "_quarto.yml").read_text(encoding="utf-8")
     named = re.findall(r"^ +- report/((?:methods|data)/[\w-]+)\.qmd$", described, re.MULTILINE)
     topics = [f"methods/{re.sub('[._]', '-', topic(formula))}" for formula in catalogue().values()]
@@ -175,17 +175,16 @@ def test_every_topic_and_subject_stands_in_the_sidebar_of_the_site() -> None:
     assert set(named) - set(wanted) == set(), "these pages are no more; take them out of _quarto.yml"
 
 
-def test_the_names_that_editors_complete_are_those_of_the_vocabulary_and_the_tables() -> None:
+def test_names_completed_by_editors_are_those_of_the_vocabulary_and_the_tables() -> None:
     from factorykit.data import literals as naming
 
     written = (PACKAGE / "core" / "_names.pyi").read_text(encoding="utf-8")
     assert written == naming.module(), "run `factorykit data build`"
 
 
-def test_the_public_surface_is_the_one_that_was_agreed() -> None:
+def test_the_public_surface_equals_the_golden_file() -> None:
     assert list(lines()) == AGREED.read_text(encoding="utf-8").splitlines(), (
-        "a public name or argument changed: if it is meant, keep the old one for a version with a warning "
-        "(borders.renamed), say so in CHANGELOG.md, and run `python tests/surface.py`"
+        "a public name or argument changed: if intended, add it to CHANGELOG.md and run `python tests/surface.py`"
     )
 
 

@@ -6,7 +6,7 @@ then draw in JupyterLab and on the site without a network.
 
 from __future__ import annotations
 
-from factorykit.core.extras import not_installed
+from factorykit.core.extras import not_installed, public_names
 
 try:
     import altair as alt
@@ -27,7 +27,9 @@ from factorykit.charts import (
     operations,
     performance,
     plan,
+    post_training,
     reliability,
+    serving,
     sites,
     uncertainty,
 )
@@ -56,12 +58,16 @@ __all__ = [
     "page_script",
     "performance",
     "plan",
+    "post_training",
     "reliability",
+    "serving",
     "sites",
     "svg",
     "table",
     "uncertainty",
 ]
+
+__dir__ = public_names(__name__)
 
 alt.renderers.register("factorykit", renderer)
 if alt.renderers.active == "default":

@@ -62,15 +62,23 @@ def statements(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -
     )
 
 
+RECORD = 1.5
+"""Growth over the former largest from which a record is named in `history`."""
+
+
 def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> alt.LayerChart:
-    """Show how a quantity grew over the years: one dot per thing and day, and the largest so far as a line.
+    """Show how a quantity grew over the years: one dot per thing and day, and the largest so far as a line with names.
 
     ``frame`` has ``label``, ``day`` (as text) and the quantity.
     """
-    ordered = frame.sort("day").with_columns(
-        largest=pl.col(quantity).cum_max(), when=pl.col("day").str.to_date(strict=False)
+    before = pl.col("largest").shift()
+    ordered = (
+        frame.sort("day", quantity, descending=[False, True])
+        .with_columns(largest=pl.col(quantity).cum_max(), when=pl.col("day").str.to_date(strict=False))
+        .drop_nulls("when")
+        .with_columns(record=pl.when(pl.col("largest") > RECORD * before).then("label"))
     )
-    started = encoding.chart(ordered.drop_nulls("when"))
+    started = encoding.chart(ordered)
     when = alt.X("when:T", title=None, axis=alt.Axis(format="%Y", tickCount="year"))
     scale = alt.Scale(type="log")
     dots = started.mark_point(filled=True, size=40, opacity=0.55, color=PALETTE[0]).encode(
@@ -82,8 +90,9 @@ def history(frame: pl.DataFrame, quantity: str, *, title: str, source: str) -> a
         .mark_line(interpolate="step-after", color=PALETTE[1])
         .encode(x=when, y=alt.Y("top:Q", scale=scale, title=factor.title))
     )
+    names = line.transform_filter("isValid(datum.record)").mark_text(align="right", dx=-6, dy=-6).encode(text="record")
     return finish(
-        line + dots,
+        line + dots + names,
         title,
         source=source,
         description=f"{encoding.title(quantity)} of {ordered.height} statements by day, with the largest so far.",

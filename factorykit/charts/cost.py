@@ -99,7 +99,7 @@ def build_or_rent(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Liv
         domain=(0.05, 1.0),
         presets=presets or {},
         key="build",
-        source="Prices of servers: course chapter (document 001), L69; network: arXiv:2505.09343, table 3",
+        source="Prices of servers: course chapter, L69; network: arXiv:2505.09343, table 3",
         description="Building saves money above a break-even utilization; falling rental prices move it up.",
     )
 

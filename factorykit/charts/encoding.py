@@ -105,7 +105,8 @@ def axis(row: Quantity, channel: str = "", scale: str = "linear") -> dict[str, A
         return {"labelExpr": label, **common}
     test = _is_round(channel)
     line = {"condition": {"test": test, "value": FAINT}, "value": "transparent"}
-    return {"labelExpr": f"{test} ? {label} : ''", **common} | ({"gridColor": line} if channel == "y" else {})
+    own = {"gridColor": line} if channel == "y" else {"labelFlush": 40}
+    return {"labelExpr": f"{test} ? {label} : ''", **common, **own}
 
 
 def _is_round(channel: str) -> str:

@@ -27,7 +27,7 @@ def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
         sliders=("accelerators", "accelerator_power_w", "node_overhead_power_w", "pue", "electricity_usd_per_kwh"),
         curves=(
             Case("As set"),
-            Case("5.8 kW a node (document 000)", given=SEED_NODE),
+            Case("5.8 kW a node (blog post)", given=SEED_NODE),
             Case("10.2 kW a node (DGX H100 at its limit)", given=DGX_NODE),
         ),
         readouts=("node_power_w", "it_power_w", "facility_power_w", "annual_energy_kwh", "annual_electricity_cost_usd"),
@@ -35,8 +35,8 @@ def power(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
         log=("facility_power_w",),
         presets=presets or {},
         key="power",
-        source="Inputs in the presets table; DGX H100 user guide; document 000, L315-341",
-        description="Facility power grows in proportion to accelerators; the node of document 000 draws little more "
+        source="Inputs in the presets table; DGX H100 user guide; blog post, L315-341",
+        description="Facility power grows in proportion to accelerators; the node of the blog post draws little more "
         "than half of a DGX H100 at its limit.",
     )
 

@@ -26,7 +26,7 @@ def utilization_value(presets: Mapping[str, Mapping[str, Any]] | None = None) ->
         domain=(0.05, 1.0),
         presets=presets or {},
         key="utilization",
-        source="Course chapter (document 001), L132-143, for the price",
+        source="Course chapter, L132-143, for the price",
         description="The cost of idle accelerators falls in a straight line to zero at full utilization.",
     )
 

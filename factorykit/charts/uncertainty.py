@@ -95,7 +95,7 @@ def band(frame: pl.DataFrame, output: str, by: str, *, title: str, source: str) 
 
 
 def waterfall(frame: pl.DataFrame, output: str, *, title: str, source: str) -> alt.LayerChart:
-    """Show how one scenario becomes another: rows of ``fk.attribute``, one step per input."""
+    """Show how one scenario becomes another: rows of ``fk.decompose``, one step per input."""
     whole = pl.DataFrame(
         {
             "label": ["Start", "End"],

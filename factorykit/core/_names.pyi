@@ -18,10 +18,16 @@ QuantityName: TypeAlias = Literal[
     "cluster_peak_flop_per_s",
     "training_s",
     "training_days",
+    "training_from_days_s",
     "goodput",
     "wall_s",
     "wall_days",
+    "wall_from_days_s",
+    "training_from_wall_s",
     "accelerator_hours",
+    "wall_from_accelerator_hours_s",
+    "campaign_pace",
+    "wall_campaign_s",
     "accelerator_power_w",
     "node_overhead_power_w",
     "node_power_w",
@@ -41,6 +47,7 @@ QuantityName: TypeAlias = Literal[
     "accelerator_mtbf_s",
     "cluster_mtbf_s",
     "failures_per_day",
+    "cluster_mtbf_from_failures_s",
     "expected_failures",
     "restart_s",
     "downtime_s",
@@ -175,8 +182,8 @@ QuantityName: TypeAlias = Literal[
     "predicted_mfu",
     "expert_biases",
     "mtp_layers",
-    "query_rank",
-    "kv_rank",
+    "q_lora_rank",
+    "kv_lora_rank",
     "rope_head_size",
     "value_head_size",
     "attention_window",
@@ -373,6 +380,7 @@ QuantityName: TypeAlias = Literal[
     "prior_failures",
     "prior_node_days",
     "node_failures_per_node_day_of_job",
+    "node_failures_per_node_day_from_mtbf",
     "cluster_mtbf_node_rate_s",
     "cluster_mtbf_small_job_s",
     "cluster_mtbf_superlinear_s",
@@ -571,6 +579,7 @@ QuantityName: TypeAlias = Literal[
     "scale_out_latency_s",
     "expert_tensor_parallel",
     "expert_data_parallel",
+    "optimizer_shards",
     "stage_layers",
     "stage_forward_s",
     "stage_backward_s",
@@ -607,7 +616,7 @@ QuantityName: TypeAlias = Literal[
     "flash_attention",
     "recompute_share",
     "kept_share",
-    "offloaded_share",
+    "activation_offload_share",
     "kept_rows_share",
     "layer_activation_bytes",
     "layer_score_bytes",
@@ -637,7 +646,7 @@ QuantityName: TypeAlias = Literal[
     "matrix_tile",
     "exponentials_per_s",
     "power_limit_share",
-    "maker_kernels",
+    "vendor_kernels",
     "fused_kernels",
     "cuda_graphs",
     "logits_layers",
@@ -645,6 +654,7 @@ QuantityName: TypeAlias = Literal[
     "whole_logits",
     "tensor_overlap",
     "gradient_overlap",
+    "tensorwise_shards",
     "grouped_experts",
     "dispatched_once",
     "expert_overlap",
@@ -686,6 +696,7 @@ QuantityName: TypeAlias = Literal[
     "collective_launch_s",
     "layer_fixed_s",
     "layer_update_s",
+    "shard_part_s",
     "step_fixed_s",
     "straggler_share",
     "tensor_exposed_plain",
@@ -745,6 +756,103 @@ QuantityName: TypeAlias = Literal[
     "step_tokens",
     "training_steps",
     "training_stepped_s",
+    "input_tokens",
+    "output_tokens",
+    "concurrent_requests",
+    "requests_per_s",
+    "attention_data_parallel",
+    "kv_bytes_per_element",
+    "served_bytes_per_parameter",
+    "serving_memory_share",
+    "draft_tokens",
+    "draft_acceptance",
+    "cached_input_share",
+    "prefill_separate",
+    "decode_memory_share",
+    "prefill_flop_share",
+    "serving_layer_s",
+    "serving_step_s",
+    "serving_message_s",
+    "serving_load_share",
+    "queued_prefills",
+    "queued_prefills_waves",
+    "serving_request_s",
+    "prefill_workers",
+    "prefill_accelerators",
+    "prompt_cost_share",
+    "input_tokens_cv",
+    "output_tokens_cv",
+    "latency_percentile",
+    "time_to_first_token_tail_s",
+    "time_per_output_token_tail_s",
+    "request_latency_tail_s",
+    "serving_usd_per_cached_token",
+    "api_usd_per_input_token",
+    "api_usd_per_output_token",
+    "break_even_requests_per_s",
+    "user_think_s",
+    "users_per_accelerator",
+    "kv_elements_per_token",
+    "kv_bytes_per_token",
+    "state_bytes_per_request",
+    "context_tokens",
+    "cached_tokens",
+    "request_kv_bytes",
+    "kv_shards",
+    "replica_accelerators",
+    "served_weight_bytes",
+    "requests_in_memory",
+    "decode_requests",
+    "draft_step_tokens",
+    "accepted_tokens",
+    "touched_expert_share",
+    "decode_weight_bytes",
+    "decode_kv_bytes",
+    "decode_memory_s",
+    "decode_compute_s",
+    "decode_collective_s",
+    "decode_step_s",
+    "prefill_flop",
+    "prefill_collective_s",
+    "prefill_s",
+    "kv_transfer_s",
+    "time_per_output_token_s",
+    "prefill_utilization",
+    "time_to_first_token_s",
+    "request_latency_s",
+    "output_tokens_per_s",
+    "output_tokens_per_s_per_accelerator",
+    "output_tokens_per_s_per_user",
+    "serving_replicas",
+    "serving_j_per_token",
+    "serving_usd_per_token",
+    "serving_usd_per_input_token",
+    "serving_usd_per_output_token",
+    "rollout_samples",
+    "rollout_accelerators",
+    "output_limit_tokens",
+    "output_spread",
+    "policy_lag_steps",
+    "tool_wait_s",
+    "reward_s",
+    "forward_passes",
+    "trained_models",
+    "optimizer_updates",
+    "rollout_slowdown",
+    "update_slowdown",
+    "weight_sync_base_s",
+    "post_training_overhead_s",
+    "replica_samples",
+    "longest_output_tokens",
+    "rollout_decode_steps",
+    "running_requests",
+    "rollout_s",
+    "policy_update_s",
+    "log_probability_s",
+    "weight_sync_s",
+    "post_training_step_s",
+    "rollout_utilization",
+    "trainer_utilization",
 ]
 TableName: TypeAlias = Literal[
     "sources",
@@ -757,6 +865,7 @@ TableName: TypeAlias = Literal[
     "accelerators",
     "accelerator_statements",
     "cluster_statements",
+    "cluster_chips",
     "clusters",
     "chip_counts",
     "site_statements",
@@ -784,14 +893,22 @@ TableName: TypeAlias = Literal[
     "parallelism",
     "recipes",
     "stages",
+    "rl_steps",
     "ceilings",
     "generations",
     "links",
     "collective_measurements",
     "frameworks",
+    "framework_features",
     "performance_constants",
     "held_out",
     "few_shots",
+    "serving_points",
+    "serving_recipes",
+    "serving_devices",
+    "serving_benchmarks",
+    "inference_results",
+    "serving_constants",
     "failures",
     "reliability",
     "root_causes",
@@ -807,6 +924,7 @@ TableName: TypeAlias = Literal[
     "rules",
     "forecasts",
     "grids",
+    "cloud_regions",
     "rental_offers",
     "egress_prices",
     "chip_prices",
@@ -935,6 +1053,7 @@ ArchitectureName: TypeAlias = Literal[
     "qwen3_coder_480b",
     "qwen3_next_80b",
     "qwen3_5_27b",
+    "qwen3_5_397b",
     "deepseek_v2_lite",
     "deepseek_v3_2",
     "kimi_k2",
@@ -1030,10 +1149,16 @@ class Quantities(TypedDict, total=False):
     cluster_peak_flop_per_s: Any
     training_s: Any
     training_days: Any
+    training_from_days_s: Any
     goodput: Any
     wall_s: Any
     wall_days: Any
+    wall_from_days_s: Any
+    training_from_wall_s: Any
     accelerator_hours: Any
+    wall_from_accelerator_hours_s: Any
+    campaign_pace: Any
+    wall_campaign_s: Any
     accelerator_power_w: Any
     node_overhead_power_w: Any
     node_power_w: Any
@@ -1053,6 +1178,7 @@ class Quantities(TypedDict, total=False):
     accelerator_mtbf_s: Any
     cluster_mtbf_s: Any
     failures_per_day: Any
+    cluster_mtbf_from_failures_s: Any
     expected_failures: Any
     restart_s: Any
     downtime_s: Any
@@ -1187,8 +1313,8 @@ class Quantities(TypedDict, total=False):
     predicted_mfu: Any
     expert_biases: Any
     mtp_layers: Any
-    query_rank: Any
-    kv_rank: Any
+    q_lora_rank: Any
+    kv_lora_rank: Any
     rope_head_size: Any
     value_head_size: Any
     attention_window: Any
@@ -1385,6 +1511,7 @@ class Quantities(TypedDict, total=False):
     prior_failures: Any
     prior_node_days: Any
     node_failures_per_node_day_of_job: Any
+    node_failures_per_node_day_from_mtbf: Any
     cluster_mtbf_node_rate_s: Any
     cluster_mtbf_small_job_s: Any
     cluster_mtbf_superlinear_s: Any
@@ -1583,6 +1710,7 @@ class Quantities(TypedDict, total=False):
     scale_out_latency_s: Any
     expert_tensor_parallel: Any
     expert_data_parallel: Any
+    optimizer_shards: Any
     stage_layers: Any
     stage_forward_s: Any
     stage_backward_s: Any
@@ -1619,7 +1747,7 @@ class Quantities(TypedDict, total=False):
     flash_attention: Any
     recompute_share: Any
     kept_share: Any
-    offloaded_share: Any
+    activation_offload_share: Any
     kept_rows_share: Any
     layer_activation_bytes: Any
     layer_score_bytes: Any
@@ -1649,7 +1777,7 @@ class Quantities(TypedDict, total=False):
     matrix_tile: Any
     exponentials_per_s: Any
     power_limit_share: Any
-    maker_kernels: Any
+    vendor_kernels: Any
     fused_kernels: Any
     cuda_graphs: Any
     logits_layers: Any
@@ -1657,6 +1785,7 @@ class Quantities(TypedDict, total=False):
     whole_logits: Any
     tensor_overlap: Any
     gradient_overlap: Any
+    tensorwise_shards: Any
     grouped_experts: Any
     dispatched_once: Any
     expert_overlap: Any
@@ -1698,6 +1827,7 @@ class Quantities(TypedDict, total=False):
     collective_launch_s: Any
     layer_fixed_s: Any
     layer_update_s: Any
+    shard_part_s: Any
     step_fixed_s: Any
     straggler_share: Any
     tensor_exposed_plain: Any
@@ -1757,3 +1887,100 @@ class Quantities(TypedDict, total=False):
     step_tokens: Any
     training_steps: Any
     training_stepped_s: Any
+    input_tokens: Any
+    output_tokens: Any
+    concurrent_requests: Any
+    requests_per_s: Any
+    attention_data_parallel: Any
+    kv_bytes_per_element: Any
+    served_bytes_per_parameter: Any
+    serving_memory_share: Any
+    draft_tokens: Any
+    draft_acceptance: Any
+    cached_input_share: Any
+    prefill_separate: Any
+    decode_memory_share: Any
+    prefill_flop_share: Any
+    serving_layer_s: Any
+    serving_step_s: Any
+    serving_message_s: Any
+    serving_load_share: Any
+    queued_prefills: Any
+    queued_prefills_waves: Any
+    serving_request_s: Any
+    prefill_workers: Any
+    prefill_accelerators: Any
+    prompt_cost_share: Any
+    input_tokens_cv: Any
+    output_tokens_cv: Any
+    latency_percentile: Any
+    time_to_first_token_tail_s: Any
+    time_per_output_token_tail_s: Any
+    request_latency_tail_s: Any
+    serving_usd_per_cached_token: Any
+    api_usd_per_input_token: Any
+    api_usd_per_output_token: Any
+    break_even_requests_per_s: Any
+    user_think_s: Any
+    users_per_accelerator: Any
+    kv_elements_per_token: Any
+    kv_bytes_per_token: Any
+    state_bytes_per_request: Any
+    context_tokens: Any
+    cached_tokens: Any
+    request_kv_bytes: Any
+    kv_shards: Any
+    replica_accelerators: Any
+    served_weight_bytes: Any
+    requests_in_memory: Any
+    decode_requests: Any
+    draft_step_tokens: Any
+    accepted_tokens: Any
+    touched_expert_share: Any
+    decode_weight_bytes: Any
+    decode_kv_bytes: Any
+    decode_memory_s: Any
+    decode_compute_s: Any
+    decode_collective_s: Any
+    decode_step_s: Any
+    prefill_flop: Any
+    prefill_collective_s: Any
+    prefill_s: Any
+    kv_transfer_s: Any
+    time_per_output_token_s: Any
+    prefill_utilization: Any
+    time_to_first_token_s: Any
+    request_latency_s: Any
+    output_tokens_per_s: Any
+    output_tokens_per_s_per_accelerator: Any
+    output_tokens_per_s_per_user: Any
+    serving_replicas: Any
+    serving_j_per_token: Any
+    serving_usd_per_token: Any
+    serving_usd_per_input_token: Any
+    serving_usd_per_output_token: Any
+    rollout_samples: Any
+    rollout_accelerators: Any
+    output_limit_tokens: Any
+    output_spread: Any
+    policy_lag_steps: Any
+    tool_wait_s: Any
+    reward_s: Any
+    forward_passes: Any
+    trained_models: Any
+    optimizer_updates: Any
+    rollout_slowdown: Any
+    update_slowdown: Any
+    weight_sync_base_s: Any
+    post_training_overhead_s: Any
+    replica_samples: Any
+    longest_output_tokens: Any
+    rollout_decode_steps: Any
+    running_requests: Any
+    rollout_s: Any
+    policy_update_s: Any
+    log_probability_s: Any
+    weight_sync_s: Any
+    post_training_step_s: Any
+    rollout_utilization: Any
+    trainer_utilization: Any

@@ -149,3 +149,7 @@ def unknown_name_message(kind: str, name: object, names: Iterable[str]) -> str:
     offered = containing if len(containing) > 1 else names
     hint = f"nearest is {near!r}" if near else f"there are {', '.join(offered[:8])}{' …' if len(offered) > 8 else ''}"
     return f"no {kind} {short_repr(name)}; {hint}"
+
+
+def __dir__() -> list[str]:
+    return sorted(name for name, value in globals().items() if isinstance(value, type) and value.__module__ == __name__)

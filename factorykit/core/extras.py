@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +19,7 @@ EXTRAS: Final = {
     "ipywidgets": "notebook",
     "jupyterlab": "notebook",
     "lifelines": "reliability",
+    "mcp": "mcp",
     "numpy": "uncertainty",
     "ray": "ray",
     "scipy": "uncertainty",
@@ -64,15 +66,26 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], list[str]
     return attribute, sorted(homes)
 
 
-def grouped_names(file: str) -> dict[str, list[str]]:
-    """Return the public names of a package by the comment above them in its stub."""
-    groups: dict[str, list[str]] = {}
-    for line in Path(file).with_suffix(".pyi").read_text(encoding="utf-8").splitlines():
-        if line.startswith("# ") and not line.endswith("."):
-            groups[line[2:]] = []
-        elif line.startswith("from ") and groups:
-            groups[next(reversed(groups))].append(line.split()[-1])
-    return groups
+def grouped_names(docstring: str) -> dict[str, list[str]]:
+    r"""Return the public names of a package by task, from its docstring.
+
+    >>> grouped_names("Title.\n\ndata\n    sql, table\nplan\n    search\n")
+    {'data': ['sql', 'table'], 'plan': ['search']}
+    """
+    groups = re.findall(r"^(\w+)\n((?: {4}.+\n)+)", docstring, re.MULTILINE)
+    return {title: re.findall(r"\w+", names) for title, names in groups}
+
+
+def public_names(module: str) -> Callable[[], list[str]]:
+    """Return ``__dir__`` of a module: names in ``__all__``, or else those that the module or its package defines."""
+
+    def names() -> list[str]:
+        found = vars(sys.modules[module])
+        homes = {name: getattr(value, "__module__", getattr(value, "__name__", "")) for name, value in found.items()}
+        own = (name for name, home in homes.items() if name[0] != "_" and str(home).startswith(module))
+        return found.get("__all__") or sorted(own)
+
+    return names
 
 
 @cache
@@ -91,9 +104,12 @@ def not_installed(error: ModuleNotFoundError) -> ImportError:
     """Return the error for a missing package, with the extra that installs it.
 
     >>> str(not_installed(ModuleNotFoundError(name="scipy.stats")))
-    "scipy is not installed; pip install 'factorykit[uncertainty]'"
+    "scipy is not installed; pip install 'factorykit[uncertainty]', or 'factorykit[all]' for all extras"
     """
     package = (error.name or "").partition(".")[0]
     if package in ("", "factorykit"):
         return error
-    return NotInstalled(f"{package} is not installed; pip install 'factorykit[{EXTRAS.get(package, 'site')}]'")
+    extra = EXTRAS.get(package, "site")
+    return NotInstalled(
+        f"{package} is not installed; pip install 'factorykit[{extra}]', or 'factorykit[all]' for all extras"
+    )

@@ -255,11 +255,11 @@ def _parquet(found: bytes) -> pl.DataFrame:
     """
     import duckdb
 
-    with tempfile.TemporaryDirectory() as folder, _database().cursor() as database:
+    with tempfile.TemporaryDirectory() as folder, database().cursor() as cursor:
         file = Path(folder, "rows.parquet")
         file.write_bytes(found)
         try:
-            rows = database.read_parquet(str(file))
+            rows = cursor.read_parquet(str(file))
             cells = rows.count("*").fetchall()[0][0] * len(rows.columns)
             if cells > MAX_CELLS:
                 raise ValueError(f"has {cells:,} cells; at most {MAX_CELLS:,} are read")
@@ -269,7 +269,8 @@ def _parquet(found: bytes) -> pl.DataFrame:
 
 
 @cache
-def _database() -> duckdb.DuckDBPyConnection:
+def database() -> duckdb.DuckDBPyConnection:
+    """Return the DuckDB of this process; use a cursor of it."""
     import duckdb
 
     return duckdb.connect(config=DUCKDB_SETTINGS)

@@ -199,8 +199,17 @@ def is_frame(value: object) -> TypeIs[pl.DataFrame | pl.LazyFrame]:
     return isinstance(value, (pl.DataFrame, pl.LazyFrame))
 
 
+def polars_frame(value: Any) -> Any:
+    """Return a frame of pandas, DuckDB or another library with Arrow's interface as a DataFrame, other values as is."""
+    if type(value).__module__.startswith("polars") or not hasattr(value, "__arrow_c_stream__"):
+        return value
+    import polars as pl
+
+    return pl.DataFrame(value)
+
+
 def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
-    """Return a DataFrame that has the columns; a LazyFrame is collected.
+    """Return a DataFrame that has the columns; a LazyFrame is collected, and frames of other libraries are converted.
 
     Raises
     ------
@@ -208,6 +217,7 @@ def frame(name: str, value: Any, columns: Iterable[str] = ()) -> pl.DataFrame:
     """
     import polars as pl
 
+    value = polars_frame(value)
     frame_schema(name, value)
     try:
         found = value.lazy().collect()
@@ -263,6 +273,10 @@ def file_path(name: str, value: object) -> Path:
     """
     if not isinstance(value, (str, os.PathLike)):
         raise ScenarioError(f"{name} must be a path, got {short_repr(value)}")
+    if "://" in str(value):
+        raise ScenarioError(
+            f"{name} = {str(value)!r}: URLs and object stores are not supported; give a local or mounted path"
+        )
     raw = os.fsencode(value)
     if b"\0" in raw or len(raw) > MAX_PATH_BYTES or max(map(len, raw.split(b"/"))) > MAX_NAME_BYTES:
         raise ScenarioError(f"{name} must be a path, got {short_repr(value)}")

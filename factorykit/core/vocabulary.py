@@ -13,7 +13,7 @@ from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
-from factorykit.core.errors import ScenarioError, UnknownQuantity, short_repr, unknown_name_message
+from factorykit.core.errors import ScenarioError, UnknownQuantity, nearest, short_repr, unknown_name_message
 from factorykit.core.units import begins_with_digit, parse, parse_column
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 SI_PREFIXES = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SI_UNITS = frozenset({"W", "FLOP", "FLOP/s", "byte", "byte/s"})
+LARGE_COUNT_FLOP = 1e21
+"""Count of operations from which it is written as a power of ten, as regulations and papers write it."""
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+SIMILAR_QUANTITY = 0.7
+"""Similarity from which the name of a quantity is suggested for an unknown one."""
 LARGE_NUMBERS = ((1e12, "trillion "), (1e9, "billion "), (1e6, "million "))
 
 
@@ -176,6 +181,8 @@ class Quantity:
         '38.1 %'
         >>> quantity("rental_cost_usd").text(63.2e6)
         '63.2 million USD'
+        >>> quantity("training_flop").text(3.8e25)
+        '3.8 × 10²⁵ FLOP'
         """
         if self.is_text:
             return str(value)
@@ -183,6 +190,9 @@ class Quantity:
             return f"{value} {self.unit}".removesuffix(" 1")
         if self.display_unit:
             return f"{format_number(value / self.display_scale, digits)} {self.display_unit}"
+        if self.unit == "FLOP" and abs(value) >= LARGE_COUNT_FLOP:
+            power = math.floor(math.log10(abs(value) * (1 + 0.5 * 10.0**-digits)))
+            return f"{format_number(value / 10.0**power, digits)} × 10{str(power).translate(SUPERSCRIPTS)} FLOP"
         unit = self.unit.replace("byte", "B")
         for scale, prefix in self._prefixes:
             if abs(value) >= scale * 0.9995:
@@ -321,7 +331,7 @@ def parse_columns(frame: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def synonyms() -> Mapping[str, tuple[str, ...]]:
-    """Return the quantities that common names from elsewhere stand for.
+    """Return the quantities that common names from elsewhere stand for; none if there is no model of them.
 
     >>> synonyms()["tp"], synonyms()["batch"]
     (('tensor_parallel',), ('global_batch_size', 'micro_batch_size'))
@@ -338,12 +348,16 @@ def unknown_quantity_message(name: object) -> str:
     >>> unknown_quantity_message("GPU count")
     "no quantity 'GPU count'; use accelerators (Accelerators)"
     """
-    meant = synonyms().get(re.sub(r"[ -]+", "_", name.strip().lower()), ()) if isinstance(name, str) else ()
+    meant = synonyms().get(re.sub(r"[ -]+", "_", name.strip().lower())) if isinstance(name, str) else None
+    if meant == ():
+        return f"no quantity {short_repr(name)}; factorykit models time, failures, energy and cost, not the loss"
     if meant:
         described = " or ".join(f"{each} ({vocabulary()[each].described})" for each in meant)
         return f"no quantity {short_repr(name)}; use {described}"
     sentence = unknown_name_message("quantity", name, vocabulary())
     near = sentence.rpartition("nearest is ")[2].strip("'")
+    if near in vocabulary() and not nearest(near, [str(name)], SIMILAR_QUANTITY):
+        return f"no quantity {short_repr(name)}; fk.quantities() lists the names"
     return f"{sentence} ({vocabulary()[near].described})" if near in vocabulary() else sentence
 
 

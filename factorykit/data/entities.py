@@ -29,7 +29,7 @@ TOGETHER: Final = {
             *("accelerators", "accelerators_low", "accelerators_high", "accelerators_stated", "accelerator"),
             *("accelerator_stated", "memory_stated", "nodes", "nodes_stated", "h100_equivalents", "first_operational"),
         ),
-        ("facility_power_w", "it_power_w", "pue"),
+        ("facility_power_w", "it_power_w", "pue", "power_remark"),
         ("power_w_low", "power_w_high"),
         ("capital_usd_low", "capital_usd_high"),
         ("latitude", "longitude"),
@@ -43,6 +43,10 @@ TOGETHER: Final = {
     ),
 }
 """Fields that are picked together: all of a group come from one statement, chosen by the first field."""
+FLOP_PER_WEIGHT_AND_TOKEN: Final = 6.0
+"""As in the formula `training_flop`, which data may not import."""
+AHEAD: Final = ("under construction", "planned")
+"""Status of statements about the future, which give way to every other statement about the same entity."""
 STANDING: Final = {
     **dict.fromkeys(
         ("paper", "documentation", "datasheet", "repository"), "a paper, or a page of who built or made it"
@@ -53,6 +57,16 @@ STANDING: Final = {
     "document": "one of the five documents, for want of another source",
 }
 """Kinds of sources with their descriptions, the most trusted first."""
+BASES: Final = {
+    "facility_power_w": "stated for the facility",
+    "plausible": "reported, of chips or facility",
+    "computed": "computed from the chips",
+}
+"""Bases of the power of a cluster, the best first."""
+AHEAD_OF: Final = {"planned_facility_power_w": "facility_power_w", "planned_accelerators": "accelerators"}
+"""Columns of what is still to be built, which are empty where it is no more than what stands."""
+MOST_PER_CHIP: Final = 2.5
+"""Facility power over the design power of the chips up to which a reported power is taken."""
 NAMED: Final = {"runs": "model"}
 """Field with the name of an entity, where it is not ``name``; its statement gives source and locator of the row."""
 BESIDE: Final = ("statement", "source", "locator", "as_of", "note", "preferred", "address")
@@ -120,7 +134,7 @@ def picked(stated: pl.DataFrame) -> pl.DataFrame:
         is_lead=lead,
         level=level,
         newest=pl.col("as_of").str.split("/").list.last().fill_null(""),
-        is_planned=((pl.col("field") == "status") & (pl.col("words") == "planned")),
+        is_planned=((pl.col("field") == "status") & pl.col("words").is_in(AHEAD)),
     ).with_columns(
         has_lead=pl.col("is_lead").any().over("kind", "thing", "group", "statement"),
         planned=pl.col("is_planned").any().over("kind", "statement"),
@@ -131,7 +145,7 @@ def picked(stated: pl.DataFrame) -> pl.DataFrame:
             *about,
             ~pl.col("has_lead"),
             pl.col("level") == len(words) - 1,
-            pl.col("planned") & path.is_in(list(group_of)),
+            "planned",
             "level",
             pl.col("preferred").is_null(),
             pl.col("newest"),
@@ -157,54 +171,105 @@ def picked(stated: pl.DataFrame) -> pl.DataFrame:
 
 
 def rows(kind: str, stated: pl.DataFrame, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return a table of entities from the picked statements, with ``columns`` in order and type."""
+    """Return a table of entities from the picked statements, with ``columns`` in order and type.
+
+    Subjects of statements that are examples, such as a size of run, are no entities.
+    """
     import polars as pl
 
     _, key = KINDS[kind]
     mine = stated.filter(pl.col("kind") == kind)
+    mine = mine.join(mine.filter(field="example").select("thing"), on="thing", how="anti", maintain_order="left")
     chosen = mine.filter(pl.col("preferred").is_not_null())
     things: dict[str, dict[str, Any]] = {}
-    newest: dict[str, str] = {}
+    ahead = set(mine.filter(pl.col("words").is_in(AHEAD), field="status")["statement"])
+    newest: dict[str, tuple[bool, str]] = {}
     for row in chosen.iter_rows(named=True):
         thing = things.setdefault(row["thing"], {key: row["thing"]})
         thing[row["field"]] = row["words"] if row["value"] is None else row["value"]
-        newest[row["thing"]] = max(newest.get(row["thing"], ""), (row["as_of"] or "").partition("/")[0])
+        date = (row["statement"] not in ahead, (row["as_of"] or "").partition("/")[0])
+        newest[row["thing"]] = max(newest.get(row["thing"], date), date)
         if row["field"] == NAMED.get(kind, "name"):
             thing |= {
                 name: row.get(name) for name in ("statement", "source", "locator", "note", "preferred", "address")
             }
     count = dict(mine.group_by("thing").agg(pl.col("statement").n_unique()).iter_rows())
     for name, thing in things.items():
-        thing |= {"as_of": newest[name] or None, "statement_count": float(count[name])}
+        thing |= {"as_of": newest[name][1] or None, "statement_count": float(count[name])}
     schema = {name: pl.Float64 if column == "number" else pl.String for name, column in columns.items()}
     return pl.DataFrame([{name: thing.get(name) for name in schema} for thing in things.values()], schema=schema)
 
 
-def complete(things: dict[str, pl.DataFrame], tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+def complete(
+    things: dict[str, pl.DataFrame], stated: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
     """Return the tables of entities with columns from other tables: computed power, prices, runs of models."""
+    runs = _computed(things["runs"], things["models"])
     return things | {
-        "clusters": _powered(things["clusters"], tables),
+        "clusters": _powered(things["clusters"], stated, tables),
         "sites": _priced(things["sites"], tables),
-        "models": _trained(things["models"], things["runs"]),
+        "models": _trained(things["models"], runs),
+        "runs": runs,
     }
 
 
-def _powered(clusters: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Add the power computed from chips, nodes and PUE."""
+def _powered(clusters: pl.DataFrame, stated: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Add the design power of the chips, the one facility power with its basis, and what is still to be built."""
     import polars as pl
 
     assumed = dict(tables["defaults"].select("quantity", "value").iter_rows())
     per_node = pl.col("accelerators_per_node").fill_null(assumed["accelerators_per_node"])
     chip = tables["accelerators"].select("accelerator", tdp_w=pl.coalesce("tdp_w", "tdp_estimated_w"))
-    power = (
-        pl.col("accelerators")
-        * (pl.col("tdp_w") + assumed["node_overhead_power_w"] / per_node)
-        * pl.col("pue").fill_null(assumed["pue"])
+    by_kind = (
+        tables["cluster_chips"]
+        .join(chip, on="accelerator", how="left")
+        .group_by("cluster", "of_statement")
+        .agg(
+            pl.col("accelerators").sum(),
+            by_kind=pl.when(pl.col("tdp_w").count() == pl.len()).then((pl.col("accelerators") * pl.col("tdp_w")).sum()),
+        )
+        .unique(["cluster", "accelerators"])
+        .drop("of_statement")
     )
+    reported = stated.filter(pl.col("preferred").is_not_null(), kind="clusters", field="power_reported_w")
+    ahead = tables["cluster_statements"].filter(pl.col("status").is_in(AHEAD)).group_by("cluster")
+    overhead = pl.col("accelerators") * assumed["node_overhead_power_w"] / per_node
+    ratio = pl.col("reported") / pl.col("chips_power_w")
     return (
-        clusters.join(chip, on="accelerator", how="left", maintain_order="left")
-        .with_columns(facility_power_computed_w=power)
-        .drop("tdp_w")
+        clusters.drop("chips_power_w", "planned_facility_power_w", "planned_accelerators")
+        .join(chip, on="accelerator", how="left", maintain_order="left")
+        .join(by_kind, on=["cluster", "accelerators"], how="left", maintain_order="left")
+        .join(reported.select(cluster="thing", reported="value"), on="cluster", how="left", maintain_order="left")
+        .join(
+            ahead.agg(
+                planned_facility_power_w=pl.max_horizontal("facility_power_w", "power_reported_w").max(),
+                planned_accelerators=pl.col("accelerators").max(),
+            ),
+            on="cluster",
+            how="left",
+            maintain_order="left",
+        )
+        .with_columns(chips_power_w=pl.coalesce("by_kind", pl.col("accelerators") * pl.col("tdp_w")))
+        .with_columns(
+            computed=(pl.col("chips_power_w") + overhead) * pl.col("pue").fill_null(assumed["pue"]),
+            plausible=pl.when(ratio.is_between(1.0, MOST_PER_CHIP).fill_null(value=True)).then("reported"),
+        )
+        .with_columns(
+            facility_power_w=pl.coalesce(*BASES),
+            facility_power_computed_w="computed",
+            power_remark=pl.when(pl.coalesce("facility_power_w", "plausible").is_not_null())
+            .then("power_remark")
+            .when(pl.col("computed") > MOST_PER_CHIP * pl.col("chips_power_w"))
+            .then(pl.lit("computed: the rest of its node draws more than its small chips")),
+            power_basis=pl.coalesce(
+                pl.when(pl.col(name).is_not_null()).then(pl.lit(text)) for name, text in BASES.items()
+            ),
+        )
+        .with_columns(
+            pl.when(pl.col(name) > pl.col(of).fill_null(0.0)).then(pl.col(name)).alias(name)
+            for name, of in AHEAD_OF.items()
+        )
+        .select(clusters.columns)
     )
 
 
@@ -233,6 +298,22 @@ def _priced(sites: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataF
         .with_columns(electricity_price="price", planned_facility_power_w="most", planned_for="when")
         .drop("price", "most", "when")
     )
+
+
+def _computed(runs: pl.DataFrame, models: pl.DataFrame) -> pl.DataFrame:
+    """Add the training compute of the runs whose source states none: 6 FLOP per active parameter and token."""
+    import polars as pl
+
+    active = models.select(model_key="model", model_active="active_parameters")
+    joined = runs.join(active, on="model_key", how="left", maintain_order="left")
+    weights = pl.coalesce("active_parameters", "model_active")
+    return joined.with_columns(
+        training_flop=pl.coalesce("training_flop", FLOP_PER_WEIGHT_AND_TOKEN * weights * pl.col("tokens")),
+        training_flop_basis=pl.when(pl.col("training_flop").is_not_null())
+        .then(pl.lit("stated"))
+        .when((weights * pl.col("tokens")).is_not_null())
+        .then(pl.lit("computed")),
+    ).select(runs.columns)
 
 
 def _trained(models: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
@@ -271,7 +352,7 @@ def derived(tables: Mapping[str, pl.DataFrame], columns: Mapping[str, Mapping[st
     """Return the derived tables by name."""
     stated = statements(tables)
     fresh = freshness(tables).select(list(columns["freshness"]))
-    things = complete({kind: rows(kind, stated, columns[kind]) for kind in KINDS}, tables)
+    things = complete({kind: rows(kind, stated, columns[kind]) for kind in KINDS}, stated, tables)
     series = history.months(tables).select(list(columns["months"]))
     return {"freshness": fresh, "statements": stated.select(list(columns["statements"])), "months": series, **things}
 
@@ -315,4 +396,4 @@ def picked_from() -> set[str]:
 
 def needed() -> set[str]:
     """Return the tables that `derived` reads."""
-    return {"sources", "accelerators", "defaults", "electricity"} | picked_from() | history.NEEDED
+    return {"sources", "accelerators", "cluster_chips", "defaults", "electricity"} | picked_from() | history.NEEDED

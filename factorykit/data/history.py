@@ -10,10 +10,18 @@ from factorykit.core.constants import SECONDS_PER_HOUR
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMNS: Final = ("quantity", "of", "month", "value", "rows", "status", "source", "locator")
+COLUMNS: Final = ("quantity", "of", "month", "value", "rows", "status", "source", "locator", "note")
 NEEDED: Final = frozenset(
     {
-        *("accelerators", "chip_counts", "chip_prices", "cluster_statements", "electricity_months", "price_months"),
+        *(
+            "accelerators",
+            "chip_counts",
+            "chip_prices",
+            "cluster_chips",
+            "cluster_statements",
+            "electricity_months",
+            "price_months",
+        ),
         *("site_statements", "sources"),
     }
 )
@@ -36,13 +44,12 @@ def months(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         key.str.replace_all(r"[^a-z0-9]+", "_").alias("month_of_series"),
         *COLUMNS,
         as_of="month",
-        note=pl.lit(None, pl.String),
     ).sort("quantity", "of", "month", maintain_order=True)
 
 
 def _series(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    largest = _largest_cluster(tables["cluster_statements"], tables["sources"])
-    yield _from_source(largest, "epoch_clusters", "cluster_statements, of GPU Clusters and Frontier Data Centers")
+    for each in _largest_cluster(tables):
+        yield _from_source(each, "epoch_clusters", "cluster_statements and cluster_chips")
     for each in _sites(tables["site_statements"]):
         yield _from_source(each, "epoch_data_centers", "site_statements")
     yield _from_source(_chips(tables["chip_counts"]), "epoch_chip_counts", "chip_counts")
@@ -74,6 +81,7 @@ def _named(frame: pl.DataFrame, quantity: str, of: str | None = None, status: st
     labels |= {"of": pl.lit(of)} if of is not None else {}
     labels |= {"status": pl.lit(status, pl.String)} if "status" not in frame.columns else {}
     labels |= {"rows": pl.lit(1.0)} if "rows" not in frame.columns else {}
+    labels |= {"note": pl.lit(None, pl.String)} if "note" not in frame.columns else {}
     return frame.with_columns(**labels)
 
 
@@ -87,22 +95,49 @@ def _every_month(frame: pl.DataFrame, last: str | None = None) -> pl.DataFrame:
     return every.to_frame().join(frame, on="month", how="left", maintain_order="left")
 
 
-def _largest_cluster(stated: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
-    """Return the chips of the largest cluster in operation, from statements with the date of its first operation."""
+def _largest_cluster(tables: Mapping[str, pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the most chips of one kind in one cluster, as they stood and, apart from them, as they are to stand.
+
+    ``note`` names the cluster and the kind. Clusters of several kinds count by the table `cluster_chips`.
+    """
     import polars as pl
 
-    counted = stated.join(sources.filter(kind="benchmark"), on="source", how="anti").filter(
-        pl.col("accelerators").is_not_null(), pl.col("first_operational").str.len_chars() >= 7, status="existing"
+    stated = tables["cluster_statements"]
+    counted = stated.join(tables["sources"].filter(kind="benchmark"), on="source", how="anti").filter(
+        pl.col("accelerators").is_not_null(), status="existing"
     )
-    grown = (
-        counted.group_by(month=pl.col("first_operational").str.slice(0, 7))
-        .agg(pl.col("accelerators").max(), rows=pl.len().cast(pl.Float64))
-        .sort("month")
+    labels = stated.unique("cluster", keep="first", maintain_order=True).select("cluster", label="name")
+    columns = ("cluster", "accelerator", "accelerators", "status", "month")
+    each = (
+        pl.concat(
+            [
+                counted.with_columns(month="first_operational").select(columns),
+                tables["cluster_chips"].with_columns(month="as_of").select(columns),
+            ]
+        )
+        .filter(pl.col("month").str.len_chars() >= 7)
+        .with_columns(pl.col("month").str.slice(0, 7))
+        .join(labels, on="cluster", maintain_order="left")
+        .join(tables["accelerators"].select("accelerator", chip="name"), on="accelerator", maintain_order="left")
     )
-    filled = _every_month(grown).with_columns(
-        value=pl.col("accelerators").fill_null(0.0).cum_max(), rows=pl.col("rows").fill_null(0.0).cum_sum()
-    )
-    return _named(filled, "accelerators", "largest cluster")
+    floor = 0.0
+    for status in ("existing", "planned"):
+        grown = (
+            each.filter((pl.col("status") == "existing") == (status == "existing"))
+            .sort("month", "accelerators", "cluster", descending=[False, True, False])
+            .group_by("month", maintain_order=True)
+            .agg(pl.first("accelerators", "label", "chip"), rows=pl.len().cast(pl.Float64))
+            .with_columns(value=pl.max_horizontal(pl.col("accelerators").cum_max(), pl.lit(floor)))
+        )
+        record = (pl.col("accelerators") == pl.col("value")) & (
+            pl.col("value") > pl.col("value").shift().fill_null(floor)
+        )
+        holder = pl.when(record).then(pl.concat_str("label", "chip", separator=", ")).forward_fill()
+        filled = _every_month(grown.with_columns(note=holder)).with_columns(
+            pl.col("value", "note").forward_fill(), rows=pl.col("rows").fill_null(0.0).cum_sum()
+        )
+        floor = filled["value"].max()
+        yield _named(filled, "accelerators", "largest cluster, chips of one kind", status)
 
 
 def _sites(stated: pl.DataFrame) -> Iterator[pl.DataFrame]:

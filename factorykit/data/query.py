@@ -140,7 +140,7 @@ def sql(
     Examples
     --------
     >>> sql("select name from accelerators where tdp_w > $least order by name", least=1300)["name"].to_list()
-    ['AMD Instinct MI355X', 'NVIDIA GB300 (per GPU, NVL72)']
+    ['AMD Instinct MI355X', 'NVIDIA GB300 (per GPU, NVL72)', 'NVIDIA Rubin (per GPU, VR NVL72)']
     """
     for name, limit in (("timeout_s", timeout_s), ("max_bytes", max_bytes)):
         if finite_number(name, limit) <= 0.0:

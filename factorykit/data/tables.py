@@ -33,6 +33,12 @@ def data_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[2] / "data"
 
 
+def notebooks_folder() -> Path:
+    """Return the folder of the notebooks: the installed package's, which have no outputs, else the repository's."""
+    installed = Path(__file__).with_name("notebooks")
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "notebooks"
+
+
 def _data_file(name: str) -> Path:
     """Return the newest complete version of a file of the data package."""
     folder = data_folder()

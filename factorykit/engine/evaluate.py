@@ -36,11 +36,11 @@ def evaluate(
     Parameters
     ----------
     inputs
-        A mapping of quantities to numbers (a dict or a Scenario), or a polars DataFrame or LazyFrame with one column
-        per quantity; further columns pass through. A given quantity is used as it is, even if there is a formula
-        for it. The name of an ``accelerator`` supplies its specifications from the tables. A number may be a text with
-        a unit, ``"500 GB/s"`` or ``"70B"``, also in columns of a DataFrame. In a mapping, the name of an alternative
-        model may stand for a number, as in ``using``.
+        A mapping of quantities to numbers (a dict or a Scenario), or a frame of polars, pandas, DuckDB or Arrow with a
+        column for each quantity; further columns pass through. A given quantity is used as it is, even if there is a
+        formula for it. The name of an ``accelerator`` supplies its specifications from the tables. A number may be a
+        text with a unit, ``"500 GB/s"`` or ``"70B"``, also in columns of a DataFrame. In a mapping, the name of an
+        alternative model may stand for a number, as in ``using``.
     outputs
         One name or several; by default everything that the inputs determine.
     using

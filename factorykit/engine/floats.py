@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
 from factorykit.engine.conditions import is_consistent
-from factorykit.engine.resolve import Resolution, Shape, consistency
+from factorykit.engine.resolve import Resolution, Shape, assumed_otherwise, consistency, unused
 from factorykit.engine.run import compute
-from factorykit.engine.step import Step, ancestors
+from factorykit.engine.step import Step, ancestors, leaves
 
 MAX_CAUSES: Final = 6
 """Inputs that a message lists."""
+MAX_ASSUMED: Final = 3
+"""Defaults that a message lists."""
 Results = Mapping[str, "float | str"]
 
 
@@ -32,6 +34,59 @@ def check_consistency(shape: Shape, values: Results) -> None:
             raise ScenarioError(
                 f"{name} = {given!r} is inconsistent with the other inputs, which give {computed!r}; drop one of them"
             )
+
+
+def check_assumptions(shape: Shape, values: Mapping[str, Any], sourced: Collection[str]) -> None:
+    """Refuse a given derived value that is not used and differs from the value that the defaults lead to.
+
+    Raises
+    ------
+    ScenarioError
+    MissingQuantity, CycleError
+        If the given quantities do not lead to the outputs.
+    """
+    for name, steps, assumed in assumed_otherwise(shape):
+        if name in sourced or name not in values or not values.keys() >= set(leaves(steps)):
+            continue
+        results = compute(steps, values)
+        if not is_consistent(values[name], results[name]):
+            shown = ", ".join(_stated(each, results[each]) for each in assumed[:MAX_ASSUMED])
+            others = f" and {len(assumed) - MAX_ASSUMED} more" if len(assumed) > MAX_ASSUMED else ""
+            raise ScenarioError(
+                f"{_stated(name, values[name])} is not used for {', '.join(shape.outputs or ())}: "
+                f"{shown}{others} is assumed, which gives {_stated(name, results[name])}; "
+                f"give {' or '.join(assumed[:MAX_ASSUMED])}, or drop {name}"
+            )
+
+
+def _stated(name: str, value: Any) -> str:
+    return f"{name} = {quantity(name).text(value)}"
+
+
+def warn_of_unused(shape: Shape, values: Results, sourced: Collection[str]) -> None:
+    """Warn of given quantities that the outputs do not use, and of the alternative model that would use them.
+
+    Values with a source are excepted.
+
+    Raises
+    ------
+    MissingQuantity, CycleError
+        If the given quantities do not lead to the outputs.
+    """
+    idle: dict[tuple[str, str] | None, list[str]] = {}
+    for name, model in unused(shape).items():
+        if name in values and name not in sourced:
+            idle.setdefault(model, []).append(name)
+    for model, names in idle.items():
+        remedy = f"; using={dict([model])!r} computes with {'it' if len(names) == 1 else 'them'}" if model else ""
+        warn_of_idle({name: values[name] for name in names}, shape.outputs or (), remedy)
+
+
+def warn_of_idle(values: Mapping[str, Any], outputs: Sequence[str], remedy: str = "") -> None:
+    """Warn that given quantities do not change the outputs; zeros and neutral values are expected not to."""
+    if names := [name for name, value in values.items() if value not in (quantity(name).neutral, 0.0)]:
+        verb = "is" if len(names) == 1 else "are"
+        warn(f"{', '.join(names)} {verb} not used for {', '.join(outputs)}{remedy}")
 
 
 def check(resolution: Resolution, results: Results) -> None:

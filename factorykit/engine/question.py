@@ -8,8 +8,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from factorykit.core import plausibility
-from factorykit.core.errors import FactorykitError, MissingQuantity, ScenarioError, UnknownQuantity, nearest, short_repr
-from factorykit.core.validation import boolean, frame_schema, is_frame, mapping, strings
+from factorykit.core.errors import (
+    CycleError,
+    FactorykitError,
+    MissingQuantity,
+    ScenarioError,
+    UnknownQuantity,
+    nearest,
+    short_repr,
+)
+from factorykit.core.validation import boolean, frame_schema, is_frame, mapping, polars_frame, strings
 from factorykit.core.vocabulary import begins_with_digit, quantity, unknown_quantity_message, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.engine import assumptions, floats, frames
@@ -80,13 +88,13 @@ class Question:
         """
         models, asked = read_models(using), read_outputs(outputs)
         boolean("assume", assume)
+        inputs = polars_frame(inputs)
         if is_frame(inputs):
             names = frozenset(name for name in frame_schema("inputs", inputs) if name in vocabulary())
             _check_given_once(names, models)
             return cls({}, models, asked, assume, names, inputs)
         if not isinstance(inputs, Mapping):
-            pandas = "; convert it with polars.from_pandas" if type(inputs).__module__.startswith("pandas") else ""
-            raise ScenarioError(f"inputs must be a mapping or a polars frame, got {short_repr(inputs)}{pandas}")
+            raise ScenarioError(f"inputs must be a mapping or a frame, got {short_repr(inputs)}")
         values: dict[str, float | str] = {}
         skipped = frozenset(varying)
         for name, given in mapping("inputs", inputs).items():
@@ -100,9 +108,10 @@ class Question:
         _check_given_once({*values, *skipped}, models)
         plausibility.warn_unusual(values)
         sources = getattr(inputs, "sources", {})
-        return cls(
-            values, models, asked, assume, frozenset(name for name in skipped if name in vocabulary()), sources=sources
-        )
+        names = frozenset(name for name in skipped if name in vocabulary())
+        question = cls(values, models, asked, assume, names, sources=sources)
+        question.check_used()
+        return question
 
     def asking(self, *outputs: str) -> Question:
         """Return the question with other outputs."""
@@ -150,6 +159,20 @@ class Question:
         """
         floats.check_consistency(self.shape(), self.values)
 
+    def check_used(self) -> None:
+        """Refuse values that contradict an assumption, and warn of those that are not used where others are assumed.
+
+        Values of a preset or of a known model, which have a source, are excepted.
+        """
+        if self.outputs is None or not self.assume:
+            return
+        shape = self.shape()
+        try:
+            floats.check_assumptions(shape, self.values, self.sources)
+        except (MissingQuantity, CycleError):
+            return
+        floats.warn_of_unused(shape, self.values, self.sources)
+
     def resolve(self) -> Chain:
         """Return the chain of steps to the outputs.
 
@@ -164,11 +187,12 @@ class Question:
         if not self.varying:
             floats.check_consistency(shape, self.values)
         try:
-            return Chain(self, resolve(shape))
+            resolution = resolve(shape)
         except MissingQuantity as error:
             if self.frame is None:
                 raise
             raise MissingQuantity(f"{error}{_similar_columns(error.missing, self.frame)}", error.missing) from None
+        return Chain(self, resolution)
 
 
 @dataclass(frozen=True)

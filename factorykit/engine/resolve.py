@@ -72,6 +72,11 @@ class Resolution:
         return tuple(dict.fromkeys((*leaves(self.steps), *(n for n in self.outputs if n not in self.computed))))
 
     @cached_property
+    def used(self) -> frozenset[str]:
+        """The given quantities that the steps and the rules need."""
+        return frozenset(self.leaves).union(*(rule.arguments for rule in self.rules))
+
+    @cached_property
     def defaults(self) -> tuple[str, ...]:
         """The quantities that a default stands for."""
         return tuple(step.quantity for step in self.steps if step.origin == DEFAULT)
@@ -120,10 +125,11 @@ def resolve(shape: Shape) -> Resolution:
     outputs = _available(shape) if shape.outputs is None else shape.outputs
     supply = _Supply(shape)
     needs, users = _needs(outputs, supply)
-    while any(supply.get(name) is None for name in needs):
-        gap = _gap(outputs, needs, supply)
-        if not supply.take_alternative(gap.missing) and not (shape.assume and supply.fill(gap)):
-            raise _missing(gap, outputs, users, supply)
+    while (is_replaced := supply.take_alternative(needs)) or any(supply.get(name) is None for name in needs):
+        if not is_replaced:
+            gap = _gap(outputs, needs, supply)
+            if not (shape.assume and supply.fill(gap)):
+                raise _missing(gap, outputs, users, supply)
         needs, users = _needs(outputs, supply)
     try:
         order = tuple(graphlib.TopologicalSorter(needs).static_order())
@@ -143,9 +149,69 @@ def consistency(shape: Shape) -> tuple[tuple[str, tuple[Step, ...]], ...]:
             rest = replace(shape, given=shape.given - {name}, outputs=(name,), assume=False, calibrated=calibrated)
             try:
                 found.append((name, resolve(rest).steps))
-            except MissingQuantity:
+            except (MissingQuantity, CycleError):
                 continue
     return tuple(found)
+
+
+def compared(shape: Shape) -> frozenset[str]:
+    """Return the given quantities whose values are compared with each other."""
+    return frozenset(each for name, steps in consistency(shape) for each in (name, *leaves(steps)))
+
+
+@lru_cache(maxsize=512)
+def assumed_otherwise(shape: Shape) -> tuple[tuple[str, tuple[Step, ...], tuple[str, ...]], ...]:
+    """Return the given derived quantities that the outputs do not use although the same defaults determine them.
+
+    Each comes with the steps that lead to it instead, and the defaults.
+    """
+    resolution = resolve(shape)
+    found = []
+    for name in sorted(shape.given.difference(resolution.leaves)) if resolution.defaults else ():
+        if quantity(name).is_derived:
+            try:
+                instead = resolve(replace(shape, given=shape.given - {name}, outputs=(name,)))
+            except (MissingQuantity, CycleError):
+                continue
+            if shared := tuple(default for default in instead.defaults if default in resolution.defaults):
+                found.append((name, instead.steps, shared))
+    return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def unused(shape: Shape) -> Mapping[str, tuple[str, str] | None]:
+    """Return the given quantities that could replace an assumption on the way to the outputs and are not used.
+
+    Each comes with the alternative model that would use it, by its quantity and its name, or None where no model of a
+    quantity among the steps uses it directly.
+    """
+    resolution = resolve(shape)
+    idle = (shape.given & _relevant(resolution)) - resolution.used - compared(shape)
+    found: dict[str, tuple[str, str] | None] = dict.fromkeys(sorted(idle))
+    for step in resolution.steps if not shape.using else ():
+        for model in quantity(step.quantity).alternatives:
+            if model not in resolution.computed and not quantity(model).used_when and model in _formulas():
+                users = {name: (step.quantity, model) for name in _formulas()[model].arguments if name in found}
+                found |= {name: user for name, user in users.items() if found[name] is None}
+    return MappingProxyType(found)
+
+
+def _relevant(resolution: Resolution) -> frozenset[str]:
+    """Return the quantities from which formulas, or an alternative model of a step, lead to values with assumptions."""
+    assumed: set[str] = set()
+    for step in resolution.steps:
+        if step.origin in (DEFAULT, NEUTRAL) or not assumed.isdisjoint(step.arguments):
+            assumed.add(step.quantity)
+    settled = resolution.shape.given | resolution.computed - assumed
+    found, open_names = set[str](), list(resolution.outputs)
+    while open_names:
+        name = open_names.pop()
+        if name not in found and name not in settled:
+            step = _formulas().get(name)
+            open_names += step.arguments if step else ()
+            open_names += quantity(name).alternatives if name in resolution.computed else ()
+        found.add(name)
+    return frozenset(found)
 
 
 class _Supply:
@@ -201,19 +267,36 @@ class _Supply:
         """Fill a gap with defaults; return whether there were any."""
         return self._fill(gap.missing) or self._fill(gap.dependent)
 
-    def take_alternative(self, names: Collection[str]) -> bool:
-        """Use alternative models for missing quantities when the models' own inputs are given; return whether any is.
+    def take_alternative(self, needs: Mapping[str, tuple[str, ...]]) -> bool:
+        """Use alternative models whose own inputs are given, where a quantity has no value or leaves out a part.
 
         Models with the same condition ``used_when`` are used together, such as step time and utilization of a layout.
+        Returns whether there is a new one.
         """
-        for condition in {quantity(model).used_when for model in conditional_alternatives().values()}:
-            pairs = conditional_alternatives().items()
-            models = {name: model for name, model in pairs if quantity(model).used_when == condition}
-            is_new = not models.keys() <= self.alternatives.keys() and not models.keys().isdisjoint(names)
-            if is_new and not condition.isdisjoint(self.shape.given) and _is_computable(models.values(), self.shape):
-                self.alternatives = {n: alternative(n, model) for n, model in models.items()} | self.alternatives
-                return True
+        usable = {name: found for name, found in conditional_alternatives().items() if name in needs}
+        usable = {name: [m for m in found if self._is_wanted(m)] for name, found in usable.items()}
+        if not any(usable.values()):
+            return False
+        unknown = self._unknown(needs)
+        for name in needs:
+            for model in usable.get(name, ()) if name in unknown else ():
+                models = alternatives_used_when(quantity(model).used_when)
+                if models.keys().isdisjoint(self.alternatives) and _is_computable(models, self.shape):
+                    self.alternatives |= {n: alternative(n, m) for n, m in models.items()}
+                    return True
         return False
+
+    def _is_wanted(self, model: str) -> bool:
+        return not quantity(model).used_when.isdisjoint(self.shape.given)
+
+    def _unknown(self, needs: Mapping[str, tuple[str, ...]]) -> set[str]:
+        """Return the quantities that do not follow from the given ones, and those whose neutral value stands."""
+        known = set(self.shape.given)
+        steps = {name: step for name in needs if (step := self.get(name)) and step.origin != NEUTRAL}
+        neutral = {name for name in needs if name not in steps and self.get(name)}
+        while new := {n for n in steps if n not in known and (known | neutral).issuperset(needs[n])}:
+            known |= new
+        return needs.keys() - known
 
     def _fill(self, names: Iterable[str]) -> bool:
         new = {name: step for name in names if (step := self._default(name))}
@@ -234,20 +317,31 @@ class _Supply:
 
 
 @cache
-def conditional_alternatives() -> Mapping[str, str]:
-    """Return the alternative models that replace a default when their own inputs are given, by quantity."""
-    rows = vocabulary().values()
-    pairs = ((row.name, model) for row in rows for model in row.alternatives if quantity(model).used_when)
-    return MappingProxyType(dict(pairs))
+def conditional_alternatives() -> Mapping[str, tuple[str, ...]]:
+    """Return the alternative models that replace a missing value when their own inputs are given, by quantity."""
+    models = {row.name: tuple(m for m in row.alternatives if quantity(m).used_when) for row in vocabulary().values()}
+    return MappingProxyType({name: found for name, found in models.items() if found})
 
 
-def _is_computable(models: Iterable[str], shape: Shape) -> bool:
+@cache
+def alternatives_used_when(condition: frozenset[str]) -> Mapping[str, str]:
+    """Return the alternative models with this condition, by quantity."""
+    pairs = ((name, model) for name, models in conditional_alternatives().items() for model in models)
+    return MappingProxyType({name: model for name, model in pairs if quantity(model).used_when == condition})
+
+
+def layout_models() -> Mapping[str, str]:
+    """Return the alternative models that time a layout, by quantity."""
+    return alternatives_used_when(quantity("predicted_mfu").used_when)
+
+
+def _is_computable(models: Mapping[str, str], shape: Shape) -> bool:
     """Return whether alternative models apply and follow from the given quantities."""
-    outputs = tuple(models)
-    if not all(_is_applicable(model, shape.given) for model in outputs):
+    if not shape.given.isdisjoint(models) or not all(_is_applicable(model, shape.given) for model in models.values()):
         return False
+    using = tuple(sorted({**dict(shape.using), **models}.items()))
     try:
-        resolve(replace(shape, outputs=outputs))
+        resolve(replace(shape, outputs=tuple(models.values()), using=using))
     except (MissingQuantity, CycleError):
         return False
     return True
@@ -300,6 +394,11 @@ def _available(shape: Shape) -> tuple[str, ...]:
     steps = {name: step for name in vocabulary() if (step := supply.get(name))}
     supplied = {name for name, step in steps.items() if step.origin in (SPECIFICATION, CALIBRATED, NEUTRAL)}
     steps = {name: step for name, step in steps.items() if step.origin != NEUTRAL or _is_applicable(name, shape.given)}
+    steps = {
+        name: step
+        for name, step in steps.items()
+        if not quantity(name).used_when.isdisjoint(shape.given) or not quantity(name).used_when
+    }
     reached = set(shape.given)
     while new := {name for name, step in steps.items() if name not in reached and reached.issuperset(step.arguments)}:
         reached |= new

@@ -116,7 +116,12 @@ RULES: Final = (
     Rule(
         "zero bubble needs a pipeline without interleaving",
         lambda schedule, pipeline_parallel, virtual_stages: (
-            where(schedule == "zb1p", where(pipeline_parallel > 1.0, virtual_stages - 1.0, 1.0), 0.0) == 0.0
+            where(
+                schedule == "zb1p",
+                where(pipeline_parallel > 1.0, virtual_stages - 1.0, 1.0),
+                where(schedule == "zb2p", where(pipeline_parallel > 1.0, virtual_stages - 1.0, 1.0), 0.0),
+            )
+            == 0.0
         ),
         "choose schedule = '1f1b', or a pipeline with virtual_stages = 1",
     ),

@@ -55,17 +55,20 @@ def fold(steps: Iterable[Step], values: Mapping[str, float | str]) -> tuple[dict
         if len(fixed) == len(step.arguments):
             known = compute((step,), known)
         else:
-            open_names = tuple(name for name in step.arguments if name not in fixed)
-            left.append(Step(step.quantity, _with_values(step, fixed), open_names))
+            left.append(_with_values(step, tuple(fixed.items())))
     return known, tuple(left)
 
 
-def _with_values(step: Step, fixed: Mapping[str, float | str]) -> Any:
+@lru_cache(maxsize=8192)
+def _with_values(step: Step, fixed: tuple[tuple[str, float | str], ...]) -> Step:
+    """Return the step with values put in: the same one for the same values, so that its columns are built once."""
+    values = dict(fixed)
+
     def formula(*operands: Any) -> Any:
         rest = iter(operands)
-        return step.formula(*[fixed[name] if name in fixed else next(rest) for name in step.arguments])
+        return step.formula(*[values[name] if name in values else next(rest) for name in step.arguments])
 
-    return formula
+    return Step(step.quantity, formula, tuple(name for name in step.arguments if name not in values))
 
 
 def _ieee(step: Step, operands: list[Any]) -> float:
@@ -77,13 +80,23 @@ def _ieee(step: Step, operands: list[Any]) -> float:
 @lru_cache(maxsize=64)
 def column_groups(steps: tuple[Step, ...]) -> list[list[pl.Expr]]:
     """Return the steps as polars expressions, in groups that need only earlier groups."""
+    made = {name: column for step in steps for name, column in _columns(step).items()}
+    return [[made[name] for name, _ in group] for group in part_groups(steps)]
+
+
+@lru_cache(maxsize=8192)
+def _columns(step: Step) -> dict[str, pl.Expr]:
+    """Return the parts of a step as polars expressions, by name."""
     import polars as pl
 
-    def column(name: str, part: Term) -> pl.Expr:
-        made = translate(part, pl.col, _polars_lookup)
-        return (pl.lit(made) if isinstance(made, (float, str)) else made).alias(name)
+    made = {name: translate(part, pl.col, _polars_lookup) for name, part in _parts(step)}
+    return {name: (pl.lit(x) if isinstance(x, (float, str)) else x).alias(name) for name, x in made.items()}
 
-    return [[column(name, part) for name, part in group] for group in part_groups(steps)]
+
+@lru_cache(maxsize=8192)
+def _parts(step: Step) -> list[tuple[str, Term]]:
+    """Return the common parts of a step's formula by name, the whole last."""
+    return parts(step.term, step.quantity, frozenset({"expm1"}), separator=" part ")
 
 
 def part_groups(steps: Iterable[Step]) -> list[list[tuple[str, Term]]]:
@@ -95,7 +108,7 @@ def part_groups(steps: Iterable[Step]) -> list[list[tuple[str, Term]]]:
     groups: list[list[tuple[str, Term]]] = []
     depth: dict[str, int] = {}
     for step in steps:
-        for name, part in parts(step.term, step.quantity, frozenset({"expm1"}), separator=" part "):
+        for name, part in _parts(step):
             depth[name] = level = max((depth.get(needed, 0) for needed in symbols(part)), default=0) + 1
             groups.extend([] for _ in range(level - len(groups)))
             groups[level - 1].append((name, part))

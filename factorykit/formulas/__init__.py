@@ -8,6 +8,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any
 
 from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.extras import public_names
 from factorykit.formulas import (
     architecture,
     bring_up,
@@ -29,11 +30,13 @@ from factorykit.formulas import (
     operations,
     ownership,
     parallelism,
+    post_training,
     recurrence,
     reliability,
     rental,
     resilience,
     scaling,
+    serving,
     sites,
     step,
     tenancy,
@@ -77,6 +80,8 @@ TOPICS = (
     tenancy,
     bring_up,
     operations,
+    serving,
+    post_training,
     scaling,
 )
 
@@ -119,4 +124,5 @@ def topic(formula: Callable[..., Any]) -> str:
     return formula.__module__.removeprefix(f"{__name__}.")
 
 
+__dir__ = public_names(__name__)
 document(catalogue().values())

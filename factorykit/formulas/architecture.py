@@ -119,8 +119,8 @@ def attention_parameters(
     attention_heads: Numeric,
     kv_heads: Numeric,
     head_size: Numeric,
-    query_rank: Numeric,
-    kv_rank: Numeric,
+    q_lora_rank: Numeric,
+    kv_lora_rank: Numeric,
     rope_head_size: Numeric,
     value_head_size: Numeric,
     norm_vectors: Numeric,
@@ -149,12 +149,12 @@ def attention_parameters(
     570425344.0
     """
     full_query = hidden_size * attention_heads * (head_size + rope_head_size)
-    low_query = query_rank * (hidden_size + attention_heads * (head_size + rope_head_size) + norm_vectors)
-    low_keys = kv_rank * (hidden_size + attention_heads * (head_size + value_head_size) + norm_vectors)
+    low_query = q_lora_rank * (hidden_size + attention_heads * (head_size + rope_head_size) + norm_vectors)
+    low_keys = kv_lora_rank * (hidden_size + attention_heads * (head_size + value_head_size) + norm_vectors)
     output = attention_heads * value_head_size * hidden_size
-    latent = where(query_rank > 0.0, low_query, full_query) + low_keys + hidden_size * rope_head_size + output
+    latent = where(q_lora_rank > 0.0, low_query, full_query) + low_keys + hidden_size * rope_head_size + output
     grouped = hidden_size * (head_size + value_head_size) * (attention_heads + kv_heads)
-    return where(kv_rank > 0.0, latent, grouped) + gated_attention * output
+    return where(kv_lora_rank > 0.0, latent, grouped) + gated_attention * output
 
 
 def ffn_parameters(hidden_size: Numeric, ffn_size: Numeric, gated_ffn: Numeric) -> Numeric:
@@ -250,7 +250,7 @@ def embedding_parameters(hidden_size: Numeric, vocabulary_size: Numeric) -> Nume
 
 
 def index_parameters(
-    hidden_size: Numeric, query_rank: Numeric, index_heads: Numeric, index_head_size: Numeric
+    hidden_size: Numeric, q_lora_rank: Numeric, index_heads: Numeric, index_head_size: Numeric
 ) -> Numeric:
     r"""Weights of the indexer that selects the tokens one block of sparse attention attends to.
 
@@ -269,7 +269,7 @@ def index_parameters(
     >>> index_parameters(7168.0, 1536.0, 64.0, 128.0)
     13959168.0
     """
-    return query_rank * index_heads * index_head_size + hidden_size * (index_head_size + index_heads)
+    return q_lora_rank * index_heads * index_head_size + hidden_size * (index_head_size + index_heads)
 
 
 def parameters(
@@ -458,8 +458,8 @@ def linear_flop_per_token(
     attention_parameters: Numeric,
     index_parameters: Numeric,
     linear_attention_parameters: Numeric,
-    query_rank: Numeric,
-    kv_rank: Numeric,
+    q_lora_rank: Numeric,
+    kv_lora_rank: Numeric,
     norm_vectors: Numeric,
     ffn_parameters: Numeric,
     shared_parameters: Numeric,
@@ -492,7 +492,7 @@ def linear_flop_per_token(
     1047451926528.0
     """
     expert_layers = moe_layers + where(moe_layers > 0.0, mtp_layers, 0.0)
-    low_rank_norms = where(kv_rank > 0.0, (norm_vectors - 1.0) * (query_rank + kv_rank), 0.0)
+    low_rank_norms = where(kv_lora_rank > 0.0, (norm_vectors - 1.0) * (q_lora_rank + kv_lora_rank), 0.0)
     visited = where(experts > 1.0, experts_per_token / maximum(experts, 1.0), 0.0) * routed_parameters
     attending = (attention_layers + mtp_layers) * (attention_parameters - low_rank_norms + index_parameters)
     mixing = attending + linear_attention_layers * linear_attention_parameters

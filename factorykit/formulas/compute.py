@@ -122,6 +122,32 @@ def training_days(training_s: Numeric) -> Numeric:
     return training_s / SECONDS_PER_DAY
 
 
+def training_from_days_s(training_days: Numeric) -> Numeric:
+    r"""Time the work takes if nothing stops it, from days.
+
+    .. math:: T_0 = 86400\,T_{0,d}
+
+    Examples
+    --------
+    >>> training_from_days_s(10.0)
+    864000.0
+    """
+    return training_days * SECONDS_PER_DAY
+
+
+def training_from_wall_s(wall_s: Numeric, goodput: Numeric) -> Numeric:
+    r"""Time the work takes if nothing stops it, from the time with stops.
+
+    .. math:: T_0 = T G
+
+    Examples
+    --------
+    >>> training_from_wall_s(1.0e7, 0.9)
+    9000000.0
+    """
+    return wall_s * goodput
+
+
 def wall_s(training_s: Numeric, goodput: Numeric) -> Numeric:
     r"""Time from the first step to the last, stops included.
 
@@ -160,6 +186,36 @@ def wall_days(wall_s: Numeric) -> Numeric:
     return wall_s / SECONDS_PER_DAY
 
 
+def wall_from_days_s(wall_days: Numeric) -> Numeric:
+    r"""Wall-clock time from days.
+
+    .. math:: T = 86400\,T_d
+
+    Examples
+    --------
+    >>> wall_from_days_s(54.0)
+    4665600.0
+    """
+    return wall_days * SECONDS_PER_DAY
+
+
+def wall_campaign_s(training_s: Numeric, goodput: Numeric, campaign_pace: Numeric) -> Numeric:
+    r"""Time from the first step to the last of a campaign: restarts by hand, evaluation and slow layouts included.
+
+    .. math:: T_k = \pi_k T_0 / G
+
+    Notes
+    -----
+    The pace is measured: duration of published runs over that of their best layout, :func:`validate_plans`.
+
+    Examples
+    --------
+    >>> round(wall_campaign_s(9.0e6, 0.9, 1.3))
+    13000000
+    """
+    return training_s * campaign_pace / goodput
+
+
 def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:
     r"""Accelerator-hours the run occupies, stops included.
 
@@ -175,6 +231,21 @@ def accelerator_hours(accelerators: Numeric, wall_s: Numeric) -> Numeric:
     49152.0
     """
     return accelerators * wall_s / SECONDS_PER_HOUR
+
+
+def wall_from_accelerator_hours_s(accelerator_hours: Numeric, accelerators: Numeric) -> Numeric:
+    r"""Wall-clock time from accelerator-hours.
+
+    .. math:: T = 3600\,H / n
+
+    Examples
+    --------
+    The 2.788 million H800-hours of DeepSeek-V3 on 2,048 of them, in days:
+
+    >>> round(wall_from_accelerator_hours_s(2.788e6, 2048.0) / 86400, 1)
+    56.7
+    """
+    return accelerator_hours * SECONDS_PER_HOUR / accelerators
 
 
 def training_flop_padded(training_flop: Numeric, overhead_multiplier: Numeric) -> Numeric:

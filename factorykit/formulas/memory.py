@@ -202,6 +202,7 @@ def memory_weights_bytes(
     zero_stage: Numeric,
     data_parallel: Numeric,
     context_parallel: Numeric,
+    optimizer_shards: Numeric,
     expert_data_parallel: Numeric,
     schedule: Numeric,
     state_factor: Numeric,
@@ -216,7 +217,8 @@ def memory_weights_bytes(
 
     Notes
     -----
-    The bracket divides by :math:`d` from that ZeRO stage on and by one below. DualPipe keeps two copies of the weights,
+    The bracket divides by :math:`d` from that ZeRO stage on and by one below; :math:`[d c]_{z \ge 1}` are the shards of
+    the optimizer, which may be fewer. DualPipe keeps two copies of the weights,
     :math:`k_w = 2`. Experts are sharded over their own copies. Only a share :math:`\tau` is trained; adapters come
     beside the frozen weights. Embeddings and norms keep 16 bits where weights are quantized. Shares :math:`\omega`
     stay in host memory. :math:`k_S` is the ratio of measured to predicted memory, from calibration.
@@ -231,7 +233,8 @@ def memory_weights_bytes(
     Examples
     --------
     >>> weights, bytes_of_each = (1e9, 0.0, 0.0, 0.0), (2.0, 4.0, 12.0)
-    >>> memory_weights_bytes(*weights, *bytes_of_each, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 8.0, 1.0, 8.0, "1f1b", 1.0) / 1e9
+    >>> ranks = (1.0, 8.0, 1.0, 8.0, 8.0)
+    >>> memory_weights_bytes(*weights, *bytes_of_each, 0.0, 1.0, 0.0, 0.0, 0.0, *ranks, "1f1b", 1.0) / 1e9
     7.5
     """
     copies = where(equal(schedule, "dualpipe"), 2.0, 1.0)
@@ -240,17 +243,18 @@ def memory_weights_bytes(
     def sharded(ranks: Numeric, stage: float) -> Numeric:
         return where(zero_stage >= stage, ranks, 1.0)
 
-    def per_parameter(ranks: Numeric) -> Numeric:
+    def per_parameter(ranks: Numeric, shards: Numeric) -> Numeric:
         weights = (1.0 - offloaded_weights_share) * (weight_bytes_per_parameter * copies + adapters)
         gradients = (1.0 - offloaded_gradients_share) * trained_share * gradient_bytes_per_parameter
         optimizer = (1.0 - offloaded_optimizer_share) * trained_share * optimizer_bytes_per_parameter
-        return weights / sharded(ranks, 3.0) + gradients / sharded(ranks, 2.0) + optimizer / sharded(ranks, 1.0)
+        return weights / sharded(ranks, 3.0) + gradients / sharded(ranks, 2.0) + optimizer / shards
 
     ranks = data_parallel * context_parallel
-    dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(ranks)
+    dense = (stage_sharded_parameters + stage_replicated_parameters) * per_parameter(ranks, optimizer_shards)
     whole = maximum(2.0 - weight_bytes_per_parameter, 0.0) * (1.0 - offloaded_weights_share)
     embedded = whole * stage_embedding_parameters / sharded(ranks, 3.0)
-    experts = stage_expert_parameters * per_parameter(maximum(expert_data_parallel, 1.0))
+    copies_of_experts = maximum(expert_data_parallel, 1.0)
+    experts = stage_expert_parameters * per_parameter(copies_of_experts, sharded(copies_of_experts, 1.0))
     return state_factor * (dense + experts + embedded)
 
 
@@ -269,7 +273,7 @@ def host_peak_bytes(
     data_parallel: Numeric,
     context_parallel: Numeric,
     expert_data_parallel: Numeric,
-    offloaded_share: Numeric,
+    activation_offload_share: Numeric,
     recompute_share: Numeric,
     micro_batches_in_flight: Numeric,
     stage_layers: Numeric,
@@ -305,7 +309,7 @@ def host_peak_bytes(
     expert_ranks = where(zero_stage >= 1.0, maximum(expert_data_parallel, 1.0), 1.0)
     dense = stage_sharded_parameters + stage_replicated_parameters
     state = (dense / ranks + stage_expert_parameters / expert_ranks) * per_parameter
-    inputs = recompute_share * offloaded_share * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
+    inputs = recompute_share * activation_offload_share * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
     return state + micro_batches_in_flight * stage_layers * inputs
 
 
@@ -478,25 +482,29 @@ def micro_batches_in_flight(
 ) -> Numeric:
     r"""Micro-batches whose activations the first stage holds at once.
 
-    .. math:: m_f = \min\left(m, p + \tfrac{p - 1}{v} [v > 1]\right), \qquad \min(m, p + 1) \quad \text{DualPipe}
+    .. math::
+        m_f = \min\left(m, p + \tfrac{p - 1}{v} [v > 1]\right), \qquad \min(m, p + 1) \quad \text{DualPipe}, \qquad
+        \min(m, 2 p - 1) \quad \text{zb2p}
 
     Notes
     -----
-    Interleaving holds more; fewer micro-batches than stages hold fewer.
+    Interleaving holds more, and twice as many fill the bubbles of zb2p; fewer micro-batches than stages hold fewer.
 
     References
     ----------
     .. [korthikanti2022] section 4.2.3
     .. [deepseekv3] table 2
+    .. [qi2024] section 2.3
 
     Examples
     --------
-    >>> micro_batches_in_flight("1f1b", 8.0, 1.0, 64.0)
-    8.0
+    >>> micro_batches_in_flight("1f1b", 8.0, 1.0, 64.0), micro_batches_in_flight("zb2p", 8.0, 1.0, 64.0)
+    (8.0, 15.0)
     """
     interleaved = pipeline_parallel + where(virtual_stages > 1.0, (pipeline_parallel - 1.0) / virtual_stages, 0.0)
     two_ways = where(equal(schedule, "dualpipe"), 1.0, where(equal(schedule, "dualpipe_v"), 1.0, 0.0))
-    held = where(two_ways > 0.0, pipeline_parallel + 1.0, interleaved)
+    plain = where(equal(schedule, "zb2p"), 2.0 * pipeline_parallel - 1.0, interleaved)
+    held = where(two_ways > 0.0, pipeline_parallel + 1.0, plain)
     return minimum(maximum(micro_batches, 1.0), where(pipeline_parallel > 1.0, held, 1.0))
 
 
@@ -542,7 +550,7 @@ def layer_kept_bytes(
     layer_score_bytes: Numeric,
     recompute_share: Numeric,
     kept_share: Numeric,
-    offloaded_share: Numeric,
+    activation_offload_share: Numeric,
     micro_batch_tokens: Numeric,
     hidden_size: Numeric,
     kept_rows_share: Numeric,
@@ -566,7 +574,7 @@ def layer_kept_bytes(
     >>> layer_kept_bytes(34.0 * 2048.0 * 12288.0, 0.0, 1.0, 1.0, 0.0, 2048.0, 12288.0, 1.0)
     50331648.0
     """
-    input_alone = (1.0 - offloaded_share) * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
+    input_alone = (1.0 - activation_offload_share) * 2.0 * micro_batch_tokens * hidden_size * kept_rows_share
     kept = kept_share * layer_activation_bytes + layer_score_bytes
     return (1.0 - recompute_share) * kept + recompute_share * input_alone
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factorykit.core.types import Numeric
-from factorykit.formulas.functions import ceil, equal, where
+from factorykit.formulas.functions import ceil, equal, maximum, where
 
 
 def data_parallel(
@@ -46,6 +46,23 @@ def expert_data_parallel(
     2.0
     """
     return accelerators / (pipeline_parallel * expert_parallel * expert_tensor_parallel)
+
+
+def optimizer_shards(zero_stage: Numeric, data_parallel: Numeric, context_parallel: Numeric) -> Numeric:
+    r"""Ranks over which the optimizer state of each weight outside experts is sharded, by default all that hold it.
+
+    .. math:: n_z = [d c]_{z \ge 1}
+
+    References
+    ----------
+    .. [rajbhandari2020] section 5.1
+
+    Examples
+    --------
+    >>> optimizer_shards(1.0, 64.0, 2.0), optimizer_shards(0.0, 64.0, 2.0)
+    (128.0, 1.0)
+    """
+    return where(zero_stage >= 1.0, data_parallel * context_parallel, 1.0)
 
 
 def micro_batches(global_batch_size: Numeric, micro_batch_size: Numeric, data_parallel: Numeric) -> Numeric:
@@ -97,6 +114,7 @@ def pipeline_idle_s(
     .. math::
         (p - 1)(F + B_s) / v \quad \text{1f1b, interleaved}
         (p - 1)(F + B_s - 2 W) \quad \text{zb1p}
+        (p - 1) \max(F + B_s - 3 W,\, 0) \quad \text{zb2p}
         (p/2 - 1)(F{B} + B_s - 3 W) \quad \text{dualpipe}
         \tfrac12 (p - 1)(F{B} + B_s - 3 W) \quad \text{dualpipe\_v}
 
@@ -108,7 +126,7 @@ def pipeline_idle_s(
     References
     ----------
     .. [narayanan2021] section 2.2
-    .. [qi2024] section 2
+    .. [qi2024] section 2: ZB-H1 and ZB-H2
     .. [deepseekv3] table 2
 
     Examples
@@ -123,7 +141,8 @@ def pipeline_idle_s(
     zero_bubble = others * (stage_forward_s + stage_backward_s - 2.0 * stage_weight_gradient_s)
     both_ways = stage_overlapped_s + stage_backward_s - 3.0 * stage_weight_gradient_s
     dual = where(equal(schedule, "dualpipe"), pipeline_parallel / 2.0 - 1.0, others / 2.0) * both_ways
-    split = where(equal(schedule, "zb1p"), zero_bubble, dual)
+    none = maximum(zero_bubble - others * stage_weight_gradient_s, 0.0)
+    split = where(equal(schedule, "zb1p"), zero_bubble, where(equal(schedule, "zb2p"), none, dual))
     waits = where(equal(schedule, "1f1b"), plain, where(equal(schedule, "interleaved"), plain, split))
     return where(pipeline_parallel > 1.0, waits, 0.0)
 

@@ -208,7 +208,7 @@ def mixing_kept_bytes(
     head_size: Numeric,
     rope_head_size: Numeric,
     value_head_size: Numeric,
-    kv_rank: Numeric,
+    kv_lora_rank: Numeric,
     gated_attention: Numeric,
     linear_key_heads: Numeric,
     linear_key_size: Numeric,
@@ -237,7 +237,7 @@ def mixing_kept_bytes(
     20480.0
     """
     keys, values = linear_key_heads * linear_key_size, linear_value_heads * linear_value_size
-    heads_kept = where(kv_rank > 0.0, attention_heads, kv_heads)
+    heads_kept = where(kv_lora_rank > 0.0, attention_heads, kv_heads)
     query = attention_heads * (head_size + rope_head_size + gated_attention * value_head_size)
     attending = 2.0 * (query + heads_kept * (head_size + value_head_size))
     return (attention_layers * attending + linear_attention_layers * 8.0 * (keys + values)) / layers

@@ -62,6 +62,21 @@ def failures_per_day(cluster_mtbf_s: Numeric) -> Numeric:
     return SECONDS_PER_DAY / cluster_mtbf_s
 
 
+def cluster_mtbf_from_failures_s(failures_per_day: Numeric) -> Numeric:
+    r"""Mean time between failures of a job, from its failures per day.
+
+    .. math:: M = 86400 / f_d
+
+    Examples
+    --------
+    The 419 unexpected interruptions of Llama 3.1 405B in 54 days, in hours:
+
+    >>> round(cluster_mtbf_from_failures_s(419.0 / 54.0) / 3600, 1)
+    3.1
+    """
+    return SECONDS_PER_DAY / failures_per_day
+
+
 def expected_failures(wall_s: Numeric, cluster_mtbf_s: Numeric) -> Numeric:
     r"""Failures of the job in the run.
 
@@ -335,6 +350,19 @@ def node_mtbf_s(node_failures_per_node_day: Numeric) -> Numeric:
     153.8
     """
     return SECONDS_PER_DAY / node_failures_per_node_day
+
+
+def node_failures_per_node_day_from_mtbf(node_mtbf_s: Numeric) -> Numeric:
+    r"""Failures per server and day, from the mean time between failures of a server.
+
+    .. math:: r_f = 86400 / m_n
+
+    Examples
+    --------
+    >>> node_failures_per_node_day_from_mtbf(864000.0)
+    0.1
+    """
+    return SECONDS_PER_DAY / node_mtbf_s
 
 
 def availability(node_mtbf_s: Numeric, node_repair_s: Numeric) -> Numeric:

@@ -125,7 +125,7 @@ def sources(project: Project) -> list[Problem]:
 
 
 def _menu(project: Project) -> list[Problem]:
-    """Return the pages that the sidebar lacks, and its entries that Quarto folds away."""
+    """Return the pages that the sidebars lack, and its entries that Quarto folds away."""
     named: set[str] = set()
     patterns: list[str] = []
 
@@ -139,10 +139,10 @@ def _menu(project: Project) -> list[Problem]:
             patterns.extend([str(entry["auto"])] if "auto" in entry else [])
             read(entry.get("contents"))
 
-    sidebar = project.website.get("sidebar")
-    if not sidebar:
+    if not project.sidebars:
         return []
-    read(sidebar.get("contents"))
+    for sidebar in project.sidebars:
+        read(sidebar.get("contents"))
     messages = [f"auto: {pattern} becomes a folded section without a name; list its pages" for pattern in patterns]
     missing = [str(page.source) for page in project.pages if str(page.source) not in {*named, "404.qmd"}]
     messages += [f"does not name {page}, so that no menu leads there" for page in missing]

@@ -78,7 +78,7 @@ def report(
     Raises
     ------
     ScenarioError
-        If ``log`` is not a log, or the price is out of bounds.
+        If ``log`` is not a log, the price is out of bounds, or the folder has a page or notebook of another kind.
     """
     if not isinstance(log, Log):
         raise ScenarioError(f"log must be a Log, got {short_repr(log)}; read one with fk.read_log")
@@ -101,9 +101,12 @@ def report(
         f"source, price = {SOURCE!r}, {prices!r}\nlog"
     )
     out.mkdir(parents=True, exist_ok=True)
-    page = out / "index.html"
+    page, notebook = out / "index.html", out / "report.ipynb"
+    for path in (page, notebook):
+        if path.exists() and TITLE not in path.read_text("utf-8", errors="replace"):
+            raise ScenarioError(f"{path} is no {TITLE.lower()}; give another folder")
     atomic_io.write_file(page, text)
-    atomic_io.write_file(out / "report.ipynb", _notebook(first_cell))
+    atomic_io.write_file(notebook, _notebook(first_cell))
     if not logs:
         _write_tables(log, out / "log")
     return page

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from factorykit.charts.embed import script_json
 from factorykit.core.atomic_io import remove_folder, write_file
 from factorykit.core.errors import FactorykitError
 from factorykit.core.vocabulary import vocabulary
@@ -33,6 +36,53 @@ ALSO: Final = {
     "runs": "run training GPUs days cost",
 }
 """Words by which things of a kind are asked for."""
+SUMMARY: Final = {
+    "accelerators": (
+        ("peak_16bit_flop_per_s", "{} in 16 bits, dense"),
+        ("accelerator_memory_bytes", "{} of memory"),
+        ("tdp_w", "{} of design power"),
+    ),
+    "clusters": (
+        ("accelerators", "{} chips"),
+        ("facility_power_w", "{} of facility power"),
+        ("first_operational", "in operation since {}"),
+    ),
+    "sites": (
+        ("facility_power_w", "{} of facility power now"),
+        ("planned_facility_power_w", "{} planned"),
+        ("h100_equivalents", "chips worth {} H100"),
+    ),
+    "models": (
+        ("parameters", "{} parameters"),
+        ("tokens", "{} training tokens"),
+        ("training_flop", "{} of training compute"),
+    ),
+    "runs": (
+        ("training_flop", "{} of training compute"),
+        ("accelerators", "{} chips"),
+        ("wall_days", "{} from start to end"),
+    ),
+}
+"""Columns of the numbers that people come for, with the words around them; the first one finds similar entities."""
+LABELS: Final = {
+    "peak_16bit_flop_per_s": "BF16 or FP16 peak, dense",
+    "peak_fp8_flop_per_s": "FP8 peak, dense",
+    "peak_fp4_flop_per_s": "FP4 peak, dense",
+    "tdp_w": "Design power (TDP)",
+    "scale_up_both_directions_bytes_per_s": "Scale-up bandwidth, both directions",
+    "accelerators_stated": "Basis of the count",
+    "accelerator_stated": "Chips as stated",
+    "chips_power_w": "Design power of all chips",
+    "planned_facility_power_w": "Facility power under construction or planned",
+}
+"""Labels of columns for which the vocabulary has none, or a wider one."""
+BASES: Final = {"training_flop": "training_flop_basis", "facility_power_w": "power_basis"}
+"""Columns whose value may be computed, and the column that holds its basis."""
+SIMILAR: Final = 5
+OFFERS: Final = 8
+"""Similar entities, and offers to rent, that a page lists."""
+COMPARED: Final = 14
+"""Numbers of an entity that the comparison shows."""
 LISTED: Final = 40
 """Rows of another table that a page lists before it leads to the table."""
 
@@ -110,7 +160,82 @@ def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]
         for page in _things(shelf, kind):
             (folder / f"{page['key']}.html").write_text(made.render(page | words), "utf-8")
             search.append(_found(kind, page))
+    search += [
+        _compare(shelf, out / "things", around.words("../") | dated),
+        _map(shelf, out / "things", around.words("../") | dated),
+    ]
     return search + browsers(shelf, out / "tables", around.words("../") | dated)
+
+
+def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
+    """Write the page that puts entities of a kind side by side, and return its place for the search."""
+    kinds = {}
+    for kind, summary in SUMMARY.items():
+        if kind not in shelf.tables:
+            continue
+        table = shelf.tables[kind]
+        numbers = [
+            name for name, each in table.fields.items() if each["type"] == "number" and each.get("unit") != "degree"
+        ]
+        columns = [*dict.fromkeys([*(name for name, _ in summary), *numbers])][:COMPARED]
+        kinds[kind] = {
+            "fields": [LABELS.get(name) or label(table.fields[name]) for name in columns],
+            "rows": {
+                row[table.key]: [shelf.names[kind][row[table.key]]]
+                + [
+                    row[name]
+                    if not isinstance(row[name], float)
+                    else [float(f"{row[name]:.6g}"), number(table.fields[name], row[name])]
+                    for name in columns
+                ]
+                for row in table.frame.iter_rows(named=True)
+            },
+        }
+    (folder / "compared.js").write_text(f"window.fkCompared={script_json(kinds)};\n", "utf-8")
+    (folder / "compare.html").write_text(template("compare.html").render(words | {"kinds": kinds}), "utf-8")
+    return [
+        "things/compare.html",
+        "Compare chips, clusters, sites, models and runs",
+        "",
+        "Two to five side by side",
+        "compare versus difference",
+    ]
+
+
+def _map(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
+    """Write the world map of clusters with its timeline, and return its place for the search."""
+    import polars as pl
+
+    points: list[dict[str, Any]] = []
+    if "clusters" in shelf.tables:
+        known = shelf.tables["clusters"].frame.filter(
+            pl.col("facility_power_w") > 0, pl.col("latitude").is_not_null(), pl.col("first_operational").is_not_null()
+        )
+        points = [
+            {
+                "key": row["cluster"],
+                "name": shelf.names["clusters"][row["cluster"]],
+                "since": row["first_operational"][:7],
+            }
+            | {"x": round(2 * (row["longitude"] + 180)), "y": round(2 * (85 - row["latitude"]))}
+            | {
+                "power": row["facility_power_w"],
+                "text": number(shelf.tables["clusters"].fields["facility_power_w"], row["facility_power_w"]),
+            }
+            for row in known.sort("facility_power_w", descending=True).iter_rows(named=True)
+        ]
+    page = words | {
+        "points": points,
+        "total": number({"name": "power", "unit": "W"}, sum(each["power"] for each in points)),
+    }
+    (folder / "map.html").write_text(template("map.html").render(page), "utf-8")
+    return [
+        "things/map.html",
+        "World map of clusters",
+        "",
+        f"{len(points)} clusters by place and month",
+        "map where world country timeline",
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------- pages of things
@@ -118,7 +243,7 @@ def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]
 
 def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
     table = shelf.tables[kind]
-    computed = _computed(shelf, kind)
+    computed, similar = _computed(shelf, kind), _similar(shelf, table)
     for row in table.frame.iter_rows(named=True):
         key = row[table.key]
         statements = shelf.statements.get((kind, key), [])
@@ -127,9 +252,14 @@ def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
             "what": PAGES[kind],
             "key": key,
             "name": shelf.names[kind][key],
+            "summary": _summary(shelf, table, row),
+            "above": _thresholds(shelf, row) if kind == "runs" else [],
+            "plan": _plan(kind, row),
+            "similar": similar.get(key, []),
+            "offers": _offers(shelf, key) if kind == "accelerators" else [],
             "facts": _facts(shelf, table, row, statements),
             "others": _others(shelf, table, statements),
-            "history": _history(table, statements),
+            "history": [*_history(table, statements), *(_rent(shelf, row) if kind == "accelerators" else ())],
             "computed": computed.get(key, []),
             "measured": shelf.measured.get(key, []) if kind in ("models", "runs") else [],
             "links": _links(shelf, kind, key),
@@ -141,33 +271,127 @@ def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
         }
 
 
+def _summary(shelf: Shelf, table: Table, row: Mapping[str, Any]) -> str:
+    """Return the numbers that people come for, in a sentence without the name of the entity."""
+    known = [
+        words.format(f"{row[column]:,.0f} W" if column == "tdp_w" else shelf.shown(table, column, row[column])["text"])
+        for column, words in SUMMARY.get(table.name, ())
+        if row.get(column) is not None
+    ]
+    if table.name == "accelerators":
+        rent = _median_rent(shelf, row[table.key])
+        known += [f"{rent:.2f} USD/h to rent, the median of offers on demand"] if rent else []
+    return "; ".join(known)
+
+
+def _thresholds(shelf: Shelf, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the thresholds of regulations that the training compute of a run reaches."""
+    if "facts" not in shelf.tables or row["training_flop"] is None:
+        return []
+    flop = vocabulary()["training_flop"]
+    return [
+        {"text": f"{fact['subject']}: from {flop.text(fact['value'])}", "href": f"../sources/{fact['source']}.html"}
+        for fact in shelf.tables["facts"].frame.sort("value").iter_rows(named=True)
+        if fact["fact"].startswith("threshold_") and fact["unit"] == "FLOP" and row["training_flop"] >= fact["value"]
+    ]
+
+
+def _plan(kind: str, row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the way to a plan with a chip or a model, if the planner can take it."""
+    if kind == "accelerators" and row["peak_16bit_flop_per_s"] and row["accelerator_memory_bytes"]:
+        return {"text": "Plan a run on this chip", "href": f"../../plan.html?v=1&accelerator={row['accelerator']}"}
+    if kind == "models" and row["architecture"]:
+        return {"text": "Plan a run of this model", "href": f"../../plan.html?v=1&model={row['architecture']}"}
+    return {}
+
+
+def _similar(shelf: Shelf, table: Table) -> dict[str, list[dict[str, str]]]:
+    """Return the entities nearest to each by the first number of its summary, in the logarithm."""
+    import polars as pl
+
+    if table.name not in SUMMARY:
+        return {}
+    (lead, _), *_ = SUMMARY[table.name]
+    ordered = table.frame.filter(pl.col(lead) > 0).sort(lead).select(table.key, lead).rows()
+    found = {}
+    for place, (key, value) in enumerate(ordered):
+        window = ordered[max(0, place - SIMILAR) : place + SIMILAR + 1]
+        nearest = sorted((abs(math.log(other / value)), name) for name, other in window if name != key)[:SIMILAR]
+        found[key] = [
+            {"key": name, "text": shelf.names[table.name][name], "href": f"{name}.html"} for _, name in nearest
+        ]
+    return found
+
+
+def _median_rent(shelf: Shelf, key: str) -> float | None:
+    prices = shelf.tables["prices"].frame.filter(accelerator=key, kind="on demand") if "prices" in shelf.tables else ()
+    return prices["rental_usd_per_accelerator_h_median"].item() if len(prices) == 1 else None
+
+
+def _offers(shelf: Shelf, key: str) -> list[dict[str, Any]]:
+    """Return the cheapest offers of a chip on demand."""
+    if "rental_offers" not in shelf.tables:
+        return []
+    frame = shelf.tables["rental_offers"].frame.filter(accelerator=key, kind="on demand")
+    return [
+        {
+            "provider": row["provider"],
+            "price": f"{row['rental_usd_per_accelerator_h']:.2f} USD/h",
+            "as_of": row["as_of"],
+        }
+        | {"source": shelf.source(row["source"])}
+        for row in frame.sort("rental_usd_per_accelerator_h").head(OFFERS).iter_rows(named=True)
+    ]
+
+
+def _rent(shelf: Shelf, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the history of the rent of a chip on demand."""
+    if "months" not in shelf.tables:
+        return []
+    rents = shelf.tables["months"].frame.filter(quantity="rental_usd_per_accelerator_h", of=row["name"])
+    return _line(
+        "Rent on demand", vocabulary()["rental_usd_per_accelerator_h"].text, dict(rents.select("month", "value").rows())
+    )
+
+
 def _facts(
     shelf: Shelf, table: Table, row: Mapping[str, Any], statements: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the filled cells of an entity, each with its source."""
     chosen = {each["field"]: each for each in statements if each["preferred"]}
     skipped = {*BESIDE, table.key, "statement_count", *(("confirmed_by",) if not statements else ())} - {"note"}
+    skipped |= {table.title, *BASES.values()}
     facts: list[dict[str, Any]] = []
     before: list[str] = []
     for column, described in table.fields.items():
         if column in skipped or row[column] is None:
             continue
         who = chosen.get(column)
-        fact = {"label": label(described), "about": described["description"], **shelf.shown(table, column, row[column])}
+        fact = {
+            "label": LABELS.get(column) or label(described),
+            "about": described["description"],
+            **shelf.shown(table, column, row[column]),
+        }
         if who:
             fact |= {"source": shelf.source(who["source"], who["address"]), "as_of": who["as_of"] or ""}
             fact |= {"locator": who["locator"], "why": who["preferred"]}
-        elif "computed" in described["description"]:
+        elif "computed" in described["description"] or row.get(BASES.get(column, "")):
             place = f"../../report/vocabulary.html#{column.replace('_computed', '').replace('_', '-')}"
-            fact |= {"why": described["description"], "source": {"text": "Computed by this formula", "href": place}}
-        elif column == "note" and statements:
+            fact |= {
+                "why": row.get(BASES.get(column, "")) or described["description"],
+                "source": {"text": "Computed by this formula", "href": place},
+            }
+        elif statements and (column == "note" or table.name in KINDS):
             every = f"../../tables/statements.html?q={row[table.key]}"
             fact |= {"source": {"text": "All statements", "href": every}}
         elif "source" in row and table.name not in KINDS and table.name != "sources":
             fact |= {"source": shelf.source(row["source"]), "locator": row.get("locator") or ""}
             fact |= {"as_of": row.get("as_of") or "", "why": ""}
         origin = [str(fact.get(name) or "") for name in ("source", "locator", "why", "as_of")]
-        facts.append(fact | {"again": bool(origin[0]) and origin == before})
+        again = bool(origin[0]) and origin == before
+        facts.append(fact | {"rows": 0 if again else 1})
+        lead = next(each for each in reversed(facts) if each["rows"])
+        lead["rows"] += again
         before = origin
     return facts
 
@@ -201,22 +425,26 @@ def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, A
                 and "seed_" not in each["source"]
             ):
                 days[day] = max(each["value"], days.get(day, 0.0))
-        if len(days) < 2 or not any(days.values()):
-            continue
-        ordered = sorted(days.items())
-        when = [int(day[:4]) + (int(day[5:7]) - 1) / 12 for day, _ in ordered]
-        top, span = max(*days.values(), 1e-9), max(when[-1] - when[0], 1e-9)
-        points = [
-            (round(560 * (x - when[0]) / span), round(110 - 100 * y / top))
-            for x, (_, y) in zip(when, ordered, strict=True)
-        ]
-        path = f"M{points[0][0]},{points[0][1]}" + "".join(f"H{x}V{y}" for x, y in points[1:])
-        lines.append(
-            {"label": label(table.fields[column]), "path": path, "first": ordered[0][0], "last": ordered[-1][0]}
-            | {"top": number(table.fields[column], top)}
-            | {"rows": [(day, number(table.fields[column], value)) for day, value in ordered]}
-        )
+        if days:
+            lines += _line(label(table.fields[column]), partial(number, table.fields[column]), days)
     return lines
+
+
+def _line(name: str, text: Callable[[float], str], days: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return the points of a small line with its values; nothing for fewer than two days."""
+    if len(days) < 2 or not any(days.values()):
+        return []
+    ordered = sorted(days.items())
+    when = [int(day[:4]) + (int(day[5:7]) - 1) / 12 for day, _ in ordered]
+    top, span = max(*days.values(), 1e-9), max(when[-1] - when[0], 1e-9)
+    points = [
+        (round(560 * (x - when[0]) / span), round(110 - 100 * y / top)) for x, (_, y) in zip(when, ordered, strict=True)
+    ]
+    path = f"M{points[0][0]},{points[0][1]}" + "".join(f"H{x}V{y}" for x, y in points[1:])
+    return [
+        {"label": name, "path": path, "first": ordered[0][0], "last": ordered[-1][0], "top": text(top)}
+        | {"rows": [(day, text(value)) for day, value in ordered]}
+    ]
 
 
 def _links(shelf: Shelf, kind: str, key: str) -> list[dict[str, Any]]:
@@ -315,12 +543,12 @@ def _model(name: str) -> str | None:
 
 def _found(kind: str, page: Mapping[str, Any]) -> list[str]:
     """Return a thing's place for the search: address, name, heading, text and other names."""
-    shown = [f"{fact['label']} {fact['text']}" for fact in page["facts"] if fact["label"] not in ("Note", "Address")]
+    shown = [f"{fact['label']}: {fact['text']}" for fact in page["facts"] if fact["label"] not in ("Note", "Address")]
     words = [*page["also"], page["key"].replace("_", " "), ALSO.get(kind, "")]
     return [
         f"things/{kind}/{page['key']}.html",
         page["name"],
         "",
-        "; ".join(shown)[:300],
+        "; ".join(shown)[:600],
         " | ".join(filter(None, words)),
     ]

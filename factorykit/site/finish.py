@@ -11,10 +11,11 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from factorykit.charts.embed import BOOT
-from factorykit.site import charts, crosslinks, entity_pages, feeds, search
+from factorykit.site import agents, charts, crosslinks, entity_pages, feeds, open_data, search
 from factorykit.site.csp import guard
 from factorykit.site.markup import above, fill, following, made, read, write
 from factorykit.site.page_layout import Around, assets
+from factorykit.site.pages import api
 from factorykit.site.sources import Project
 
 OUTSIDE = re.compile(r"(?:https?:)?//", re.IGNORECASE)
@@ -63,9 +64,13 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
     found = entity_pages.add(project, out, around, cache and cache / "things")
     crosslinks.add(project, pages)
     found = search.entries(project, pages) + found
+    if f"{api.PLACE}.html" in pages:
+        found += api.write(out, around)
     found += charts.add(project, pages, out, around, cache and cache / "charts")
     search.write(out, found)
     feeds.add(project, pages, out, around)
+    open_data.add(project, out, around)
+    agents.add(project, out, around)
     guard(pages)
     write(pages, out)
 

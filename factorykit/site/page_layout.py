@@ -17,7 +17,10 @@ from factorykit.site.csp import policy
 from factorykit.site.sources import Project
 
 THEME: Final = Path(__file__).parent / "theme"
-ASSETS: Final = ("things.css", "browse.js", "bridge.js")
+ASSETS: Final = (
+    *("site.css", "things.css", "browse.js", "bridge.js", "find.js", "site.js"),
+    *("compare.js", "map.js"),
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class Around:
     def words(self, root: str) -> dict[str, Any]:
         """Return the values of a page's template; ``root`` is the relative path from the page to the site's root."""
         menu = [{"text": text, "href": f"{root}{href}"} for text, href in self.entries]
-        words = {"menu": menu, "root": root, "version": self.version, "date": self.date}
+        shell = {"navbar": menu, "home": f"{root}index.html", "logo": f"{root}report/assets/favicon.svg"}
+        words = shell | {"root": root, "version": self.version, "date": self.date}
         return words | {"site": self.site, "repository": self.repository, "policy": policy()}
 
 

@@ -360,7 +360,6 @@ def _entries(project: Project, titles: dict[str, str], items: Any) -> Iterator[d
 
 def _navigation(project: Project, page: Page, titles: dict[str, str]) -> dict[str, Any]:
     navbar = project.website.get("navbar") or {}
-    sidebar = project.website.get("sidebar") or {}
 
     def placed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
@@ -378,7 +377,8 @@ def _navigation(project: Project, page: Page, titles: dict[str, str]) -> dict[st
         for entry in entries:
             yield from flat(entry["below"]) if "below" in entry else [entry]
 
-    side = placed([*_entries(project, titles, sidebar.get("contents"))])
+    sidebars = [placed([*_entries(project, titles, each.get("contents"))]) for each in project.sidebars]
+    side = next((each for each in sidebars if any(entry["here"] for entry in flat(each))), next(iter(sidebars), []))
     order = [*flat(side)]
     here = next((place for place, entry in enumerate(order) if entry["here"]), None)
     arrows = project.website.get("page-navigation") and here is not None

@@ -43,7 +43,7 @@ def write(out: Path, rows: list[list[str]]) -> None:
         quarto.write_text(json.dumps(items, ensure_ascii=False), "utf-8")
         ranking = "".join((THEME / name).read_text("utf-8") for name in ("find.js", "fuse.js"))
         (libraries / "quarto-search" / "fuse.min.js").write_text(ranking, "utf-8")
-    elif libraries.is_dir():
+    if libraries.is_dir():
         (libraries / "search.js").write_text(f"window.siteSearch = {json.dumps(rows, ensure_ascii=False)};\n", "utf-8")
 
 

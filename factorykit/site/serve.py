@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from functools import partial
@@ -15,6 +16,7 @@ from factorykit.core.errors import SiteError
 LOOPBACK: Final = "127.0.0.1"
 FRAMED: Final = ".embed.html"
 """Ending of the names of pages that other sites may show in a frame."""
+RANGE: Final = re.compile(r"bytes=(?=\d|-\d)(\d*)-(\d*)")
 LOCAL_HOST: Final = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 
 
@@ -30,15 +32,31 @@ class Handler(SimpleHTTPRequestHandler):
             path = Path(self.translate_path(self.path)).resolve()
             page = path / "index.html" if path.is_dir() else path
             if page.is_file() and page.is_relative_to(Path(self.directory).resolve()):
-                return super().send_head()
+                part = RANGE.fullmatch(self.headers.get("Range", ""))
+                return self._send_part(page, *part.groups()) if part else super().send_head()
         except (OSError, ValueError):  # a name too long for a file, or with a null byte
             pass
         self.send_error(HTTPStatus.NOT_FOUND)
         return None
 
+    def _send_part(self, page: Path, first: str, last: str) -> Any:
+        """Send the header of the requested bytes of a file, and return them; readers of Parquet ask for parts."""
+        content = page.read_bytes()
+        begin = int(first) if first else max(0, len(content) - int(last))
+        end = min(len(content), int(last) + 1) if first and last else len(content)
+        if begin >= end:
+            return self.send_error(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+        self.send_response(HTTPStatus.PARTIAL_CONTENT)
+        self.send_header("Content-Type", self.guess_type(str(page)))
+        self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(content)}")
+        self.send_header("Content-Length", str(end - begin))
+        self.end_headers()
+        return io.BytesIO(content[begin:end])
+
     def end_headers(self) -> None:
         """Let browsers ask again each time, so that a new build shows at once."""
         self.send_header("Cache-Control", "no-cache")
+        self.send_header("Accept-Ranges", "bytes")
         self.send_header("X-Content-Type-Options", "nosniff")
         if not getattr(self, "path", "").partition("?")[0].endswith(FRAMED):
             self.send_header("X-Frame-Options", "DENY")

@@ -79,6 +79,12 @@ class Project:
         return self.config.get("website") or {}
 
     @property
+    def sidebars(self) -> list[dict[str, Any]]:
+        """The sidebars; a page has the one that names it."""
+        sidebar = self.website.get("sidebar") or []
+        return sidebar if isinstance(sidebar, list) else [sidebar]
+
+    @property
     def html(self) -> dict[str, Any]:
         """The part of the description about pages."""
         return (self.config.get("format") or {}).get("html") or {}

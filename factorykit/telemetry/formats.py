@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -41,13 +42,20 @@ HEAD: Final = 2000
 """Lines of a file that are searched first."""
 END: Final = "\x1f"
 """A separator that no format has: a line is one cell."""
+CHART: Final = '"Step","'
+"""Start of a chart that was exported from the page of W&B."""
+LISTS: Final = ("items", "log_history")
+"""Names of the lists of records in a document of JSON."""
 OWN: Final = tuple(TABLES)
 """Formats with our column names, for tables of no other format."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One of our columns, and the names, paths or expressions of its cells; the first one with a value counts."""
+    """One of our columns, and the names, paths or expressions of its cells; the first one with a value counts.
+
+    ``unit`` is that of a number without one, or the form of timestamps where the format fixes it.
+    """
 
     ours: str
     theirs: tuple[str, ...]
@@ -60,8 +68,9 @@ class Format:
     """A format of logs.
 
     ``needs`` are the columns or paths of a record, or patterns of lines that show the format; ``lines`` is the pattern
-    of the lines that are read, or of the first of the columns ``needs``; ``named`` is the column that the name of a
-    file gives if its lines do not; ``watches`` is the source of the nodes and times that a file observes.
+    of the lines that are read, or of the first of the columns ``needs``; ``named`` are the columns that a file gives if
+    its lines do not: the node or job by its name, the time by its modification; ``watches`` is the source of the nodes
+    and times that a file observes.
     """
 
     name: str
@@ -70,7 +79,7 @@ class Format:
     separator: str
     needs: tuple[str, ...]
     lines: str
-    named: str
+    named: tuple[str, ...]
     watches: str
     document: str
     columns: tuple[Column, ...]
@@ -106,6 +115,11 @@ def is_series(head: Sequence[str]) -> bool:
     return '"resultType"' in "".join(head[:HEAD])[:4000]
 
 
+def is_document(head: Sequence[str]) -> bool:
+    """Return whether a file begins as a document of JSON of several lines, some of which may be records as well."""
+    return bool(head) and head[0].lstrip()[:1] in ("[", "{") and not records(head[:1])
+
+
 def formats() -> Mapping[str, Format]:
     """Return all formats by name."""
     return _formats()
@@ -125,7 +139,7 @@ def _formats() -> Mapping[str, Format]:
             row["separator"],
             tuple(filter(None, row["needs"].split(";"))),
             row["lines"],
-            row["named"],
+            tuple(filter(None, row["named"].split(";"))),
             row["watches"],
             row["document"],
             tuple(columns[row["format"]]),
@@ -146,12 +160,15 @@ def recognised(source: Path | bytes) -> list[Format]:
     """
     lines = scan(source)
     head = lines.head(HEAD).collect()["line"].fill_null("").to_list() if source else []
-    shapes = ("series",) if is_series(head) else ("table", "line", "json")
+    shapes = ("series",) if is_series(head) else ("table", "line") if is_document(head) else ("table", "line", "json")
     possible = [each for each in formats().values() if each.shape in shapes]
     found = [each for each in possible if each.fits(head)]
     if len(head) == HEAD and not any(each.shape == "table" for each in found):
         others = [each for each in possible if each.shape != "table" and each not in found]
-        shown = lines.select(each.is_shown().alias(each.name) for each in others).collect(engine="streaming")
+        patterns = (f"(?:{pattern})" for each in others if each.shape == "line" for pattern in each.patterns)
+        line = pl.col("line")
+        likely = lines.filter(line.str.contains("|".join(patterns)) | line.str.starts_with("{"))
+        shown = likely.select(each.is_shown().alias(each.name) for each in others).collect(engine="streaming")
         found += [each for each in others if shown[each.name].item()]
     return [each for each in found if each.name not in OWN] or found
 
@@ -216,12 +233,36 @@ def cell(theirs: str, shape: str) -> pl.Expr:
     match shape:
         case "line":
             return pl.col("line").str.extract(where)
-        case "json":
-            found = pl.col("line").str.json_path_match(where)
-            path, _, value = condition.partition("=")
-            return pl.when(cell(path, shape) == value).then(found) if condition else found
         case _:
-            return pl.col(where)
+            path, _, value = condition.partition("=")
+            return pl.when(pl.col(path) == value).then(pl.col(where)) if condition else pl.col(where)
+
+
+def with_paths(lines: pl.LazyFrame, known: Format) -> pl.LazyFrame:
+    """Return lines with the values at the paths of a format, each record parsed once."""
+    places = [known.needs[0], *(part for column in known.columns for part in column.theirs)]
+    paths = dict.fromkeys(part.partition("=")[0] for place in places for part in place.split(" ? "))
+    kind = pl.Struct(dict.fromkeys(paths, pl.String))
+    found = pl.col("line").map_batches(partial(_values, tuple(paths)), return_dtype=kind, is_elementwise=True)
+    return lines.with_columns(found.alias("found")).unnest("found")
+
+
+class _Arrow(NamedTuple):
+    """A frame as DuckDB reads it without pyarrow."""
+
+    frame: pl.DataFrame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+
+def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
+    """Return the texts at some paths of records of JSON, with DuckDB, null where a line is no record."""
+    quoted = [re.sub(r"\['([^']*)'\]", r'."\1"', path) for path in paths]
+    with text_io.database().cursor() as database:
+        values = f"json_extract_string(line, {quoted}::varchar[])"
+        relation = database.from_arrow(_Arrow(lines.to_frame("line"))).project(f"case when json_valid(line) then {values} end as found")
+        return text_io.frame_of_relation(relation)["found"].list.to_struct(fields=paths)
 
 
 def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
@@ -234,35 +275,52 @@ def unfolded(lines: Sequence[str]) -> tuple[bytes, int]:
     DatasetError
     """
     text = "\n".join(lines)
-    if re.match(r"\s*(?:\{|\[\s*[{\]\"])", text) is None:
+    if text.startswith(CHART):
+        return "\n".join(_chart_rows(text)).encode(), 0
+    if re.match(r"\s*(?:\{\s*[\"}]|\[\s*[{\]\"])", text) is None:
         return re.sub(r"\n[ \t]+", " ", text).encode(), 0
     try:
-        whole = text_io.parse_json(text.encode())
-    except ValueError as error:
-        raise DatasetError(f"no document of JSON: it {error}; give all of it, or one record per line") from None
-    items = whole.get("items", [whole]) if isinstance(whole, dict) else whole
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"no document of JSON ({error}); give all of it, or one record per line") from None
+    lists = [whole.get(name) for name in LISTS] if isinstance(whole, dict) else [whole]
+    items = next((each for each in lists if isinstance(each, list)), [whole])
     if kubernetes.has_workloads(items):
         attempts, without_details = kubernetes.attempts(items)
         return "\n".join(attempts).encode(), without_details
     return "\n".join(json.dumps(item, ensure_ascii=False) for item in items).encode(), 0
 
 
+def _chart_rows(text: str) -> Iterator[str]:
+    """Yield the rows of a chart that was exported from the page of W&B: each column is a run and its metric."""
+    for row in csv.DictReader(io.StringIO(text), restkey=""):
+        runs: dict[str, dict[str, str]] = {}
+        for name, value in row.items():
+            run, _, metric = name.rpartition(" - ")
+            if run and value:
+                runs.setdefault(run, {"run": run, "Step": row["Step"]})[metric] = value
+        yield from map(json.dumps, runs.values())
+
+
 def series(lines: Sequence[str]) -> pl.LazyFrame:
     """Return the result of a range query of Prometheus as a table: labels, ``at`` and ``value`` of each sample."""
+    at: list[str] = []
+    value: list[str] = []
+    metrics, counts = [], []
     try:
-        result = text_io.parse_json("\n".join(lines).encode())["data"]["result"]
-        rows = [
-            (each["metric"], [str(at) for at, _ in values], [str(value) for _, value in values])
-            for each in result
-            for values in [each.get("values") or [each["value"]]]
-        ]
-    except (ValueError, KeyError, TypeError) as error:
+        for each in json.loads("\n".join(lines), parse_float=str, parse_int=str)["data"]["result"]:
+            samples = each.get("values") or [each["value"]]
+            at += [str(time) for time, _ in samples]
+            value += [str(found) for _, found in samples]
+            metrics.append({str(name): str(label) for name, label in each["metric"].items()})
+            counts.append(len(samples))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DatasetError(f"no result of a range query ({error}); give the JSON of /api/v1/query_range") from None
-    labels = sorted({label for metric, _, _ in rows for label in metric})
-    wide = {label: [metric.get(label) for metric, _, _ in rows] for label in labels}
-    kinds = {str(label): pl.String() for label in labels} | dict.fromkeys(("at", "value"), pl.List(pl.String))
-    samples = {"at": [at for _, at, _ in rows], "value": [value for _, _, value in rows]}
-    return pl.LazyFrame(wide | samples, kinds).explode("at", "value").with_row_index("row")
+    labels = dict.fromkeys(label for metric in metrics for label in metric)
+    wide = pl.DataFrame(metrics, {label: pl.String for label in sorted(labels)})
+    rows = pl.int_range(len(metrics), eager=True).repeat_by(pl.Series(counts, dtype=pl.UInt32)).explode()
+    samples = pl.DataFrame({"at": at, "value": value}, {"at": pl.String, "value": pl.String})
+    return pl.concat([wide[rows.to_list()] if labels else wide, samples], how="horizontal").lazy().with_row_index("row")
 
 
-READERS: Final = {"text": parsing.text, "list": parsing.listed, "tres": parsing.accelerators}
+READERS: Final = {"text": parsing.text, "list": parsing.listed, "tres": parsing.accelerators, "pace": parsing.pace}

@@ -39,19 +39,29 @@ USUAL: Final = (
     ("%Y-%m-%d %H:%M:%S%.f", None),
     ("%Y/%m/%d %H:%M:%S%.f", None),
     ("%Y-%m-%dT%H:%M:%S%.fZ", "UTC"),
+    ("seconds since the epoch", "UTC"),
 )
 """Forms of most timestamps, and their zone."""
 WITH_YEAR: Final = "%b %e %H:%M:%S %Y"
 LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d", WITH_YEAR)
 SINCE_EPOCH: Final = r"^\d{9,13}(?:\.\d+)?$"
 OFFSET: Final = r"(?:Z|[+-]\d\d:?\d\d)$"
-SYSLOG: Final = r"^(\w{3} +\d+ \d\d:\d\d:\d\d)$"
-"""Timestamp of syslog, which has no year."""
+WITHOUT_YEAR: Final = r"^([A-Z]\w{2} +\d+ \d\d:\d\d:\d\d|\d{4} \d\d:\d\d:\d\d\.\d+)$"
+"""Timestamps of syslog and glog, which have no year."""
+GLOG: Final = "%m%d %H:%M:%S%.f %Y"
 LEAP_YEAR: Final = 2024
 TIME: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0}
 POWER: Final = {"mW": 1e-3, "W": 1.0, "kW": 1e3}
 SHARE: Final = {"%": 0.01, "share": 1.0}
-UNITS: Final = {"s": TIME, "ms": TIME, "W": POWER, "%": SHARE, "share": SHARE, "": {"": 1.0}}
+UNITS: Final = {
+    "s": TIME,
+    "ms or K": {"ms or K": 1e-3, "K": 1.0},
+    "ms": TIME,
+    "W": POWER,
+    "%": SHARE,
+    "share": SHARE,
+    "": {"": 1.0},
+}
 """Units that a cell may have, by the unit of the cells of its column that have none; factors to our unit."""
 WRITTEN_UNITS: Final = ("W", "%")
 """Units that most cells of a column have."""
@@ -110,6 +120,16 @@ def number(cell: pl.Expr, unit: str = "") -> pl.Expr:
     return pl.when(value.is_finite()).then(value)
 
 
+def pace(cell: pl.Expr) -> pl.Expr:
+    """Return the time of an iteration from a progress bar of tqdm.
+
+    >>> pl.select(slow=pace(pl.lit("2.18s/it")), fast=pace(pl.lit("4.00it/s"))).row(0)
+    (2.18, 0.25)
+    """
+    value = cell.str.extract(r"^([\d.]+)").cast(pl.Float64, strict=False)
+    return pl.when(cell.str.ends_with("it/s")).then(1.0 / value).otherwise(value)
+
+
 Form = tuple[str, str | None]
 
 
@@ -119,7 +139,7 @@ def usual(cells: pl.Series) -> Form:
     >>> usual(pl.Series(["2026/03/01 12:00:00.000"]))
     ('%Y/%m/%d %H:%M:%S%.f', None)
     """
-    return max(USUAL, key=lambda form: cells.str.to_datetime(form[0], time_unit="us", strict=False).count())
+    return max(USUAL, key=lambda form: pl.select(_at_first(pl.lit(cells), form).count()).item())
 
 
 def moment(cell: pl.Expr, zone: str, form: Form, modified: datetime | None = None) -> pl.Expr:
@@ -132,21 +152,19 @@ def moment(cell: pl.Expr, zone: str, form: Form, modified: datetime | None = Non
     odd = pl.when(first.is_null()).then(cell)
     even = odd.str.replace_all("/", "-", literal=True).str.replace("T", " ", literal=True).str.replace(",", ".")
     other = pl.coalesce(even.str.to_datetime(each, time_unit="us", strict=False) for each in LOCAL)
-    other = other if modified is None else other.fill_null(_of_syslog(odd, modified))
-    since = odd.str.extract(f"({SINCE_EPOCH})").cast(pl.Float64)
-    since = (pl.when(since > 1e11).then(since * 1e3).otherwise(since * 1e6)).cast(pl.Int64).cast(pl.Datetime("us"))
+    other = other if modified is None else other.fill_null(_in_last_year(odd, modified))
     zoned = pl.when(even.str.contains(OFFSET)).then(even).str.replace("Z$", "+00:00")
     zoned = zoned.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
-    return pl.coalesce(_in_utc(first, form[1] or zone), _in_utc(other, zone), zoned, _in_utc(since, "UTC"))
+    return pl.coalesce(_in_utc(first, form[1] or zone), _in_utc(other, zone), zoned, _in_utc(_since_epoch(odd), "UTC"))
 
 
-def _of_syslog(cell: pl.Expr, modified: datetime) -> pl.Expr:
+def _in_last_year(cell: pl.Expr, modified: datetime) -> pl.Expr:
     """Return timestamps without a year, in the order of a file: the last one is not later than its modification.
 
     Where time goes back by half a year or more, a new year began; a late line of the old year goes forth again.
     """
-    stamp = cell.str.extract(SYSLOG)
-    day = (stamp + f" {LEAP_YEAR}").str.to_datetime(WITH_YEAR, time_unit="us", strict=False)
+    stamp = cell.str.extract(WITHOUT_YEAR)
+    day = _with_year(stamp + f" {LEAP_YEAR}")
     step = (day - day.forward_fill().shift(1)).dt.total_days()
     turn = (step < -183).cast(pl.Int32) - (step > 360).cast(pl.Int32)
     years = turn.fill_null(0).cum_sum()
@@ -154,8 +172,11 @@ def _of_syslog(cell: pl.Expr, modified: datetime) -> pl.Expr:
     latest = day.filter(years == years.last()).max()
     is_this_year = latest <= limit.replace(year=LEAP_YEAR)
     year = limit.year - (~is_this_year).cast(pl.Int32) - (years.last() - years)
-    written = pl.concat_str(stamp, pl.lit(" "), year.cast(pl.String))
-    return written.str.to_datetime(WITH_YEAR, time_unit="us", strict=False)
+    return _with_year(pl.concat_str(stamp, pl.lit(" "), year.cast(pl.String)))
+
+
+def _with_year(cell: pl.Expr) -> pl.Expr:
+    return pl.coalesce(cell.str.to_datetime(form, time_unit="us", strict=False) for form in (WITH_YEAR, GLOG))
 
 
 def is_local(cell: pl.Expr, form: Form) -> pl.Expr:
@@ -167,7 +188,14 @@ def is_local(cell: pl.Expr, form: Form) -> pl.Expr:
 
 
 def _at_first(cell: pl.Expr, form: Form) -> pl.Expr:
-    return cell.str.to_datetime(form[0], time_unit="us", strict=False)
+    known = form == USUAL[-1]
+    return _since_epoch(cell) if known else cell.str.to_datetime(form[0], time_unit="us", strict=False)
+
+
+def _since_epoch(cell: pl.Expr) -> pl.Expr:
+    """Return seconds or milliseconds since 1970 as a timestamp."""
+    since = cell.str.extract(f"({SINCE_EPOCH})").cast(pl.Float64)
+    return pl.when(since > 1e11).then(since * 1e3).otherwise(since * 1e6).cast(pl.Int64).cast(pl.Datetime("us"))
 
 
 def _in_utc(local: pl.Expr, zone: str) -> pl.Expr:

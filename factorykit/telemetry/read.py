@@ -17,6 +17,7 @@ from factorykit.core.errors import DatasetError, ScenarioError, short_repr
 from factorykit.core.validation import as_list, file_path, mapping, one_of, string
 from factorykit.telemetry import compression, parsing, tensorboard
 from factorykit.telemetry.formats import (
+    CHART,
     NEEDED,
     OWN,
     READERS,
@@ -31,6 +32,7 @@ from factorykit.telemetry.formats import (
     scan,
     series,
     unfolded,
+    with_paths,
 )
 from factorykit.telemetry.tidy import OTHER_LINES, WATCHED, Log, tidy_log
 
@@ -44,12 +46,19 @@ UNREADABLE: Final = "unreadable files, skipped"
 TRUNCATED: Final = "truncated files, read up to the cut"
 WITHOUT_DETAILS: Final = "attempts without details, skipped"
 UNFINISHED: Final = "unfinished last line, skipped"
+TIMED_BY_FILE: Final = "rows without a time, which have that of the file"
 IMPLAUSIBLE: Final = "implausible timestamps, skipped"
 FIRST_DAY: Final = date(2005, 1, 1)
 """Earlier timestamps are those of a clock that was not set."""
+HOUR: Final = 13
+"""Letters of a timestamp up to the hour or a part of it: ``2026-03-01T12``, ``Mar  1 12:00:``."""
+SERIES: Final = r"^([^}]*\})"
+"""Name and labels of a sample of Prometheus."""
 MAX_GAP: Final = timedelta(days=366)
 MIN_SHARE: Final = 0.05
 """A period more than a year from all others, with fewer of the timestamps of a file, is that of a wrong clock."""
+START_OF_TEXT: Final = 10_000
+"""Bytes that are searched for the reason why a file has no rows."""
 START: Final = 64
 """Bytes that identify an event file."""
 
@@ -99,8 +108,9 @@ def read_log(
         Format; by default it is recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
         ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``prometheus_power``, ``prometheus_xid``,
         ``openmetrics_power``, ``openmetrics_xid``, ``nvidia_smi``, ``dcgm``, ``megatron``, ``nemo``, ``torchtitan``,
-        ``deepspeed``, ``maxtext``, ``wandb``, ``wandb_history``, ``tensorboard``, ``tensorboard_events``,
-        ``kubernetes_jobs``; or the table of a custom CSV: ``events``, ``jobs``, ``steps``, ``power``.
+        ``deepspeed``, ``nanotron``, ``hf_trainer``, ``hf_trainer_state``, ``maxtext``, ``wandb``, ``wandb_history``,
+        ``wandb_chart``, ``tensorboard``, ``tensorboard_events``, ``kubernetes_jobs``; or the table of a custom CSV:
+        ``events``, ``jobs``, ``steps``, ``power``.
     columns
         Column names of a custom CSV that differ from ours, by our name: ``{"at": "When"}``. Needs ``kind``.
     zone
@@ -124,8 +134,8 @@ def read_log(
     Repeated rows count once, and rows are sorted by time. A line is a parse error if a required cell is missing, or a
     number or timestamp is invalid: decimal commas and separators of thousands are, units are converted. A last line
     without line end is skipped unless it is a complete record of JSON, and so are timestamps before 2005 or a year away
-    from nearly all others of their file. Timestamps of syslog are of the last year before the file was modified. If
-    lines name no node or job, the name of the file does.
+    from nearly all others of their file. Timestamps of syslog and glog are of the last year before
+    the file was modified. If lines name no node or job, the name of the file does.
 
     Examples
     --------
@@ -168,8 +178,16 @@ def read_log(
         ) from None
     if not any(reading.rows.values()) and not reading.watched:
         issues = "; ".join(f"{note['file']}: {note['issue']}" for note in reading.notes[:3])
-        raise DatasetError(f"no rows in {len(files)} files ({issues}); give kind=, the format of the logs")
+        fix = _fix(files[0]) or "give kind=, the format of the logs"
+        raise DatasetError(f"no rows in {len(files)} files ({issues}); {fix}")
     return tidy_log(reading.rows, reading.notes, reading.watched)
+
+
+def _fix(file: Path) -> str:
+    """Return what helps with a known file that has no rows."""
+    with file.open("rb") as stream:
+        head = stream.read(START_OF_TEXT).decode(errors="replace")
+    return next((fix for start, fix in parsing.words("fix").items() if re.search(start, head, re.MULTILINE)), "")
 
 
 def _renamed(kind: str, columns: Mapping[str, str] | None) -> Format:
@@ -239,7 +257,7 @@ def _scalars(file: Path, stream: BinaryIO, reading: _Reading) -> bytes:
 def _unfolded(source: _Source, reading: _Reading) -> tuple[_Source, list[Format]]:
     """Return a document of JSON or indented paragraphs as a record per line, and their formats."""
     lines = _lines(source.text)
-    if not any(line[:1] in ("[", "{", " ") for line in lines if line):
+    if not any(line[:1] in ("[", "{", " ") or line.startswith(CHART) for line in lines if line):
         return source, []
     text, without_details = unfolded(lines)
     found = recognised(text)
@@ -260,16 +278,28 @@ def _rows(known: Format, source: _Source, reading: _Reading) -> pl.DataFrame:
         if (theirs := [each for each in column.theirs if known.shape in ("line", "json") or each in names])
     }
     cells = [_cell(theirs, known).alias(column.ours) for column, theirs in found.items()]
+    if "at" in known.named:
+        cells.append(cell(SERIES, "line").alias("series"))
     texts = frame.filter(_is_meant(known, names)).select("row", *cells)
+    ends = _ends(frame) if known.watches == "lines" else None
+    if ends is not None:
+        texts, ends = (found.lazy() for found in pl.collect_all([texts, ends], engine="streaming"))
     some = texts.head(SOME).collect(engine="streaming")
-    forms = {column.ours: parsing.usual(some[column.ours]) for column in found if column.read == "moment"}
+    forms = {
+        column.ours: (column.unit, None) if column.unit else parsing.usual(some[column.ours])
+        for column in found
+        if column.read == "moment"
+    }
     read = {column.ours: _value(column, pl.col(column.ours)) for column in found if column.read != "moment"}
     read |= {
         name: parsing.moment(pl.col(name), reading.zone, form, _without_year(some[name], source))
         for name, form in forms.items()
     }
-    if known.named:
-        read[known.named] = read.get(known.named, pl.lit(None, pl.String)).fill_null(_stem(source.file))
+    for name in {"node", "job"}.intersection(known.named):
+        read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(_stem(source.file))
+    if "at" in known.named and (count := _scraped(texts)):
+        read["at"] = pl.when(pl.col("at").is_null()).then(pl.lit(source.modified)).otherwise(read["at"])
+        reading.note(source.file, known.name, TIMED_BY_FILE, count)
     tried = [column.ours for column in found if column.read in ("moment", "number")]
     local = [parsing.is_local(pl.col(name), form) for name, form in forms.items()]
     values = texts.select(
@@ -289,9 +319,23 @@ def _rows(known: Format, source: _Source, reading: _Reading) -> pl.DataFrame:
     kept, count = _plausible(rows.filter(~pl.col("bad")).drop("row", "bad", "local"))
     reading.note(source.file, known.name, IMPLAUSIBLE, count)
     if known.watches:
-        stamps = _stamps(known, source, frame, reading.zone) if known.watches == "lines" else kept
-        reading.watched.append(_watched(known, stamps))
+        stamps = kept if ends is None else _stamps(known, source, ends, reading.zone)
+        reading.watched += [_watched(known, stamps)] if stamps.height else []
     return kept
+
+
+def _scraped(texts: pl.LazyFrame) -> int:
+    """Return the number of samples without a time, which are those of one scrape.
+
+    Raises
+    ------
+    DatasetError
+        If there are several scrapes, whose times are not known.
+    """
+    samples = texts.filter(pl.col("at").is_null()).select("series").collect(engine="streaming")["series"]
+    if samples.n_unique() < samples.len():
+        raise DatasetError("several scrapes without times; give one file per scrape, or Prometheus' own answer")
+    return samples.len()
 
 
 def _note(known: Format, source: _Source, reading: _Reading, lines: int, rows: pl.DataFrame) -> None:
@@ -307,7 +351,7 @@ def _note(known: Format, source: _Source, reading: _Reading, lines: int, rows: p
 
 def _without_year(stamps: pl.Series, source: _Source) -> datetime | None:
     """Return when a file was modified, if its timestamps have no year."""
-    return source.modified if stamps.str.contains(parsing.SYSLOG).any() else None
+    return source.modified if stamps.str.contains(parsing.WITHOUT_YEAR).any() else None
 
 
 def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -316,8 +360,9 @@ def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     One wrong timestamp would stretch the period of a log, and so the time between failures, by decades.
     """
     names = rows.select(pl.selectors.datetime()).columns
-    dates = pl.concat([rows[name].drop_nulls().dt.date().alias("day") for name in names])
-    days = dates.value_counts().sort("day")
+    count = pl.col("lines") if "lines" in rows.columns else pl.lit(1)
+    dates = (rows.select(pl.col(name).dt.date().alias("day"), count.alias("count")) for name in names)
+    days = pl.concat(dates).drop_nulls("day").group_by("day").agg(pl.col("count").sum()).sort("day")
     periods = days.with_columns(period=(pl.col("day").diff() > MAX_GAP).fill_null(False).cum_sum())
     share = pl.col("count").sum().over("period") / pl.col("count").sum()
     wrong = periods.filter((pl.col("day") < FIRST_DAY) | (share < MIN_SHARE))["day"]
@@ -326,14 +371,25 @@ def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return kept, rows.height - kept.height
 
 
-def _stamps(known: Format, source: _Source, frame: pl.LazyFrame, zone: str) -> pl.DataFrame:
-    """Return node and time of all lines of a file, whether they are events or not."""
+def _ends(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the first and the last line of each node in each hour, in the order of the file.
+
+    Up to the hour, lines of one node and hour are the same; so the smallest text is that of the earliest time.
+    """
+    line = pl.col("line")
+    keys = line.str.head(HOUR).alias("hour"), line.str.slice(HOUR).str.splitn(" ", 3).struct[1].alias("node")
+    ends = frame.group_by(keys).agg(pl.col("row").min(), first=line.min(), last=line.max(), lines=pl.len())
+    return ends.sort("row").select("lines", line=pl.concat_list("first", "last")).explode("line")
+
+
+def _stamps(known: Format, source: _Source, ends: pl.LazyFrame, zone: str) -> pl.DataFrame:
+    """Return node and time of lines of a file, whether they are events or not."""
     theirs = {column.ours: column.theirs for column in known.columns}
-    cells = frame.select(at=_cell(theirs["at"], known), node=_cell(theirs["node"], known)).drop_nulls("at")
-    distinct = cells.unique(maintain_order=True).collect(engine="streaming")
-    form, modified = parsing.usual(distinct["at"].head(SOME)), _without_year(distinct["at"], source)
+    cells = ends.select("lines", at=_cell(theirs["at"], known), node=_cell(theirs["node"], known))
+    found = cells.drop_nulls("at").collect()
+    form, modified = parsing.usual(found["at"].head(SOME)), _without_year(found["at"], source)
     node = parsing.text(pl.col("node")).fill_null(_stem(source.file))
-    return _plausible(distinct.select(node, parsing.moment(pl.col("at"), zone, form, modified)))[0]
+    return _plausible(found.select("lines", node, parsing.moment(pl.col("at"), zone, form, modified)))[0]
 
 
 def _watched(known: Format, rows: pl.DataFrame) -> pl.DataFrame:
@@ -350,8 +406,7 @@ def _is_meant(known: Format, names: Iterable[str]) -> pl.Expr:
     if not known.lines:
         return pl.lit(True)
     first = "line" if known.shape == "line" else "__name__" if "__name__" in names else known.needs[0]
-    mark = cell(first, known.shape) if known.shape == "json" else pl.col(first)
-    return mark.str.contains(known.lines).fill_null(False)
+    return pl.col(first).str.contains(known.lines).fill_null(False)
 
 
 def _cell(theirs: Iterable[str], known: Format) -> pl.Expr:
@@ -376,7 +431,7 @@ def _frame(known: Format, source: _Source) -> tuple[pl.LazyFrame, list[str]]:
     if source.is_unfinished:
         frame = frame.head(max(frame.select(pl.len()).collect(engine="streaming").item() - 1, 0))
     if known.shape != "table":
-        return frame, ["line"]
+        return with_paths(frame, known) if known.shape == "json" else frame, ["line"]
     theirs = frame.collect_schema().names()
     names = [bare(name) for name in theirs]
     return frame.rename(dict(zip(theirs, names, strict=True))), names[1:]

@@ -13,7 +13,7 @@ from factorykit.core.extras import need
 from factorykit.core.validation import file_path, finite_number, integer
 from factorykit.engine.evaluate import evaluate
 from factorykit.formulas.energy import accelerator_energy_kwh
-from factorykit.model.operations.run_plan import Cause
+from factorykit.model.operations.run_plan import FailureCause
 from factorykit.model.operations.simulate import timeline
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def simulate_logs(
     if not rows <= MAX_ROWS:
         raise ScenarioError(f"the logs have {rows:,.0f} rows, the limit is {MAX_ROWS:,}; give a shorter or smaller run")
     interval = max(round(interval_s / step_s), 1)
-    causes = [Cause(name, weight) for name, weight in SHARES.items()]
+    causes = [FailureCause(name, weight) for name, weight in SHARES.items()]
     run = {**inputs, "checkpoint_interval_s": interval * step_s}
     states = timeline(run, random, causes=causes, assume=assume)
     fleet = _Fleet(nodes, spares, random)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factorykit.core.extras import not_installed
+from factorykit.core.extras import not_installed, public_names
 
 try:
     import anywidget  # noqa: F401
@@ -14,3 +14,4 @@ from factorykit.widgets.explorer import Explorer, explore
 from factorykit.widgets.live_chart import LiveChart
 
 __all__ = ["Explorer", "LiveChart", "Slider", "explore", "slider"]
+__dir__ = public_names(__name__)

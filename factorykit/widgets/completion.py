@@ -26,8 +26,19 @@ OF_CALL: Final = {
 KEYWORDS: Final = ("Scenario", "replace", "accelerator", "plan")
 """Calls that take quantities as keywords."""
 VERBS: Final = (
-    *("evaluate", "explain", "assumed", "outside", "compare", "attribute", "sweep", "sample", "sensitivity", "search"),
-    *("simulate", "timeline", "rent", "decide", "check_recipe", "bands", "exceedance", "quantity"),
+    *(
+        "evaluate",
+        "explain",
+        "assumed",
+        "out_of_range",
+        "compare",
+        "decompose",
+        "sweep",
+        "sample",
+        "sensitivity",
+        "search",
+    ),
+    *("simulate", "timeline", "rent", "build_or_rent", "check_recipe", "bands", "exceedance", "quantity"),
 )
 """Calls that take quantities by name."""
 BY_NAME: Final = ("", "inputs", "outputs", "output", "objective", "by", "grid", "distributions", "using", "choices")

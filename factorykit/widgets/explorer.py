@@ -18,7 +18,7 @@ from factorykit.core.validation import one_of, string
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.answer import Answer
 from factorykit.model.planning.summary import address
-from factorykit.model.scenario.compare import attribute, compare
+from factorykit.model.scenario.compare import compare, decompose
 from factorykit.model.scenario.presets import preset, presets
 from factorykit.model.scenario.scenario import Scenario
 from factorykit.widgets.controls import button, menu, preset_choice, shown, sliders
@@ -174,13 +174,13 @@ class Explorer(ipywidgets.VBox):
             raise ScenarioError("nothing is pinned; explorer.pin('A') keeps the present setting, then move a slider")
         return compare({**self.pins, "now": self.scenario}, self.live.shown, assume=True)
 
-    def attribute(self, label: str = "", output: str = "") -> pl.DataFrame:
+    def decompose(self, label: str = "", output: str = "") -> pl.DataFrame:
         """Share the difference between a pinned setting and the present one among the inputs that differ.
 
         ``label`` defaults to the first pin, ``output`` to the first printed quantity.
         """
         label = one_of("pin", string("label", label) or next(iter(self.pins), ""), self.pins)
-        return attribute(self.pins[label], self.scenario, string("output", output) or self.live.shown[0], assume=True)
+        return decompose(self.pins[label], self.scenario, string("output", output) or self.live.shown[0], assume=True)
 
     @property
     def code(self) -> str:
@@ -274,7 +274,7 @@ def explore(
     -------
     Explorer
 
-        A widget. ``scenario``, ``now`` and ``rows()`` return its state; ``set``, ``pin``, ``compare``, ``attribute``
+        A widget. ``scenario``, ``now`` and ``rows()`` return its state; ``set``, ``pin``, ``compare``, ``decompose``
         and ``code`` use it. Missing inputs are filled with sourced defaults, listed under "Held fixed".
 
     Raises

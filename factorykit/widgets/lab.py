@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from factorykit.core.extras import need
+from factorykit.data.tables import notebooks_folder
 
 FIRST: Final = "00-start.ipynb"
 CONFIG: Final = Path(__file__).with_name("lab_config")
@@ -21,8 +23,13 @@ SHIPPED: Final = PACKAGE / "widgets" / "static" / "notebooks.sha256"
 
 
 def lab(passed_on: Sequence[str] = ()) -> int:
-    """Open the notebooks of this folder in JupyterLab, with these options, and return its exit status."""
+    """Open the notebooks of this folder in JupyterLab, with these options, and return its exit status.
+
+    Where there are none, those of the installed version are copied into the folder ``notebooks``.
+    """
     need("jupyterlab")
+    if not Path("notebooks").exists() and not any(Path().glob("*.ipynb")) and notebooks_folder().is_dir():
+        shutil.copytree(notebooks_folder(), "notebooks", ignore=shutil.ignore_patterns(".*"))
     home = Path("notebooks") if Path("notebooks").is_dir() else Path()
     sign(trusted(home))
     options = ["--ServerApp.ip=127.0.0.1", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]

@@ -1,7 +1,7 @@
 """Kill whole builds, before a step or at any time, in processes of their own: ``python builds.py KIND FOLDER KILLS``.
 ``python builds.py both KIND FOLDER ROUNDS`` begins two at once.
 
-Prints as JSON what was tried, how many builds were really killed, and what was wrong afterwards: readers who see
+Prints as JSON the number of trials and of killed builds, and the errors found afterwards: readers who see
 neither the state before nor the new one, a next build that fails or gives another result, files, locks or kernels left.
 """
 
@@ -31,21 +31,21 @@ from killed import watched
 ROOT = Path(__file__).parents[2]
 PR_SET_CHILD_SUBREAPER = 36
 LEFT = re.compile(r"\.build-|\.incoming$|\.part$|\.new-|\.old$|^kernel-.*\.json$|^factorykit-")
-"""Names of what only a build that is at work may have."""
+"""Names of files that exist only while a build runs."""
 ENDS_WITHIN_S = 10.0
-"""Seconds until what a killed build started has to be gone, too."""
+"""Seconds until the child processes of a killed build must have ended."""
 CELL = "import time\ntime.sleep(0.1)\nprint({number})"
 
 
 @dataclass(frozen=True)
 class Build:
-    """What is built below a folder: how its sources change, who builds, what readers see of it by name."""
+    """A build below a folder: change of its sources, the build itself, and the files that readers see."""
 
     change: Callable[[int], None]
     make: Callable[[], Any]
     seen: Callable[[], Iterable[Path]]
     beside: Callable[[], Any] | None = None
-    """What it is made of, where that is built by a command of its own, which may run at the same time."""
+    """Build of its inputs, where a separate command builds them, which may run at the same time."""
 
 
 def site(folder: Path) -> Build:
@@ -168,22 +168,22 @@ KINDS = {
 def run(
     make: Callable[[], Any], folder: Path, step: int | None = None, after_s: float | None = None
 ) -> tuple[int, int]:
-    """Build in a child that is killed before a step, or after a time; return its status and the steps it came to."""
-    told, tell = os.pipe()
+    """Build in a child that is killed before a step, or after a time; return its status and the steps it reached."""
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
-        _child(make, folder, step, tell)
-    os.close(tell)
+        _child(make, folder, step, write_end)
+    os.close(write_end)
     if after_s is not None:
         time.sleep(after_s)
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    steps = os.read(told, 20)
-    os.close(told)
+    steps = os.read(read_end, 20)
+    os.close(read_end)
     return os.waitstatus_to_exitcode(status), int(steps or 0)
 
 
-def _child(make: Callable[[], Any], folder: Path, at: int | None, tell: int) -> None:
+def _child(make: Callable[[], Any], folder: Path, at: int | None, write_end: int) -> None:
     status = 1
 
     def concerns(event: str, arguments: tuple[Any, ...]) -> bool:
@@ -198,7 +198,7 @@ def _child(make: Callable[[], Any], folder: Path, at: int | None, tell: int) -> 
     except Exception as error:
         print(error, file=sys.stderr, flush=True)
     finally:
-        os.write(tell, str(seen()).encode())
+        os.write(write_end, str(seen()).encode())
         os._exit(status)
 
 
@@ -220,7 +220,7 @@ def is_one_of(seen: Mapping[str, str], states: Iterable[Mapping[str, str]], kind
 
 
 def orphans() -> list[str]:
-    """Wait for what a killed build started, which comes to us as its next of kin; return what does not end."""
+    """Wait for the orphaned children of a killed build, which this process inherits; return those that do not end."""
     ends = time.monotonic() + ENDS_WITHIN_S
     while True:
         try:
@@ -239,13 +239,13 @@ def orphans() -> list[str]:
 
 
 def left(folder: Path) -> list[str]:
-    """Return what a build forgot below a folder, and all that is left where temporary files are."""
+    """Return the files that a build left below a folder, and all temporary files."""
     found = [*(path for path in folder.rglob("*") if LEFT.search(path.name)), *(folder / "tmp").iterdir()]
     return [str(path.relative_to(folder)) for path in found]
 
 
 def prepared(folder: Path) -> Path:
-    """Return the folder in which everything happens, with a place for temporary files and a home of its own."""
+    """Return the working folder, with folders for temporary files and the home."""
     folder = folder.resolve()
     for name in ("tmp", "home"):
         (folder / name).mkdir(parents=True)
@@ -257,9 +257,9 @@ def prepared(folder: Path) -> Path:
 
 
 def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, Any]:
-    """Begin two builds one soon after the other, so often; return how many waited, and what was wrong afterwards.
+    """Start two builds shortly after each other, for several rounds; return how many waited, and the errors.
 
-    Two of a kind, or one and what it is made of: then readers see what it was made of before or after, until the next.
+    Both are of one kind, or one builds the inputs of the other: then readers see a result of the old or new inputs.
     """
     folder = prepared(folder)
     build = KINDS[kind](folder)
@@ -269,7 +269,7 @@ def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, 
     for n in range(rounds + 2):
         build.change(n % 2)
         begun = time.monotonic()
-        if n < 2:  # one after the other, to know what comes of it
+        if n < 2:  # in sequence, to record the expected results
             assert run(build.beside or build.make, folder)[0] == run(build.make, folder)[0] == 0
             states[n], took_s = state(build), time.monotonic() - begun
             continue
@@ -281,9 +281,9 @@ def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, 
             time.sleep(wait_s)
             child = os.fork()
             if child == 0:
-                said = (folder / name).open("w", encoding="utf-8")
+                log = (folder / name).open("w", encoding="utf-8")
                 warnings.simplefilter("always")
-                warnings.showwarning = lambda message, *_, said=said: said.write(f"{message}\n") and said.flush()  # type: ignore[assignment]
+                warnings.showwarning = lambda message, *_, log=log: log.write(f"{message}\n") and log.flush()  # type: ignore[assignment]
                 _child(make, folder, None, os.open(os.devnull, os.O_WRONLY))
             children.append(child)
         statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
@@ -302,7 +302,7 @@ def both(kind: str, folder: Path, rounds: int = 5, seed: int = 16) -> dict[str, 
 
 
 def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, Any]:
-    """Kill a build so often, half of the times before a step, half at any time, and build again after each."""
+    """Kill a build several times, half of them before a step, half at any time, and build again after each."""
     folder = prepared(folder)
     build = KINDS[kind](folder)
     from factorykit.core import atomic_io
@@ -318,7 +318,7 @@ def main(kind: str, folder: Path, kills: int = 10, seed: int = 16) -> dict[str, 
         states.append((sources, state(build)))
     assert states[0] == states[-1], f"{kind} gives other bytes each time"
     assert states[0] != states[1], f"{kind} does not change"
-    atomic_io.MIN_STALE_AGE_S = -1.0  # type: ignore[misc]  # what is new and empty is nobody's: nobody else builds here
+    atomic_io.MIN_STALE_AGE_S = -1.0  # type: ignore[misc]  # no other process builds here
     chance = random.Random(seed)
     wrong: list[str] = []
     died = 0

@@ -56,11 +56,11 @@ MEANT: Final = {
     "framework_version", "flops_basis", "energy_basis", "cost_basis", "subject", "thing", "qualifier", "of",
     "technology", "tables", "also_called", "maker", "left_out", "how",
 }  # fmt: skip
-"""Columns whose words the model reads; what it does not know there it refuses."""
+"""Columns whose words the model reads; unknown words are refused."""
 MADE: Final = "notebooks/07-checkpoints.ipynb"
 """The notebook that the front page takes a chart from."""
 THINGS: Final = 4
-"""Pages of each kind of things, where not all are looked at."""
+"""Pages of each kind of entity, where only some are tested."""
 
 
 def soiled(folder: Path) -> int:
@@ -88,15 +88,15 @@ def soiled(folder: Path) -> int:
                 dirty = [None if cell is None else f"{cell} {next(texts)}" for cell in frame[name]]
                 frame = frame.with_columns(pl.Series(name, dirty, pl.String))
             cells += frame[name].count()
-        for told in (resource, *schema["fields"], *resource.get("sources", ()), *resource.get("licenses", ())):
-            told |= {name: f"{told[name]} {next(texts)}" for name in ("title", "description") if told.get(name)}
-            told |= {"path": next(addresses)} if told.get("path") and told is not resource else {}
+        for entry in (resource, *schema["fields"], *resource.get("sources", ()), *resource.get("licenses", ())):
+            entry |= {name: f"{entry[name]} {next(texts)}" for name in ("title", "description") if entry.get(name)}
+            entry |= {"path": next(addresses)} if entry.get("path") and entry is not resource else {}
         frame.write_parquet(folder / resource["path"])
         content = (folder / resource["path"]).read_bytes()
         resource |= {"hash": f"sha256:{hashlib.sha256(content).hexdigest()}", "rows": frame.height}
         resource["size_bytes"] = len(content)
-    for told in package["subjects"]:
-        told["description"] = f"{told['description']} {next(texts)}"
+    for entry in package["subjects"]:
+        entry["description"] = f"{entry['description']} {next(texts)}"
     (folder / "datapackage.json").write_bytes(sealed({key: package[key] for key in package if key != "hash"}))
     return cells
 
@@ -123,7 +123,7 @@ def soiled_words(file: Path) -> int:
 
 
 def outputs() -> Iterator[dict[str, str]]:
-    """Yield what a notebook shows of hostile words: charts with and without sliders, tables, a scenario, a chain."""
+    """Yield outputs of a notebook with hostile words: charts with and without sliders, tables, a scenario, a chain."""
     import altair as alt
 
     import factorykit as fk
@@ -141,8 +141,8 @@ def outputs() -> Iterator[dict[str, str]]:
         marks.properties(height=600), PAYLOADS[3], source=PAYLOADS[0], description=PAYLOADS[4], subtitle=PAYLOADS[2]
     )
     yield mimebundle(chart.to_dict())
-    for shown in (table(frame), run, fk.explain(run, "wall_days")):
-        yield {"text/html": shown._repr_html_(), "text/plain": "shown"}
+    for output in (table(frame), run, fk.explain(run, "wall_days")):
+        yield {"text/html": output._repr_html_(), "text/plain": "shown"}
 
 
 def notebook() -> str:
@@ -154,19 +154,19 @@ def notebook() -> str:
             if "image/svg+xml" in data
             else []
         )
-        shown = {"output_type": "display_data", "metadata": {}, "data": data}
+        output = {"output_type": "display_data", "metadata": {}, "data": data}
         cells.append({"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": [*label, f"show({n})"]}
-                     | {"execution_count": n, "outputs": [shown]})  # fmt: skip
+                     | {"execution_count": n, "outputs": [output]})  # fmt: skip
     about = {"factorykit": {"finding": PAYLOADS[0], "group": "run"}}
     return json.dumps({"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5})
 
 
-def render(folder: Path, asked: str = "") -> dict[str, int]:
-    """Render the hostile project into ``folder/site`` by the steps of a build; return what was tried.
+def render(folder: Path, requested: str = "") -> dict[str, int]:
+    """Render the hostile project into ``folder/site`` by the steps of a build; return the counts of pages and cells.
 
-    Asked for are ``whole``, a ``few`` pages of each template, or some of each kind with every table.
+    ``requested`` is ``whole``, ``few`` for some pages of each template, or empty for some pages of each kind.
     """
-    whole, few = asked == "whole", asked == "few"
+    whole, few = requested == "whole", requested == "few"
     os.environ["FACTORYKIT_DATA"] = str(folder / "stage/data")
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as a build does: two seconds
     stage, out = folder / "stage", folder / "site"

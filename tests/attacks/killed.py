@@ -1,6 +1,6 @@
-"""Kill what writes before each of its steps, in a process of its own: ``python killed.py WRITER FOLDER [KILLS]``.
+"""Kill a writer before each of its steps, in a separate process: ``python killed.py WRITER FOLDER [KILLS]``.
 
-Prints as JSON how many steps there are, at how many the writer was killed, and what was wrong afterwards.
+Prints as JSON the number of steps, of trials and of kills, and the errors found afterwards.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ STEPS = {
         "ctypes.call_function",
     ),
 }
-"""Events of the interpreter that change what is on disk, or come right before."""
+"""Events of the interpreter that change files, or come right before."""
 OLD, NEW = b"old " * 1000, b"new " * 1000
 
 
 def watched(at: int | None, concerns: Callable[[str, tuple[Any, ...]], bool]) -> Callable[[], int]:
-    """Count the steps of this process that concern a writer, and kill it before one; return what says how many."""
+    """Count the steps of this process that concern a writer, and kill it before one; return a function that counts."""
     seen = 0
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
@@ -48,20 +48,20 @@ def watched(at: int | None, concerns: Callable[[str, tuple[Any, ...]], bool]) ->
 
 def _steps(write: Callable[[], Any], folder: Path, at: int | None) -> int:
     """Return at which step a child that writes was killed, or how many steps it has if it was not."""
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         seen = watched(at, lambda event, arguments: event != "open" or _writes(arguments, folder))
         try:
             write()
         finally:
-            os.write(tell, str(seen()).encode())
+            os.write(write_end, str(seen()).encode())
             os._exit(0)
-    os.close(tell)
+    os.close(write_end)
     _, status = os.waitpid(child, 0)
-    said = os.read(told, 20)
-    os.close(told)
-    return int(said) if said else -os.waitstatus_to_exitcode(status)
+    answer = os.read(read_end, 20)
+    os.close(read_end)
+    return int(answer) if answer else -os.waitstatus_to_exitcode(status)
 
 
 def _writes(arguments: tuple[Any, ...], folder: Path) -> bool:
@@ -77,7 +77,7 @@ def _held(folder: Path) -> dict[str, bytes]:
 
 
 def swap(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Files of a folder, all or none: what data builds, refreshes and connectors end with."""
+    """Files of a folder, all or none: the last step of data builds, refreshes and connectors."""
     from factorykit.core import atomic_io
 
     names = ("a.csv", "b.csv", "c.json")
@@ -101,7 +101,7 @@ def file(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 
 def publish(folder: Path) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """The folder of a site, in the place of the one before."""
+    """The folder of a site, which replaces the previous one."""
     from factorykit.site.build import MARKER, restore
     from factorykit.site.build import publish as put
 
@@ -128,7 +128,7 @@ WRITERS = {"swap": swap, "file": file, "publish": publish}
 
 
 def main(name: str, folder: Path, kills: int = 0, seed: int = 16) -> dict[str, Any]:
-    """Kill a writer before each step, or ``kills`` times at steps drawn by chance, and write again after each."""
+    """Kill a writer before each step, or ``kills`` times at random steps, and write again after each."""
     folder.mkdir(parents=True, exist_ok=True)
     begin, write = WRITERS[name](folder)
     wrong: list[str] = []
@@ -160,7 +160,7 @@ def main(name: str, folder: Path, kills: int = 0, seed: int = 16) -> dict[str, A
 
 
 def _seen(folder: Path) -> dict[str, bytes]:
-    """Return the files as readers find them: those that have come in are the newest, those of a build are none yet."""
+    """Return the files as readers see them: incoming files are the newest, files of a running build do not count."""
     found = {path: text for path, text in _held(folder).items() if not _hidden(path)}
     if (folder / "_site.old").is_dir() and not (folder / "_site").is_dir():
         return {path: text for path, text in found.items() if path.startswith("_site.old")}
@@ -176,7 +176,7 @@ def _hidden(path: str) -> bool:
 
 
 def _age(folder: Path) -> None:
-    """Let what a killed process left be older than a folder that is being made."""
+    """Treat the files of a killed process as older than a folder that is being made."""
     from factorykit.core import atomic_io
 
     atomic_io.MIN_STALE_AGE_S = -1.0  # type: ignore[misc]

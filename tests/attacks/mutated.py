@@ -1,4 +1,4 @@
-"""Files as others write them, what to hold against what is read of them, and a mutator with a seed."""
+"""Files of other programs, checks of the values that are read from them, and a mutator with a seed."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ ROWS = "tokens,accelerators,mfu\n1e12,512,0.4\n2e12,1024,0.38\n15.6e12,16384,0.4
 
 @dataclass(frozen=True)
 class Subject:
-    """A file that is read: its contents, how it is read, and what a careful reader makes of other contents."""
+    """A file: its contents, how it is read, and a check of the result for other contents."""
 
     content: bytes
     read: Callable[[Path], Any]
@@ -133,9 +133,9 @@ def _same(found: Sequence[Any], cells: Sequence[str], factor: float = 1.0) -> bo
 
 
 def _config(found: Any, content: bytes) -> bool:
-    said = json.loads(content)
+    expected = json.loads(content)
     return all(
-        found[name] == said[field]
+        found[name] == expected[field]
         for name, field in FIELDS.items()
         if found.sources.get(name) == f"config.json: {field}"
     )
@@ -145,9 +145,9 @@ def _stepfun(found: pl.DataFrame, content: bytes) -> bool:
     cells = _cells(content)
     days = sorted(float(cell) for cell in cells["start_day"])
     gaps = [(after - before) * 86400.0 for before, after in itertools.pairwise(days)]
-    told = found["gap_s"].to_list()[1:-1]
+    computed = found["gap_s"].to_list()[1:-1]
     order = sorted(range(len(days)), key=lambda at: float(cells["start_day"][at]))
-    return all(math.isclose(a, b, abs_tol=1e-6) for a, b in zip(told, gaps, strict=True)) and _same(
+    return all(math.isclose(a, b, abs_tol=1e-6) for a, b in zip(computed, gaps, strict=True)) and _same(
         found["repair_s"].to_list()[:-1], [cells["repair_hours"][at] for at in order], 3600.0
     )
 
@@ -230,7 +230,7 @@ def _table() -> Subject:
 def _parquet() -> Subject:
     out = io.BytesIO()
     pl.read_csv(ROWS.encode()).write_parquet(out)
-    # A Parquet file of a stranger carries no sum of its pages: of a flipped number nothing tells.
+    # Other Parquet files have no checksum of their pages, so that a flipped number cannot be detected.
     return Subject(out.getvalue(), text_io.read_frame, lambda *_: True)
 
 
@@ -247,7 +247,7 @@ def _studied() -> Path:
 def _study(name: str) -> Subject:
     """A file of a study, which is read with the others beside it."""
     whole = fk.study(_studied()).rows.collect()
-    said = json.loads((_studied() / "study.json").read_text("utf-8"))
+    stored = json.loads((_studied() / "study.json").read_text("utf-8"))
 
     def read(path: Path) -> Any:
         for other in _studied().iterdir():
@@ -257,7 +257,7 @@ def _study(name: str) -> Subject:
         return found.manifest, found.sql("select * from study order by mfu, pue")
 
     def right(found: Any, content: bytes) -> bool:
-        manifest = json.loads(content) if name.endswith(".json") else said
+        manifest = json.loads(content) if name.endswith(".json") else stored
         return found[0] == manifest and found[1].sort("mfu", "pue").equals(whole.sort("mfu", "pue"))
 
     return Subject((_studied() / name).read_bytes(), read, right, name)
@@ -265,11 +265,11 @@ def _study(name: str) -> Subject:
 
 DAYS = range(1, 20)
 EVENTS = "at,node,kind,cause\n" + "".join(f"2026-03-{day:02d}T0{day % 9}:00:00Z,n{day},failure,gpu\n" for day in DAYS)
-"""Failures, a CSV of one's own."""
+"""Failures, as a CSV of the user."""
 
 
 def _log(name: str, content: bytes, kind: str | None = None) -> Subject:
-    """A log: nodes and jobs that it tells of stand in it; a packed one tells of others only where it says it is cut."""
+    """A log: all nodes and jobs that are read occur in it, except in a compressed file marked as truncated."""
 
     def right(found: fk.Log, content: bytes) -> bool:
         if content[:2] == GZIP:
@@ -279,7 +279,7 @@ def _log(name: str, content: bytes, kind: str | None = None) -> Subject:
             text = content.decode()
         except UnicodeDecodeError:
             return True
-        return all(told in (None, "(hidden)") or told in text for told in {*found.events["node"], *found.jobs["user"]})
+        return all(name in (None, "(hidden)") or name in text for name in {*found.events["node"], *found.jobs["user"]})
 
     return Subject(content, lambda path: fk.read_log(path, kind), right, name)
 
@@ -288,8 +288,8 @@ def _event_file() -> bytes:
     def number(value: int) -> bytes:
         return (bytes([value & 127 | 128]) + number(value >> 7)) if value > 127 else bytes([value])
 
-    def field(of: int, kind: int, told: bytes) -> bytes:
-        return number(of << 3 | kind) + (number(len(told)) if kind == 2 else b"") + told
+    def field(of: int, kind: int, payload: bytes) -> bytes:
+        return number(of << 3 | kind) + (number(len(payload)) if kind == 2 else b"") + payload
 
     def record(message: bytes) -> bytes:
         length = struct.pack("<Q", len(message))
@@ -334,9 +334,9 @@ def subjects() -> Mapping[str, Subject]:
 
 
 def _run(found: dict[str, Any], content: bytes) -> bool:
-    said = tomllib.loads(content.decode("utf-8-sig"))
-    given = said.pop("given", {})
-    return repr(found) == repr(said | given)
+    expected = tomllib.loads(content.decode("utf-8-sig"))
+    given = expected.pop("given", {})
+    return repr(found) == repr(expected | given)
 
 
 def _notebook(found: Any, content: bytes) -> bool:
@@ -347,8 +347,8 @@ def _notebook(found: Any, content: bytes) -> bool:
 
 
 def _calibration(found: Any, content: bytes) -> bool:
-    said = json.loads(content)
-    return dict(found) == said["constants"] and found.rows == said["rows"]
+    expected = json.loads(content)
+    return dict(found) == expected["constants"] and found.rows == expected["rows"]
 
 
 def _rows(found: pl.DataFrame, content: bytes) -> bool:
@@ -378,7 +378,7 @@ NUMBERS = (
 
 
 def mutations(content: bytes, seed: int, number: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield mutated contents, each beside what a reader that unpacks sees; the same seed yields the same."""
+    """Yield mutated contents, each with its decompressed contents; the same seed yields the same."""
     chance = random.Random(seed)
     for _ in range(number):
         made = content
@@ -477,7 +477,7 @@ MUTATORS = (
 
 
 def wrong(name: str, subject: Subject, folder: Path, seed: int, number: int) -> tuple[list[str], int]:
-    """Return what went wrong in so many mutations of a file, and how many of them were read."""
+    """Return the errors in a number of mutations of a file, and how many of them were read."""
     found: list[str] = []
     path, answered = folder / subject.name, 0
     for content, seen in mutations(subject.content, seed, number):
@@ -496,7 +496,7 @@ def wrong(name: str, subject: Subject, folder: Path, seed: int, number: int) -> 
         answered += 1
         try:
             right = subject.right(read, seen)
-        except Exception as error:  # what a careful reader refuses should have been refused
+        except Exception as error:  # contents that the check cannot read should have been refused
             right, content = False, f"{type(error).__name__}: {error}".encode() + content
         if not right:
             found.append(f"{name}: read as {str(read)[:300]} of {content!r}")

@@ -1,4 +1,4 @@
-"""Whatever happened to a file: it is refused in words, or read as it stands; never another exception or number."""
+"""A mutated file is refused with a message or read correctly; no other exception or number occurs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site of hostile tables, labels and charts: no page runs any of it, and nothing is left for the policy to refuse."""
+"""A site of hostile tables, labels and charts: no page runs their scripts, and the content policy refuses nothing."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MOVED = """async (hash) => {
   history.replaceState(null, "", hash);
   await chart.recall();
   const finite = Object.values(chart.values).every((each) => typeof each === "string" || Number.isFinite(each));
-  return { finite, said: chart.refused?.textContent ?? "" };
+  return { finite, message: chart.refused?.textContent ?? "" };
 }"""
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
-def rendered(folder: Path, *asked: str) -> dict[str, int]:
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(HOSTILE), str(folder), *asked]
+def rendered(folder: Path, *requested: str) -> dict[str, int]:
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", str(HOSTILE), str(folder), *requested]
     paths = {"PYTHONPATH": os.pathsep.join(filter(None, [str(HOSTILE.parents[2]), os.environ.get("PYTHONPATH")]))}
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **paths})
     assert ran.returncode == 0, ran.stderr[-2000:]
@@ -41,7 +41,7 @@ def rendered(folder: Path, *asked: str) -> dict[str, int]:
 
 
 def looked_at(chromium: Any, site: Path) -> int:
-    """Open every page, use those that a script fills, and return how many there were."""
+    """Open every page, use those that a script fills, and return their number."""
     page = chromium.new_page()
     page.add_init_script(WATCH)
     ran = {}
@@ -57,7 +57,7 @@ def looked_at(chromium: Any, site: Path) -> int:
 
 
 def used(page: Any) -> None:
-    """Wait for charts and plans, sort a table, hold a tooltip, and search for what the cells say."""
+    """Wait for charts and plans, sort a table, hold a tooltip, and search for text of the cells."""
     if page.locator("[data-factorykit-plan]").count():
         page.wait_for_selector("[data-answered]")
     for place in page.locator(".factorykit-chart").all():
@@ -78,27 +78,27 @@ def linked(chromium: Any, site: Path, number: int) -> int:
     page, broken = chromium.new_page(), []
     page.add_init_script(WATCH)
     page.on("pageerror", lambda error: broken.append(str(error)))
-    said = 0
+    refused_links = 0
     for query, _ in mutations(b"v=1&accelerator=b200&tokens=2e13&pue=1.2&way=own", 3, number):
         page.goto(f"{(site / 'plan.html').as_uri()}?{quote(query, safe='&=+%;:?')}")
         page.wait_for_selector("[data-answered]")
-        said += bool(page.text_content(".fkp-noted"))
+        refused_links += bool(page.text_content(".fkp-noted"))
         assert not any(page.evaluate("[hits, ...refused]")), query
-    assert said > number / 4
+    assert refused_links > number / 4
     page.goto((site / MADE).as_uri())
     page.locator(".factorykit-chart .fk-view svg").first.wait_for()
     link = page.evaluate("factorykit.charts.find((chart) => chart.linked).link()")
     for text, _ in mutations(link.encode(), 4, number):
         found = page.evaluate(MOVED, "#" + quote(text.lstrip(b"#"), safe="&=+%;:?#"))
-        said += bool(found["said"])
+        refused_links += bool(found["message"])
         assert found["finite"], text
         assert not any(page.evaluate("[hits, ...refused]")), text
     page.close()
     assert not broken
-    return said
+    return refused_links
 
 
-def test_no_page_of_any_template_runs_what_hostile_tables_say(chromium: Any, tmp_path: Path):
+def test_no_page_of_any_template_runs_text_of_hostile_tables(chromium: Any, tmp_path: Path):
     tried = rendered(tmp_path, "few")
     assert looked_at(chromium, tmp_path / "site") == tried["pages"] > 15
     assert linked(chromium, tmp_path / "site", 3) > 1

@@ -1,4 +1,4 @@
-"""Whoever is killed while writing leaves the old state or the new one, whole; the next sweeps what is left."""
+"""A process killed while writing leaves the complete old or new state, and the next one removes its files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ HERE = Path(__file__).parent
 
 
 def killed(writer: str, folder: Path, kills: int = 0) -> dict[str, Any]:
-    return _said("killed.py", writer, str(folder / "place"), str(kills))
+    return run_script("killed.py", writer, str(folder / "place"), str(kills))
 
 
 def killed_builds(kind: str, folder: Path, kills: int) -> dict[str, Any]:
-    return _said("builds.py", kind, str(folder), str(kills))
+    return run_script("builds.py", kind, str(folder), str(kills))
 
 
-def _said(script: str, *words: str) -> dict[str, Any]:
+def run_script(script: str, *words: str) -> dict[str, Any]:
     environment = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
     command = [sys.executable, "-W", "ignore", str(HERE / script), *words]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -52,7 +52,7 @@ def test_a_hundred_kills_leave_one_whole_state(writer: str, tmp_path: Path) -> N
     assert (found["wrong"], found["tried"]) == ([], 100)
 
 
-def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
+def test_the_second_process_waits_and_names_the_first(tmp_path: Path) -> None:
     order: list[str] = []
 
     def first() -> None:
@@ -64,17 +64,17 @@ def test_who_comes_second_waits_and_says_for_whom(tmp_path: Path) -> None:
     begun, thread = threading.Event(), threading.Thread(target=first)
     thread.start()
     begun.wait()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with atomic_io.locked(tmp_path):
             order.append("second")
     thread.join()
     assert order == ["first", "second"]
-    message = next(str(each.message) for each in said if each.category is FactorykitWarning)
+    message = next(str(each.message) for each in caught if each.category is FactorykitWarning)
     assert message.startswith(f"{tmp_path} is in use by")
 
 
-def test_workplaces_of_dead_processes_are_swept_and_those_of_living_ones_are_not(
+def test_work_folders_of_dead_processes_are_removed_and_those_of_living_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(atomic_io, "MIN_STALE_AGE_S", -1.0)
@@ -110,15 +110,15 @@ def test_kills_of_a_build_leave_one_whole_state_and_nothing_else(kind: str, kill
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["site", "notebooks", "data"])
-def test_of_two_builds_at_once_one_waits_and_says_for_whom(kind: str, tmp_path: Path) -> None:
-    found = _said("builds.py", "both", kind, str(tmp_path / "place"), "5")
+def test_of_two_builds_at_once_one_waits_and_names_the_other(kind: str, tmp_path: Path) -> None:
+    found = run_script("builds.py", "both", kind, str(tmp_path / "place"), "5")
     assert (found["wrong"], found["tried"]) == ([], 5)
     assert found["waited"] > 0
 
 
 @pytest.mark.long
 def test_a_site_built_beside_its_tables_is_made_of_the_old_or_the_new_ones(tmp_path: Path) -> None:
-    found = _said("builds.py", "both", "tables", str(tmp_path / "place"), "5")
+    found = run_script("builds.py", "both", "tables", str(tmp_path / "place"), "5")
     assert (found["wrong"], found["tried"]) == ([], 5)
 
 

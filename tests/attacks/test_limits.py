@@ -1,4 +1,4 @@
-"""What would fill the memory, run for ever or hold the terminal is counted first, or ends when it is told to."""
+"""Calls that would fill the memory or run for ever are refused in advance, or end when they are interrupted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerat
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (
             lambda: fk.sweep({}, dict.fromkeys(("restart_s", "downtime_s", "tokens"), range(1, 1001))),
@@ -52,8 +52,8 @@ RUN = ["tokens=15T", "active_parameters=405e9", "accelerators=16384", "accelerat
     ],
 )
 @pytest.mark.filterwarnings("ignore::factorykit.FactorykitWarning")
-def test_what_has_no_end_is_refused_or_ended(call: Callable[[], Any], said: str) -> None:
-    with pytest.raises(fk.FactorykitError, match=said):
+def test_an_endless_call_is_refused_or_ended(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=message):
         call()
 
 
@@ -71,7 +71,7 @@ def test_axes_of_a_sweep_on_the_command_line_are_counted_before_they_are_made(
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"[" * 100_000, "nested deeper than 50 levels"),
         (b"[" * 60 + b"]" * 60, "nested deeper than 50 levels"),
@@ -83,14 +83,14 @@ def test_axes_of_a_sweep_on_the_command_line_are_counted_before_they_are_made(
         (b"{}\0", "zero bytes"),
     ],
 )
-def test_json_that_says_nothing_a_program_should_believe_is_refused(content: bytes, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_invalid_json_is_refused(content: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         text_io.parse_json(content)
 
 
 @pytest.fixture
 def heeds_interrupts() -> Iterator[None]:
-    """As in a terminal: what a shell starts in the background is told to ignore interrupts."""
+    """Restore the handling of interrupts of a terminal: background processes of a shell ignore them."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -106,7 +106,7 @@ def test_a_query_ends_when_its_thread_is_interrupted_and_the_next_one_is_answere
 
 
 def interrupted(arguments: list[str], after_s: float) -> tuple[int, str]:
-    """Return the status and the error output of a command that is interrupted so long after Python has started."""
+    """Return the status and the error output of a command that is interrupted some time after Python has started."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -116,10 +116,10 @@ def interrupted(arguments: list[str], after_s: float) -> tuple[int, str]:
     time.sleep(after_s)
     process.send_signal(signal.SIGINT)
     try:
-        _, said = process.communicate(timeout=10.0)
+        _, errors = process.communicate(timeout=10.0)
     finally:
         process.kill()
-    return process.returncode, said
+    return process.returncode, errors
 
 
 @pytest.mark.usefixtures("heeds_interrupts")
@@ -148,7 +148,7 @@ def test_an_interrupt_ends_a_command_silently(arguments: list[str], tmp_path: Pa
 def test_an_interrupt_ends_every_long_command_whenever_it_comes(
     arguments: list[str], after_s: float, tmp_path: Path
 ) -> None:
-    status, said = interrupted([each.format(tmp_path) for each in arguments], after_s)
+    status, errors = interrupted([each.format(tmp_path) for each in arguments], after_s)
     assert status in (0, 130)
-    assert "Traceback" not in said
+    assert "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith((".", "_site.new"))] in ([], ["data"])

@@ -1,4 +1,4 @@
-"""Live charts on made-up scenarios, a page that holds them, and a browser to look at it."""
+"""Fixtures for charts: live charts of synthetic scenarios, and a static page with them."""
 
 from __future__ import annotations
 

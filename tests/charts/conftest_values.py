@@ -1,4 +1,4 @@
-"""What a Vega-Lite specification encodes, and what its data hold."""
+"""Fields that a Vega-Lite specification encodes, and fields of its data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _nodes(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def encoded_fields(spec: dict[str, Any]) -> set[str]:
-    """Fields that some channel shows."""
+    """Fields that any channel encodes."""
     channels = [channel for node in _nodes(spec) for channel in _channels(node.get("encoding", {}))]
     return {channel["field"].replace("\\", "") for channel in channels if isinstance(channel.get("field"), str)}
 

@@ -1,4 +1,4 @@
-"""The live charts under test, on made-up scenarios."""
+"""The live charts under test, of synthetic scenarios."""
 
 from __future__ import annotations
 

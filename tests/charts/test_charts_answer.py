@@ -15,7 +15,7 @@ from factorykit.core.vocabulary import quantity
 
 
 @pytest.mark.parametrize("name", READY)
-def test_what_a_chart_prints_is_what_its_scenario_evaluates_to(name: str) -> None:
+def test_a_chart_prints_the_results_of_its_scenario(name: str) -> None:
     for preset in ({}, *({label: run} for label, run in RUNS.items())):
         live = READY[name](preset)
         changes = live.preset(next(iter(preset))) if preset else {}
@@ -24,7 +24,7 @@ def test_what_a_chart_prints_is_what_its_scenario_evaluates_to(name: str) -> Non
 
 
 @pytest.mark.parametrize("chip", ["h100_sxm", "b200", "a100_sxm_80gb", "mi300x", "tpu_v5p"])
-def test_a_preset_of_another_chip_brings_that_chip(chip: str) -> None:
+def test_a_preset_of_another_chip_selects_that_chip(chip: str) -> None:
     run = next(iter(STEPS.values())) | {"accelerator": chip}
     live = performance.utilization_and_memory(STEPS | {"Other": run})
     shown = live.now(live.preset("Other"))
@@ -48,7 +48,7 @@ def test_a_readout_follows_the_model_of_its_curve() -> None:
 
 
 @pytest.mark.parametrize("name", READY)
-def test_the_scenario_of_an_explorer_is_its_screen_wherever_its_sliders_stand(name: str) -> None:
+def test_the_scenario_of_an_explorer_equals_its_screen_at_any_sliders(name: str) -> None:
     pytest.importorskip("anywidget", reason="the notebook extra is not installed; no widget was made")
     explorer = fk.explore(READY[name](RUNS))
     for label in explorer.live.presets:

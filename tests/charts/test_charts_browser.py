@@ -1,4 +1,4 @@
-"""Live charts on a static page, looked at in a browser."""
+"""Live charts on a static page, tested in a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def page(chromium: Any, address: str) -> Any:
-    """A page that records what it asks for and what goes wrong."""
+    """A page that records its requests and errors."""
     page = chromium.new_page(viewport={"width": 1000, "height": 900})
     page.asked, page.wrong = [], []
     page.on("request", lambda request: page.asked.append(request.url))
@@ -63,7 +63,7 @@ def positions(live: Live) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_vega_computes_what_python_computes(page: Any, address: str, name: str) -> None:
+def test_vega_and_python_give_the_same_results(page: Any, address: str, name: str) -> None:
     live = MAKERS[name](PRESETS)
     look(page, address, f"{name}.html")
     for changes in positions(live):
@@ -105,29 +105,29 @@ def test_a_layout_that_does_not_divide_is_named_and_nothing_is_printed(page: Any
     assert rows(page)[2][1] is not None
 
 
-SAID = """async ([payload, settings]) => {
+TEXTS_OF_SETTINGS = """async ([payload, settings]) => {
     const place = document.body.appendChild(document.createElement("div"));
     const chart = await factorykit.draw(place, payload, {});
-    const said = [];
+    const texts = [];
     for (const values of settings) {
         await chart.set(values);
-        said.push(Object.fromEntries(
+        texts.push(Object.fromEntries(
             [...place.querySelectorAll("[data-quantity]")].map((it) => [it.dataset.quantity, it.textContent])
         ));
     }
     place.remove();
-    return said;
+    return texts;
 }"""
 
 
-def test_the_text_on_the_screen_is_what_evaluate_says_for_every_explorer_and_preset(page: Any, address: str) -> None:
+def test_the_text_on_the_screen_equals_evaluate_for_every_explorer_and_preset(page: Any, address: str) -> None:
     look(page, address, "run.html")
     lives = {name: make(RUNS) for name, make in READY.items()}
     lives |= {"step": MAKERS["step"](CHIPS), "bring_up": fk.charts.reliability.bring_up()}
     for name, live in lives.items():
         settings = [live.values(live.preset(label)) for label in live.presets] or [live.values({})]
-        said = page.evaluate(SAID, [live.payload, settings])
-        for values, shown in zip(settings, said, strict=True):
+        texts = page.evaluate(TEXTS_OF_SETTINGS, [live.payload, settings])
+        for values, shown in zip(settings, texts, strict=True):
             now = fk.evaluate(live.scenario(values), list(live.shown))
             typed = {each: text.replace("\N{MINUS SIGN}", "-") for each, text in shown.items()}
             assert typed == {each: quantity(each).text(now[each]) for each in live.shown}, name
@@ -193,16 +193,16 @@ def test_a_link_with_a_value_out_of_bounds_is_refused_in_words(page: Any, addres
     page.wait_for_function("factorykit.charts[0].values.checkpoint_write_s === 90")
     assert page.evaluate("factorykit.charts[0].values.accelerators") == 16384
     shown = float(value.replace("1e999", "inf"))
-    said = page.inner_text(".fk-refused")
-    assert said.startswith("Not taken: Accelerators = ")
-    assert f"is outside {quantity('accelerators').bounds}" in said
+    message = page.inner_text(".fk-refused")
+    assert message.startswith("Not taken: Accelerators = ")
+    assert f"is outside {quantity('accelerators').bounds}" in message
     assert not quantity("accelerators").holds(shown)
-    assert "there is no input nonsense" in said
+    assert "there is no input nonsense" in message
     page.get_by_role("button", name="Reset").click()
     page.wait_for_function("document.querySelector('.fk-refused').textContent === ''")
 
 
-def test_downloads_hold_what_is_drawn(page: Any, address: str) -> None:
+def test_downloads_contain_the_drawn_rows(page: Any, address: str) -> None:
     look(page, address, "checkpoint.html")
     with page.expect_download() as waiting:
         page.get_by_role("button", name="CSV").click()
@@ -222,14 +222,14 @@ def test_downloads_hold_what_is_drawn(page: Any, address: str) -> None:
     assert "Settings: Accelerators 16,384" in svg
 
 
-def test_a_move_is_told_in_one_sentence_and_the_picture_has_its_description(page: Any, address: str) -> None:
+def test_a_move_is_announced_in_one_sentence_and_the_picture_has_a_description(page: Any, address: str) -> None:
     look(page, address, "checkpoint.html")
     assert page.inner_text(".fk-spoken") == ""
     page.locator('input[name="accelerators"]').press("ArrowRight")
     page.wait_for_function("document.querySelector('.fk-spoken').textContent")
-    said = page.inner_text(".fk-spoken")
+    sentence = page.inner_text(".fk-spoken")
     assert (
-        said
+        sentence
         == ", ".join(
             f"{label} {value}"
             for label, value in zip(
@@ -280,7 +280,7 @@ def test_legend_and_labels_stay_in_their_place(page: Any, address: str, width: i
     assert page.locator(".fk-view .role-legend-label text").count() == 8
 
 
-def test_a_phone_shows_all_of_it(page: Any, address: str) -> None:
+def test_a_phone_shows_the_whole_chart(page: Any, address: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     look(page, address, "all.html")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -310,14 +310,14 @@ def test_zoom_is_kept_while_a_slider_moves(page: Any, address: str) -> None:
     assert page.evaluate("factorykit.charts[0].views[0].scale('x').domain()") == zoomed
 
 
-def test_a_chart_that_cannot_be_drawn_says_so(chromium: Any, address: str) -> None:
+def test_a_chart_that_cannot_be_drawn_shows_an_error(chromium: Any, address: str) -> None:
     page = chromium.new_page()
     page.goto(f"{address}/broken.html")
     assert "could not be drawn" in page.inner_text('[role="alert"]')
     page.close()
 
 
-def test_nothing_stands_in_the_way_of_a_screen_reader(page: Any, address: str) -> None:
+def test_a_screen_reader_finds_no_obstacle(page: Any, address: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     look(page, address, "all.html")
     found = axe.run(page).response["violations"]
@@ -357,7 +357,7 @@ FED = """async (payload) => {
 }"""
 
 
-def test_a_fed_chart_changes_in_place_to_what_it_would_be_anew(page: Any, address: str) -> None:
+def test_a_chart_with_new_data_changes_in_place_and_equals_a_fresh_one(page: Any, address: str) -> None:
     look(page, address, "step.html")
     spec = alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q", color="who:N").to_dict()
     page.evaluate("document.body.replaceChildren()")

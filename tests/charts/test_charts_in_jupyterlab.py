@@ -117,7 +117,7 @@ def test_a_value_is_typed_and_settings_stay_pinned(lab: tuple[Any, str, Path]) -
     page.get_by_role("button", name="Remove A").first.click()
 
 
-def test_an_explorer_without_its_kernel_says_so_and_stands_still(lab: tuple[Any, str, Path]) -> None:
+def test_an_explorer_without_its_kernel_shows_a_message_and_stops(lab: tuple[Any, str, Path]) -> None:
     page, *_ = lab
     page.get_by_role("menuitem", name="Kernel", exact=True).click()
     page.get_by_text("Restart Kernel…", exact=True).click()
@@ -142,5 +142,5 @@ def test_stored_outputs_show_a_picture_before_anything_is_run(lab: tuple[Any, st
     page.wait_for_function(f"{still} || document.querySelector('.fk-view svg')")
 
 
-def test_nothing_was_asked_of_another_host(lab: tuple[Any, str, Path]) -> None:
+def test_no_other_host_was_contacted(lab: tuple[Any, str, Path]) -> None:
     assert lab[0].outside == []

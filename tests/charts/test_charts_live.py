@@ -1,4 +1,4 @@
-"""Live charts: what they ask for, what they say, and that their specifications hold together."""
+"""Live charts: inputs, summaries, and consistent specifications."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_every_encoded_field_exists(live: Live) -> None:
         assert encoded_fields(spec) <= known_fields(spec)
 
 
-def test_axes_speak_the_vocabulary(live: Live) -> None:
+def test_axes_are_labelled_by_the_vocabulary(live: Live) -> None:
     for spec, output in zip(live.specs, live.outputs, strict=True):
         text = json.dumps(spec, ensure_ascii=False)
         assert f'"title": "{encoding.axis_title(quantity(live.x))}"' in text
@@ -42,7 +42,7 @@ def test_every_slider_is_an_input_and_starts_at_its_value(live: Live) -> None:
         assert made.minimum <= live.parameters[made.name] == made.value <= made.maximum
 
 
-def test_rows_are_what_evaluate_gives(live: Live) -> None:
+def test_rows_equal_evaluate(live: Live) -> None:
     rows = live.rows()
     assert rows[live.x].to_list() == list(live.grid)
     assert rows[live.x].null_count() == 0
@@ -53,11 +53,11 @@ def test_summary_names_every_column_and_is_stable(live: Live) -> None:
     assert live.summary() == live.summary()
 
 
-def test_presets_set_what_they_know(live: Live) -> None:
-    label, said = list(live.presets.items())[-1]
+def test_presets_set_their_quantities(live: Live) -> None:
+    label, inputs_of_preset = list(live.presets.items())[-1]
     values = live.preset(label)
     assert values.keys() == live.parameters.keys()
-    assert values["accelerators"] == said["accelerators"] == 512.0
+    assert values["accelerators"] == inputs_of_preset["accelerators"] == 512.0
 
 
 def test_the_exact_optimum_is_the_best_case() -> None:
@@ -97,7 +97,7 @@ def test_bad_values_are_refused(value: object) -> None:
         goodput_by_interval().values({"accelerators": value})
 
 
-def test_a_chart_without_its_inputs_says_what_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chart_without_its_inputs_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Live, "found", lambda *_: None)
     with pytest.raises(MissingQuantity, match="give"):
         _ = goodput_by_interval().parameters
@@ -120,7 +120,7 @@ def test_signals_carry_the_names_of_quantities(live: Live) -> None:
         assert set(live.parameters) <= set(names)
 
 
-def test_a_rival_case_replaces_one_formula_only() -> None:
+def test_an_alternative_case_replaces_one_formula_only() -> None:
     live = goodput_by_interval()
     young = live.now(case=Case("Young", {"checkpoint_interval_s": "checkpoint_interval_young_s"}))
     assert young["cluster_mtbf_s"] == live.now()["cluster_mtbf_s"]

@@ -1,4 +1,4 @@
-"""Charts of failures, runs and their money: valid, encoded fields exist, live values are the formulas'."""
+"""Charts of failures, runs and costs: valid, encoded fields exist, live values equal the formulas."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ RUN = {
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
+def test_a_chart_is_valid_and_encodes_existing_fields(name: str) -> None:
     spec = CHARTS[name]().to_dict()
     assert encoded_fields(spec) <= known_fields(spec)
     assert spec["description"]
@@ -80,7 +80,7 @@ def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LIVE)
-def test_a_live_chart_shows_what_evaluate_gives(name: str) -> None:
+def test_a_live_chart_equals_evaluate(name: str) -> None:
     live: Live = LIVE[name]({"x": RUN}) if name in ("run time", "tiers", "background") else LIVE[name]()
     now = live.now()
     given = {key: value for key, value in live.parameters.items() if key not in live.outputs}

@@ -44,7 +44,7 @@ def test_ends_of_a_range_are_printed_as_their_quantity():
     assert "Cost low" in html
 
 
-def test_a_word_after_a_quantity_stands_beside_its_label():
+def test_a_word_after_a_quantity_is_added_to_its_label():
     html = fk.charts.table(pl.DataFrame({"training_energy_kwh_stated": [3.4e6]}))._repr_html_()
     assert "Training energy, stated" in html
     assert ">3.4 GWh</td>" in html
@@ -56,7 +56,7 @@ def test_numbers_of_a_row_are_printed_as_the_quantity_that_it_names():
     assert all(f">{text}</td>" in html for text in ("Training tokens", "15.6 trillion", "40 %", "25 %"))
 
 
-def test_words_stand_to_the_left_and_a_unit_is_told_once() -> None:
+def test_words_are_left_aligned_and_a_unit_is_printed_once() -> None:
     frame = pl.DataFrame({"quantity": ["restart_s"], "value": [600.0], "unit": ["s"]})
     html = fk.charts.table(frame)._repr_html_()
     assert re.findall(r"text-align:(\w+)[^>]*>([^<]+)<", html) == [

@@ -1,4 +1,4 @@
-"""What a reader takes along of a chart is what it draws, and says where it comes from."""
+"""Downloads of a chart contain the drawn rows and their source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_rows_of_a_live_chart_are_those_that_python_computes(live):
     assert_frame_equal(drawn, live.rows().select(drawn.columns), rel_tol=1e-5, abs_tol=1.0)
 
 
-def test_a_csv_says_what_it_shows_and_is_read_without_it(live):
+def test_a_csv_has_a_description_and_can_be_read_without_it(live):
     text = downloads.csv(live.payload, [live.title, "Source: the presets"])
     assert text.startswith(f"# {live.title}\n# Source: the presets\n")
     read = pl.read_csv(io.StringIO(text), comment_prefix="#")
@@ -33,12 +33,12 @@ def test_a_csv_says_what_it_shows_and_is_read_without_it(live):
 
 
 def test_a_picture_holds_title_settings_and_address(live):
-    said = "; ".join(f"{each['label']} {each['text']}" for each in downloads.settings(live.payload))
-    assert "Rental price per accelerator-hour 3.31 USD/h" in said
+    settings = "; ".join(f"{each['label']} {each['text']}" for each in downloads.settings(live.payload))
+    assert "Rental price per accelerator-hour 3.31 USD/h" in settings
     small = (
         "<svg xmlns='http://www.w3.org/2000/svg' width='300' height='40' viewBox='0 0 300 40'><path d='M0,0'/></svg>"
     )
-    picture = downloads.framed([small], "Build & rent", [said, "charts/build.html"])
+    picture = downloads.framed([small], "Build & rent", [settings, "charts/build.html"])
     words = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", picture))
     assert words.startswith("Build &amp; rent")
     assert "charts/build.html" in words

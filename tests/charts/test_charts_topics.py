@@ -1,4 +1,4 @@
-"""Charts over frames: valid, spoken in the vocabulary's words, signed with a source."""
+"""Charts over frames: valid, labelled by the vocabulary, with a source."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def charts() -> dict[str, alt.TopLevelMixin]:
 
 
 @pytest.mark.parametrize("name", charts())
-def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
+def test_a_chart_is_valid_and_encodes_existing_fields(name: str) -> None:
     spec = charts()[name].to_dict()
     assert encoded_fields(spec) <= known_fields(spec)
     assert spec["description"]
@@ -54,14 +54,14 @@ def test_a_chart_is_valid_and_encodes_what_it_has(name: str) -> None:
     assert quantity(name).title in str(spec)
 
 
-def test_what_is_planned_begins_where_the_line_of_what_is_ends() -> None:
+def test_planned_power_begins_where_existing_power_ends() -> None:
     spec = charts()["facility_power_w"].to_dict()
     was, ahead = (list(spec["datasets"][layer["data"]["name"]]) for layer in spec["layer"])
     assert [row["month"] for row in was] == ["2026-06", "2026-07"]
     assert [row["month"] for row in ahead] == ["2026-07", "2026-08"]
 
 
-def test_charts_of_the_audit_are_valid_and_colour_every_verdict_alike() -> None:
+def test_charts_of_the_audit_are_valid_and_share_the_colours_of_verdicts() -> None:
     counts = pl.DataFrame({"document": ["A", "A"], "verdict": ["agrees", "unit error"], "claims": [3, 1]})
     worst = pl.DataFrame({"label": ["a"], "ratio": [1e3], "verdict": ["unit error"], "printed": ["1"], "why": ["slip"]})
     for chart in (audit.verdicts(counts, title="T", source="S"), audit.ratios(worst, title="T", source="S")):
@@ -95,7 +95,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#16181d"])
-def test_every_colour_stands_out_from_light_and_dark(ground: str) -> None:
+def test_every_colour_has_contrast_to_light_and_dark(ground: str) -> None:
     assert all(contrast(color, ground) >= 3.0 for color in PALETTE)
     assert contrast(STILL_INK, ground) >= 3.9
 

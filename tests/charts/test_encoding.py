@@ -1,4 +1,4 @@
-"""How numbers are printed on charts: Vega says what the vocabulary says."""
+"""Numbers on charts: Vega prints the same text as the vocabulary."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SIZES = (0, 3e-5, 0.0123, 0.5, 0.99949, 1, 12.34, 99.95, 100.4, 998.4, 1234, 54_
 def test_vega_prints_a_value_as_the_vocabulary_does(unit: tuple[str, str]) -> None:
     row = next(row for row in NUMBERS if (row.unit, row.display_unit) == unit)
     values = [value * row.display_scale for value in SIZES if value < 1e15 or row.unit in SI_UNITS]
-    said = texts([encoding.text_expression(row, repr(value)) for value in values])
-    assert said == [re.sub(r"(e[+-])0", r"\1", row.text(value)) for value in values]  # JavaScript: 3.00e-5, not e-05
+    printed = texts([encoding.text_expression(row, repr(value)) for value in values])
+    assert printed == [re.sub(r"(e[+-])0", r"\1", row.text(value)) for value in values]  # JavaScript: 3.00e-5, not e-05
 
 
 def labels(name: str, *values: float) -> list[str]:
-    """Return what an axis prints beside its ticks."""
+    """Return the labels of an axis at its ticks."""
     return texts([encoding.label_expression(quantity(name))], values=[{"value": value} for value in values])
 
 
@@ -59,8 +59,8 @@ def test_a_logarithmic_axis_labels_round_values_as_room_allows(
 ) -> None:
     axis = encoding.axis(quantity("accelerators"), "x", "log")["labelExpr"]
     ticks = [digit * 10**power for power in range(5) for digit in range(1, 10) if digit * 10**power <= domain[1]]
-    said = texts([axis.replace("domain('x')", str(list(domain)))], values=[{"value": tick} for tick in ticks])
-    assert [tick for tick, label in zip(ticks, said, strict=True) if label] == labelled
+    printed = texts([axis.replace("domain('x')", str(list(domain)))], values=[{"value": tick} for tick in ticks])
+    assert [tick for tick, label in zip(ticks, printed, strict=True) if label] == labelled
 
 
 def test_only_a_logarithmic_axis_thins_its_labels_and_its_horizontal_grid() -> None:
@@ -73,7 +73,7 @@ def test_only_a_logarithmic_axis_thins_its_labels_and_its_horizontal_grid() -> N
     assert encoding.axis(row, "y", "log")["labelExpr"].startswith(lines["condition"]["test"])
 
 
-def test_a_position_speaks_the_vocabulary_unless_told_otherwise() -> None:
+def test_a_position_is_labelled_by_the_vocabulary_by_default() -> None:
     plain = encoding.y("accelerators").to_dict()
     assert (plain["field"], plain["type"], plain["title"]) == ("accelerators", "quantitative", "Accelerators")
     log = encoding.y("accelerators", scale=alt.Scale(type="log"), title="mine").to_dict()
@@ -94,13 +94,13 @@ def test_a_position_speaks_the_vocabulary_unless_told_otherwise() -> None:
     ],
 )
 def test_a_tooltip_has_the_label_and_letters_only_for_units_that_take_them(name: str, format_: str | None) -> None:
-    (shown,) = (one.to_dict() for one in encoding.tooltip([name]))
-    assert shown.get("format") == format_
-    assert shown["title"] == encoding.title(name)
-    assert shown["type"] == ("nominal" if format_ is None else "quantitative")
+    (tooltip,) = (channel.to_dict() for channel in encoding.tooltip([name]))
+    assert tooltip.get("format") == format_
+    assert tooltip["title"] == encoding.title(name)
+    assert tooltip["type"] == ("nominal" if format_ is None else "quantitative")
 
 
-def test_a_chart_holds_what_it_shows_in_another_unit() -> None:
+def test_a_chart_stores_values_that_it_shows_in_another_unit() -> None:
     frame = pl.DataFrame({"wall_s": [7200.0], "accelerators": [8.0], "who": ["me"]})
     (step,) = encoding.chart(frame).mark_bar().to_dict()["transform"]
     row = quantity("wall_s")

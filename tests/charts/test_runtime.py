@@ -1,4 +1,4 @@
-"""The script of the charts: modules that are sound alone, and one text when they are bundled."""
+"""The script of the charts: valid modules, and their bundle into one file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)"
 
 
 @pytest.mark.parametrize("file", sorted(TESTS.glob("*.test.mjs")), ids=lambda file: file.name)
-def test_the_modules_do_what_their_tests_say(node: str, file: Path):
+def test_the_modules_pass_their_own_tests(node: str, file: Path):
     ran = subprocess.run(
         [node, "--test", "--test-reporter=tap", str(file)], capture_output=True, text=True, check=False
     )
@@ -37,7 +37,7 @@ def test_bundling_leaves_no_import_and_no_name_twice():
     assert [name for name, count in Counter(NAMED.findall(text)).items() if count > 1] == []
 
 
-def test_each_module_stands_behind_what_it_imports():
+def test_each_module_comes_after_its_imports():
     text = bundle.runtime()
     for user, used in (
         ("class Chart", "function slider"),

@@ -1,4 +1,4 @@
-"""What Vega makes of an expression or of a live chart, without a browser."""
+"""Results of Vega for expressions and live charts, without a browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from factorykit.charts.live import Live
 
 
 def texts(expressions: Sequence[str], signals: Sequence[Mapping[str, Any]] = (), **data: Any) -> list[str]:
-    """Return what the expressions say, a text for each row of the data and expression."""
+    """Return the values of expressions as texts, one for each row of the data and expression."""
     rows = {"name": "rows", "values": [{}], **data}
     shown = [
         {"type": "text", "from": {"data": "rows"}, "encode": {"enter": {"text": {"signal": f"'·' + ({e})"}}}}
@@ -25,22 +25,22 @@ def texts(expressions: Sequence[str], signals: Sequence[Mapping[str, Any]] = (),
 
 
 def drawn(live: Live, changes: Mapping[str, Any] | None = None, spec: int = 0) -> dict[str, list[float | None]]:
-    """Return what one specification of a chart draws along its grid: curves, bands and ``x``, by the names it gives."""
+    """Return the curves, bands and ``x`` of one specification of a chart along its grid, by name."""
     curves, _, _ = live.specs[spec]["layer"]
     steps = [{"type": "formula", "expr": step["calculate"], "as": step["as"]} for step in curves["transform"]]
     names = [step["as"] for step in steps if step["as"].split()[0] in {"curve", "shown", "band", "x"}]
-    one = " + '|' + ".join(f"datum['{name}']" for name in names)
-    lines = texts([one], _signals(live, changes, spec), values=curves["data"]["values"], transform=steps)
+    row = " + '|' + ".join(f"datum['{name}']" for name in names)
+    lines = texts([row], _signals(live, changes, spec), values=curves["data"]["values"], transform=steps)
     rows = [[None if cell == "null" else float(cell) for cell in line.split("|")] for line in lines]
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def marked(live: Live, changes: Mapping[str, Any] | None = None, spec: int = 0) -> list[tuple[str, float, float]]:
-    """Return the settings that are marked: label, x and y, the present one last under what is printed beside it."""
+    """Return label, x and y of each marked setting; the last one is the present setting, labelled by its value."""
     steps = [layer["transform"] for layer in live.specs[spec]["layer"][2]["layer"]]
     made = [{step["as"]: step["calculate"] for step in transform} for transform in steps]
-    asked = [expression for one in made for expression in (one.get("case") or one["text"], one["x"], one["y"])]
-    found = texts(asked, _signals(live, changes, spec))
+    expressions = [text for step in made for text in (step.get("case") or step["text"], step["x"], step["y"])]
+    found = texts(expressions, _signals(live, changes, spec))
     return [(label, float(x), float(y)) for label, x, y in zip(found[::3], found[1::3], found[2::3], strict=True)]
 
 

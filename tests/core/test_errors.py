@@ -1,4 +1,4 @@
-"""Errors as process pools pass them on, and the line that a warning names."""
+"""Errors can be pickled for process pools, and warnings name the line of the caller."""
 
 from __future__ import annotations
 

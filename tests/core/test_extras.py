@@ -1,4 +1,4 @@
-"""Without the extras: what needs one says which, in one sentence, and the rest works."""
+"""Without optional dependencies: calls that need one name it in one sentence, and the others work."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from factorykit.core.extras import EXTRAS
+import factorykit as fk
+from factorykit.core.extras import EXTRAS, grouped_names
 
 CALLS = {
     "fk.charts": "notebook",
@@ -20,10 +22,7 @@ CALLS = {
     "fk.timeline(RUN)": "uncertainty",
     "fk.sample(RUN, {'mfu': fk.Uniform(0.3, 0.4)}, 'training_s', 8)": "uncertainty",
     "fk.sensitivity(RUN, {'mfu': fk.Uniform(0.3, 0.4)}, 'training_s', 8)": "uncertainty",
-    "fk.Normal(1.0, 2.0).ppf(0.5)": "uncertainty",
-    "fk.LogNormal(1.0, 2.0).ppf(0.5)": "uncertainty",
-    "fk.Triangular(1.0, 2.0, 3.0).ppf(0.5)": "uncertainty",
-    "fk.empirical([1.0, 2.0]).ppf(0.5)": "uncertainty",
+    "fk.from_samples([1.0, 2.0]).ppf(0.5)": "uncertainty",
     "fk.workload(100)": "uncertainty",
     "fk.reliability.count_interval(6)": "uncertainty",
     "fk.reliability.renewal_failures(1e6, 8, 1e7, 0.8)": "uncertainty",
@@ -39,52 +38,65 @@ WORKING = (
     "fk.search('gpt3_175b', {'accelerators': 64, 'accelerator': 'a100'}, global_batch_size=64).head(1).collect()",
     "fk.sweep(RUN, {'mfu': [0.3]}, 'training_s')",
     "fk.compare({'a': RUN, 'b': RUN}, 'training_s')",
-    "fk.decide(RUN)",
+    "fk.build_or_rent(RUN)",
     "fk.audit()",
+    "fk.plan('llama3_8b', tokens='1T', chips='h100_sxm', counts=[64], draws=16, mfu=fk.Triangular(0.3, 0.4, 0.5))",
+    "[pydoc.render_doc(module) for module in (fk, fk.fleet, fk.lifetimes, fk.reliability)]",
     "fk.sql('select 1')",
 )
 SITE = ("dataframely", "IPython", "jinja2", "nbclient", "nbformat", "pandas", "pypandoc", "yaml")
-BROUGHT = [*EXTRAS, *SITE]
+OPTIONAL = [*EXTRAS, *SITE]
 BARE = """
-import importlib, json, sys, warnings
-BROUGHT, asked = json.load(sys.stdin)
-class Bare:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in BROUGHT:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Bare())
+import importlib, json, pydoc, sys, warnings
+OPTIONAL, calls = json.load(sys.stdin)
+sys.modules.update(dict.fromkeys(OPTIONAL))
 warnings.simplefilter("ignore")
 import factorykit as fk
 from factorykit.data.build import build
 RUN = dict(fk.preset("llama_3_1_405b"))
-told = {}
-for call in asked:
+results = {}
+for call in calls:
     try:
         eval(call)
-        told[call] = ""
+        results[call] = ""
     except Exception as error:
-        told[call] = f"{type(error).__name__}: {error}"
-print(json.dumps(told))
+        results[call] = f"{type(error).__name__}: {error}"
+print(json.dumps(results))
 """
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    asked, own = json.dumps([BROUGHT, [*CALLS, *WORKING]]), {"PYTHONPATH": str(Path(__file__).parents[1])}
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    calls, own = json.dumps([OPTIONAL, [*CALLS, *WORKING]]), {"PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, "-c", BARE], input=asked, capture_output=True, text=True, check=True, env=os.environ | own,
+        [sys.executable, "-c", BARE], input=calls, capture_output=True, text=True, check=True, env=os.environ | own,
         cwd=tmp_path_factory.mktemp("bare"),
     )  # fmt: skip
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_what_needs_an_extra_says_which_in_one_sentence(call: str, told: dict[str, str]) -> None:
-    kind, _, said = told[call].partition(": ")
+def test_a_call_that_needs_an_extra_names_it_in_one_sentence(call: str, results: dict[str, str]) -> None:
+    kind, _, message = results[call].partition(": ")
     assert kind == "NotInstalled"
-    assert said.endswith(f" is not installed; pip install 'factorykit[{CALLS[call]}]'")
+    assert message.endswith(
+        f" is not installed; pip install 'factorykit[{CALLS[call]}]', or 'factorykit[all]' for all extras"
+    )
 
 
 @pytest.mark.parametrize("call", WORKING)
-def test_what_needs_none_works(call: str, told: dict[str, str]) -> None:
-    assert told[call] == ""
+def test_a_call_that_needs_no_extra_works(call: str, results: dict[str, str]) -> None:
+    assert results[call] == ""
+
+
+def test_dir_lists_public_names_only() -> None:
+    modules = [value for name in fk.__all__ if isinstance(value := getattr(fk, name), ModuleType)]
+    for module in (fk, *modules):
+        foreign = [name for name in dir(module) if not getattr(getattr(module, name), "__doc__", "")]
+        imported = {"Any", "Final", "annotations", "need", "np", "pl"} & set(dir(module))
+        assert (imported, foreign) == (set(), []), module.__name__
+
+
+def test_every_public_name_has_one_task() -> None:
+    groups = grouped_names(str(fk.__doc__))
+    assert sorted(name for names in groups.values() for name in names) == fk.__all__

@@ -1,4 +1,4 @@
-"""Usual ranges: a slip of a unit is told with what was meant, and nothing that is published warns."""
+"""Usual ranges: a value in the wrong unit gives a warning with the likely value, and published values give none."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ RANGED = [row for row in vocabulary().values() if row.usual]
         ("tokens_per_step", 16, "'16M' (1.6e+07)"),
     ],
 )
-def test_a_value_without_its_unit_is_told_with_the_unit(name: str, value: float, meant: str) -> None:
-    said = rf"^{name} = {re.escape(f'{value:,.6g}')} is unusual \(usual .*\); did you mean {re.escape(meant)}\?$"
-    with pytest.warns(FactorykitWarning, match=said):
+def test_a_value_without_its_unit_gives_a_warning_with_the_likely_unit(name: str, value: float, meant: str) -> None:
+    message = rf"^{name} = {re.escape(f'{value:,.6g}')} is unusual \(usual .*\); did you mean {re.escape(meant)}\?$"
+    with pytest.warns(FactorykitWarning, match=message):
         assert fk.Scenario(**{name: value})[name] == value
 
 
@@ -63,25 +63,25 @@ def test_a_usual_range_lies_within_the_bounds_around_default_and_slider(row: Qua
 
 def test_no_preset_and_no_row_of_the_tables_is_unusual() -> None:
     for name in fk.presets()["preset"]:
-        for each, value in fk.preset(name).items():
-            assert isinstance(value, str) or quantity(each).is_usual(value), f"{name}: {each} = {value}"
+        for key, value in fk.preset(name).items():
+            assert isinstance(value, str) or quantity(key).is_usual(value), f"{name}: {key} = {value}"
     for name in fk.tables()["table"]:
         frame = fk.table(name).collect()
-        numbers = [one for one in frame.columns if one in vocabulary() and frame.schema[one].is_numeric()]
+        numbers = [key for key in frame.columns if key in vocabulary() and frame.schema[key].is_numeric()]
         for column in numbers:
             odd = [value for value in frame[column].drop_nulls() if not quantity(column).is_usual(value)]
             assert not odd, f"{name}: {column} holds {odd}"
 
 
 @given(st.sampled_from(RANGED), st.floats(1e-6, 1e12))
-def test_what_is_meant_is_usual_and_reads_as_told(row: Quantity, value: float) -> None:
+def test_a_suggested_value_is_usual_and_can_be_parsed(row: Quantity, value: float) -> None:
     if row.is_usual(value) or not row.holds(value):
         return
     meant = re.search(r"did you mean '(.*)' \(", plausibility.unusual(row.name, value))
     assert meant is None or row.is_usual(float(row.check(meant[1])))
 
 
-def test_zero_and_a_text_with_its_unit_are_no_slips() -> None:
+def test_zero_and_a_text_with_its_unit_give_no_warning() -> None:
     run = fk.Scenario(restart_s=0, node_overhead_power_w=0.0, accelerator_power_w="0.7 kW", pue="130 %")
     assert (run.accelerator_power_w, run.pue) == (700.0, 1.3)
 
@@ -90,8 +90,8 @@ def test_one_call_warns_once_of_each_value_at_the_line_of_the_caller() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fk.evaluate({"active_parameters": 70, "tokens": 15}, "training_flop")
-    assert [str(one.message).partition(" ")[0] for one in caught] == ["active_parameters", "tokens"]
-    assert {one.filename for one in caught} == {__file__}
+    assert [str(warning.message).partition(" ")[0] for warning in caught] == ["active_parameters", "tokens"]
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_a_column_warns_once_by_its_extreme() -> None:
@@ -102,7 +102,7 @@ def test_a_column_warns_once_by_its_extreme() -> None:
     assert len(caught) == 1
 
 
-def test_zeros_of_a_column_are_usual_and_what_lies_between_is_not() -> None:
+def test_zeros_of_a_column_are_usual_and_values_near_zero_are_not() -> None:
     frame = pl.DataFrame(
         {"restart_s": [0.0, 600.0], "downtime_s": 0.0, "cluster_mtbf_s": 1e4, "checkpoint_write_s": 60.0}
     )
@@ -113,6 +113,6 @@ def test_zeros_of_a_column_are_usual_and_what_lies_between_is_not() -> None:
         fk.evaluate(frame.with_columns(restart_s=pl.Series([0.17, -1.0])), "checkpoint_goodput")
 
 
-def test_the_vocabulary_shows_what_is_usual() -> None:
+def test_the_vocabulary_lists_usual_ranges() -> None:
     frame = fk.quantities().filter(pl.col("name").is_in(["pue", "wall_s"]))
     assert frame["usual"].to_list() == [None, "[1, 3]"]

@@ -1,4 +1,4 @@
-"""The vocabulary: bounds, text for reading, errors with the nearest name."""
+"""The vocabulary: bounds, formatted values, errors with the nearest name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_frame_holds_every_quantity_with_its_bounds() -> None:
     assert frame.filter(name="mfu").select("lower", "upper").row(0) == (0.0, 1.0)
 
 
-def test_a_typo_is_answered_with_the_nearest_name_and_what_it_means() -> None:
+def test_a_typo_is_answered_with_the_nearest_name_and_its_label() -> None:
     with pytest.raises(UnknownQuantity, match=r"no quantity 'restart'; nearest is 'restart_s' \(Restart time \[s\]\)"):
         quantity("restart")
 
@@ -57,12 +57,12 @@ def test_the_vocabulary_as_a_frame_keeps_sliders_that_begin_at_zero() -> None:
 @pytest.mark.parametrize(
     ("word", "found"), [("mtbf", "cluster_mtbf_s"), ("young", "checkpoint_interval_young_s"), ("token", "tokens")]
 )
-def test_an_unknown_name_is_answered_with_the_names_that_hold_it(word: str, found: str) -> None:
+def test_an_unknown_name_is_answered_with_the_names_that_contain_it(word: str, found: str) -> None:
     with pytest.raises(UnknownQuantity, match=rf"no quantity '{word}'; .*\b{found}\b"):
         quantity(word)
 
 
-def test_what_holds_where_nobody_says_otherwise_is_allowed_and_no_formula_computes_it() -> None:
+def test_neutral_values_are_valid_and_computed_by_no_formula() -> None:
     assert {name: quantity(name).check(value) for name, value in neutral_values().items()} == dict(neutral_values())
     assert not set(neutral_values()) & set(catalogue())
     assert neutral_values()["tensor_parallel"] == 1.0

@@ -1,4 +1,4 @@
-"""Texts as values: what people write is read as they mean it, and refused where it can mean several things."""
+"""Values as text with a unit: clear texts are parsed, ambiguous ones are refused."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NUMBERS = [row for row in vocabulary().values() if not row.is_text]
         ("design_j_per_flop", "0.7 pJ/FLOP", 7e-13),
     ],
 )
-def test_a_text_is_the_value_that_people_mean(name: str, text: str, value: float) -> None:
+def test_a_text_with_a_unit_is_parsed(name: str, text: str, value: float) -> None:
     assert quantity(name).check(text) == value
 
 
@@ -99,7 +99,7 @@ def test_a_text_is_the_value_that_people_mean(name: str, text: str, value: float
         ("pue", "130 %  per", "is not a unit of"),
     ],
 )
-def test_an_unclear_or_wrong_unit_is_refused_with_what_to_write(name: str, text: str, why: str) -> None:
+def test_an_ambiguous_or_wrong_unit_is_refused_with_a_fix(name: str, text: str, why: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(why)):
         quantity(name).check(text)
 
@@ -111,7 +111,7 @@ def test_every_quantity_can_be_written_in_its_own_unit(row: Quantity) -> None:
 
 @given(st.sampled_from(NUMBERS), st.floats(1e-3, 1e15))
 @example(quantity("failures_per_day"), 7.8)
-def test_what_a_quantity_prints_it_reads(row: Quantity, value: float) -> None:
+def test_a_printed_quantity_can_be_parsed(row: Quantity, value: float) -> None:
     assert parse(row, row.text(value, digits=6)) == pytest.approx(value, rel=1e-5)
 
 
@@ -133,7 +133,7 @@ def test_any_text_is_a_number_or_one_clear_error(row: Quantity, text: str) -> No
     assert isinstance(found, float) or found.startswith(row.name)
 
 
-def test_every_door_takes_a_text_with_a_unit() -> None:
+def test_every_interface_accepts_a_text_with_a_unit() -> None:
     run = {"active_parameters": "70B", "tokens": "15T", "accelerators": "2,048", "peak_flop_per_s": "989 TFLOP/s"}
     days = fk.evaluate({**run, "mfu": "40 %"}, "training_days")["training_days"]
     assert days == pytest.approx(6 * 70e9 * 15e12 / (2048 * 989e12 * 0.4) / 86400)
@@ -154,13 +154,13 @@ def test_a_column_of_texts_is_read_value_by_value() -> None:
         fk.evaluate(pl.DataFrame({"active_parameters": [8e9, 8e9], "tokens": ["15T", None]}), "training_flop")
 
 
-def test_a_lazy_column_of_texts_is_refused_with_what_to_do() -> None:
+def test_a_lazy_column_of_texts_is_refused_with_a_fix() -> None:
     frame = pl.LazyFrame({"active_parameters": [70e9], "tokens": ["15T"]})
     with pytest.raises(ScenarioError, match=r"column tokens is String, not numeric; .*collect"):
         fk.evaluate(frame, "training_flop")
 
 
-def test_words_stay_names_of_rival_models() -> None:
+def test_words_remain_names_of_alternative_models() -> None:
     assert fk.Scenario(goodput="ettr")["goodput"] == "ettr"
     with pytest.raises(UnknownQuantity, match="must be a number"):
         fk.Scenario(tokens="T15")
@@ -176,7 +176,7 @@ def test_a_text_quantity_that_begins_with_a_digit_stays_a_word() -> None:
 
 def test_the_command_line_takes_units(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "active_parameters=70B", "tokens=15T", "-o", "training_flop"]) == 0
-    assert "6.3 YFLOP" in capsys.readouterr().out
+    assert "6.3 × 10²⁴ FLOP" in capsys.readouterr().out
     grid = ["--grid", "wall_s=1h:3h:3", "-o", "wall_days"]
     assert main(["sweep", *grid, "--json"]) == 0
     assert '"wall_days": 0.125' in capsys.readouterr().out
@@ -189,12 +189,12 @@ def test_errors_of_texts_are_errors_of_the_package() -> None:
         fk.evaluate({"tokens": "15 furlongs"}, "tokens")
 
 
-def test_laws_of_chance_take_units_and_learn_for_what_when_they_are_drawn() -> None:
+def test_distributions_accept_units_which_are_checked_when_they_are_drawn() -> None:
     pytest.importorskip("scipy", reason="scipy is absent; nothing was drawn")
     run = fk.preset("llama_3_1_405b")
-    said = fk.sample(run, {"restart_s": fk.Uniform("5 min", "1 h"), "mfu": fk.Normal("41 %", 0.02)}, "wall_days", n=64)
-    meant = fk.sample(run, {"restart_s": fk.Uniform(300.0, 3600.0), "mfu": fk.Normal(0.41, 0.02)}, "wall_days", n=64)
-    assert said.equals(meant)
+    texts = fk.sample(run, {"restart_s": fk.Uniform("5 min", "1 h"), "mfu": fk.Normal("41 %", 0.02)}, "wall_days", n=64)
+    plain = fk.sample(run, {"restart_s": fk.Uniform(300.0, 3600.0), "mfu": fk.Normal(0.41, 0.02)}, "wall_days", n=64)
+    assert texts.equals(plain)
     with pytest.raises(ScenarioError, match="restart_s = '5 kg'"):
         fk.sample(run, {"restart_s": fk.Uniform("5 kg", "1 h")}, "wall_days")
     with pytest.raises(ScenarioError, match=r"low = 3600\.0 is not below high = 300\.0"):
@@ -202,8 +202,8 @@ def test_laws_of_chance_take_units_and_learn_for_what_when_they_are_drawn() -> N
 
 
 def test_causes_tiers_and_planned_stops_take_units() -> None:
-    assert fk.Cause("GPU", repair_s="1 d").repair_s == 86400.0
-    assert fk.Cause("GPU", repair_s=fk.LogNormal("1 h", "2 d")).repair_s == fk.LogNormal(3600.0, 172800.0)
+    assert fk.FailureCause("GPU", repair_s="1 d").repair_s == 86400.0
+    assert fk.FailureCause("GPU", repair_s=fk.LogNormal("1 h", "2 d")).repair_s == fk.LogNormal(3600.0, 172800.0)
     assert fk.Tier("disk", "30 s", lag_s="2 min") == fk.Tier("disk", 30.0, lag_s=120.0)
     assert fk.Maintenance("30 d", "4 h") == fk.Maintenance(2592000.0, 14400.0)
     with pytest.raises(ScenarioError, match=r"write_s = '30 kg'"):
@@ -212,7 +212,7 @@ def test_causes_tiers_and_planned_stops_take_units() -> None:
 
 def test_columns_of_jobs_and_offers_take_units() -> None:
     jobs = pl.DataFrame({"arrival_s": ["0 s", "1 h"], "accelerators": "8", "run_s": "2 h", "estimate_s": "2 h"})
-    plant = fk.Plant(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
+    plant = fk.Cluster(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
     assert fk.schedule(jobs.with_columns(priority=0), plant).jobs["queue_s"].to_list() == [0.0, 3600.0]
     offers = {"provider": ["a", "b"], "rental_usd_per_accelerator_h": ["$2/GPU-h", "2.5"], "offered_accelerators": "1k"}
     priced = fk.rent({"accelerators": 512, "training_s": "30 d"}, pl.DataFrame(offers), assume=True)

@@ -10,7 +10,7 @@ from factorykit.data import tables
 
 @pytest.fixture
 def copy(tmp_path, monkeypatch) -> Path:
-    """A copy of the data folder that is read from and built into, and may be broken."""
+    """A copy of the data folder that tests read, build and may damage."""
     folder = tmp_path / "data"
     shutil.copytree(tables.data_folder(), folder)
     monkeypatch.setenv("FACTORYKIT_DATA", str(folder))
@@ -19,7 +19,7 @@ def copy(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def edit(copy):
-    """Replace a text in one of the copy's source files; the text has to be there."""
+    """Replace a text in one of the source files of the copy; the text must occur in it."""
 
     def replace(table: str, old: str, new: str) -> None:
         path = copy / "sources" / f"{table}.csv"

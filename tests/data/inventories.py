@@ -1,6 +1,6 @@
-"""Where each column of the inventories beside the project is kept: our column, and the factor of its numbers.
+"""Mapping of the inventories beside the project to our tables: our column and the factor of its numbers.
 
-Several columns separated by a space: any of them may hold it. What is missing here fails the test.
+Several columns separated by a space: any of them may hold the value. A column without a mapping fails the test.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ REWORDED = {
         "excerpt read (secondary); the figure for Llama as others quote it"
     ),
     "textbook formula, recalled": "equations as later papers quote them; the tests hold them against the exact optimum",
-    # said in other words
+    # paraphrased
     "'Frontier training in 2027 may require dedicated power plants'": "dedicated power plants may be needed by 2027",
     "'100,000 GPUs is the new 10,000.'": "100,000 accelerators take the place that 10,000 had",
     "16K -> 100K GPUs: 'You're building a data center, not renting one'": (
@@ -247,12 +247,12 @@ REWORDED = {
         "named a frequent bottleneck before the GPUs; to be provisioned generously"
     ),
     "'more compute than the world's fastest supercomputer from 2010'": (
-        "said to exceed the fastest supercomputer of 2010"
+        "reported to exceed the fastest supercomputer of 2010"
     ),
     "'72 Blackwell GPUs treated as a single unit'": "72 GPUs as one unit",
     "'256 H100s to act as a single, giant GPU with shared memory'": "256 H100 that act as one GPU with shared memory",
     "'synchronized across the entire cluster with nanosecond precision'": (
-        "said to be synchronised to the nanosecond over the whole cluster"
+        "reported to be synchronised to the nanosecond over the whole cluster"
     ),
     "1,024-GPU job needs all 1,024 at once; can't start with 900 and add 124": (
         "a job of 1,024 GPUs needs all at once; 900 first and 124 later is no start"
@@ -267,10 +267,10 @@ REWORDED = {
     ),
     "lower-priority jobs must checkpoint and yield their GPUs": "jobs of lower priority save their state and give way",
     "'H100 nodes draw 5.8 kW -> needs 40+ kW per rack with overhead'": (
-        "nodes at 5.8 kW are said to need more than 40 kW per rack"
+        "nodes at 5.8 kW are reported to need more than 40 kW per rack"
     ),
     "H100 nodes draw 5.8 kW -> needs 40+ kW per rack with overhead": (
-        "nodes at 5.8 kW are said to need more than 40 kW per rack"
+        "nodes at 5.8 kW are reported to need more than 40 kW per rack"
     ),
 }
-"""Sentences of the documents, and the fact they state as it stands in the tables."""
+"""Sentences of the documents, and the same fact in the words of the tables."""

@@ -1,4 +1,4 @@
-"""Building: all that is broken is said at once, nothing is left half done, and the same sources give the same bytes."""
+"""Building the tables: all errors are reported at once, builds are atomic, and equal sources give equal bytes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ HEADS = [
     ("sources", "seed_001,", '"seed_001,', "not valid CSV"),
     ("cluster_statements", "\n", ",surplus\n", "no column 'surplus'"),
 ]
-"""Faults of whole files; the cells of such a file are not looked at."""
+"""Faults of whole files; the cells of such a file are not checked."""
 CELLS = [
     ("run_statements", "llama_3_1_405b@seed_000,", "llama_3_1_405b@seed_000,x,", "cells where the header has"),
     ("cluster_statements", "h100_sxm", "h100_smx", "nearest is 'h100_sxm'"),
@@ -93,8 +93,8 @@ def test_each_kind_of_fault_is_explained(edit, faults):
     with pytest.raises(DatasetError) as raised:
         build()
     rules = raised.value.rows.rows(named=True)
-    for table, _, _, said in faults:
-        assert [row for row in rules if row["file"] == f"{table}.csv" and said in row["rule"]], (table, said)
+    for table, _, _, message in faults:
+        assert [row for row in rules if row["file"] == f"{table}.csv" and message in row["rule"]], (table, message)
 
 
 def test_files_that_are_missing_empty_or_not_utf8_are_reported_together(copy):
@@ -156,7 +156,7 @@ def test_a_build_interrupted_while_moving_shows_the_new_tables_whole(edit, copy,
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
-    """A folder built from the committed sources, and what was said of it."""
+    """A folder built from the committed sources, and the report of the build."""
     folder = tmp_path_factory.mktemp("fresh")
     return folder, build(folder, sources=tables.data_folder() / "sources")
 
@@ -182,7 +182,7 @@ def test_an_unwritable_folder_is_a_plain_error(copy):
         build(copy / "file" / "tables", sources=copy / "sources")
 
 
-def test_the_descriptor_tells_hash_size_and_rows_of_every_file():
+def test_the_descriptor_has_hash_size_and_rows_of_every_file():
     for resource in tables.descriptor()["resources"]:
         path = tables.data_folder() / resource["path"]
         assert resource["hash"] == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"

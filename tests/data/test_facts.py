@@ -1,4 +1,4 @@
-"""What the tables say: sourced throughout, and equal to what is published."""
+"""Content of the tables: every value has a source and equals the published one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_every_value_is_sourced_and_located(name):
     assert set(rows["source"]) <= set(fk.table("sources").collect()["source"])
 
 
-def test_every_source_is_cited_or_says_what_was_taken_from_it():
+def test_every_source_is_cited_or_lists_its_facts():
     every = fk.table("sources").collect()
     cited = {source for name in SOURCED for source in fk.sources(name)["source"]}
     assert every.filter(pl.col("facts").is_null() & ~pl.col("source").is_in(sorted(cited)))["source"].to_list() == []
@@ -45,7 +45,7 @@ def test_every_preset_is_valued_and_within_its_bounds():
     )
 
 
-def test_values_computed_from_printed_facts_say_how():
+def test_values_computed_from_printed_facts_are_marked_as_computed():
     notes = dict(fk.table("presets").filter(preset="llama_3_1_405b").select("quantity", "note").collect().iter_rows())
     for name in ("accelerator_mtbf_s", "node_failures_per_node_day", "node_overhead_power_w", "carbon_kg_per_kwh"):
         assert notes[name].startswith("computed: ")
@@ -89,7 +89,7 @@ def test_the_printed_total_of_the_24k_cluster_is_a_thousand_times_too_small():
     assert row == (2.43e16, pytest.approx(2.43e19, rel=1e-3))
 
 
-def test_contradicting_statements_stand_side_by_side():
+def test_contradicting_statements_are_kept_side_by_side():
     network = (
         fk.table("cluster_statements").filter(cluster="xai_colossus").select("scale_out_stated").collect().to_series()
     )
@@ -98,31 +98,31 @@ def test_contradicting_statements_stand_side_by_side():
     assert "Ethernet" in preferred["scale_out_stated"].item()
 
 
-def test_sources_tell_who_says_it_where_and_on_what_terms():
-    said = fk.sources("presets", "llama_3_1_405b")
-    assert said.filter(quantity="mfu")["citation"].item().startswith("The Llama 3 Herd of Models")
-    assert said.select("source", "citation", "locator", "licence", "evidence").null_count().sum_horizontal().item() == 0
+def test_sources_have_citation_locator_and_licence():
+    rows = fk.sources("presets", "llama_3_1_405b")
+    assert rows.filter(quantity="mfu")["citation"].item().startswith("The Llama 3 Herd of Models")
+    assert rows.select("source", "citation", "locator", "licence", "evidence").null_count().sum_horizontal().item() == 0
     assert fk.sources("storage_systems", "all_flash_ceph").height == 1
     assert fk.sources("sources").height == fk.table("sources").collect().height
 
 
-def test_sources_count_those_that_confirm_a_value_too():
-    said = fk.sources("accelerators", "h100_sxm")
-    assert said["role"].to_list() == ["says it", "confirms it", "confirms it", "confirms it"]
-    assert "CC BY 4.0" in said["licence"].to_list()
+def test_sources_include_those_that_confirm_a_value():
+    rows = fk.sources("accelerators", "h100_sxm")
+    assert rows["role"].to_list() == ["says it", "confirms it", "confirms it", "confirms it"]
+    assert "CC BY 4.0" in rows["licence"].to_list()
 
 
-def test_sources_of_one_statement_can_be_asked_for():
-    said = fk.sources("cluster_statements", "meta_24k@seed_000.2")
-    assert (said.height, said["locator"].item()) == (1, "L80 table 'GPU Cluster Comparison'")
+def test_sources_of_one_statement_can_be_selected():
+    rows = fk.sources("cluster_statements", "meta_24k@seed_000.2")
+    assert (rows.height, rows["locator"].item()) == (1, "L80 table 'GPU Cluster Comparison'")
 
 
-def test_sources_of_a_thing_are_told_field_by_field():
-    said = fk.sources("clusters", "xai_colossus")
-    found = {row["field"]: row for row in said.to_dicts()}
+def test_sources_of_an_entity_are_listed_by_field():
+    rows = fk.sources("clusters", "xai_colossus")
+    found = {row["field"]: row for row in rows.to_dicts()}
     assert found["scale_out_stated"]["source"] == "dcd_colossus"
     assert found["accelerators"]["source"] == "epoch_clusters"
-    assert said.select("citation", "locator", "preferred").null_count().sum_horizontal().item() == 0
+    assert rows.select("citation", "locator", "preferred").null_count().sum_horizontal().item() == 0
 
 
 def test_sources_of_something_unknown_name_the_nearest():
@@ -136,7 +136,7 @@ def test_ports_that_leave_a_node_are_counted_once():
         "from accelerators join links using (accelerator) "
         "where accelerator in ('gaudi2', 'gaudi3') order by accelerator"
     )
-    # 24 ports of 100 and of 200 Gb/s, says Intel's documentation.
+    # 24 ports of 100 and of 200 Gb/s (Intel's documentation).
     assert rows["both_ways"].to_list() == [24 * 12.5e9, 24 * 25e9]
 
 

@@ -1,4 +1,4 @@
-"""Nothing that the inventories beside the project state is lost on the way into the tables, attribute by attribute."""
+"""Every attribute that the inventories beside the project state is in the tables."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import factorykit as fk
 from . import inventories as kept
 
 FACTS = Path(__file__).parents[3] / "shared" / "facts"
-pytestmark = pytest.mark.skipif(not FACTS.is_dir(), reason="the inventories in ../shared/facts are not here")
+pytestmark = pytest.mark.skipif(not FACTS.is_dir(), reason="the inventories in ../shared/facts are absent")
 
-# Inventory column -> the columns that may hold it, and what its numbers are multiplied with. A column that is missing
-# here fails the test.
+# Inventory column -> the columns that may hold it, and the factor of its numbers. A column without a mapping fails the
+# test.
 CLUSTERS = {
     "name": "name",
     "lab": "operator",
@@ -102,7 +102,7 @@ NAMED = (
     "stage storage strategy"
 )
 UNSTATED = {"source_key", "unit", "seed_file", "locator"} | {f"{word}_id" for word in NAMED.split()}
-SAID_IN_DATES = {
+STATED_AS_DATE = {
     "early 2025": "2025",
     "2024-2026": "2024/2026",
     "announced Jan 2025": "2025-01",
@@ -121,8 +121,8 @@ def holds(row: dict[str, object], stated: str, columns: str, factor: float) -> b
         number = float(stated) * factor
     except ValueError:
         key = stated.lower().replace("-", "_")
-        said = (stated.strip(), stated.replace("_", " "), key, SAID_IN_DATES.get(stated), kept.REWORDED.get(stated))
-        return any(word in found for word in said if word) or in_range(stated, found)
+        words = (stated.strip(), stated.replace("_", " "), key, STATED_AS_DATE.get(stated), kept.REWORDED.get(stated))
+        return any(word in found for word in words if word) or in_range(stated, found)
     return any(math.isclose(number, float(value)) for value in found if not isinstance(value, str)) or stated in found
 
 
@@ -221,8 +221,9 @@ def test_no_value_of_the_curated_accelerators_is_lost():
     same = {name: name for name in ("vendor", "status", "memory_type", "confidence")}
     curated = inventory("accelerators_curated.csv")
     assert len(curated) == 45
-    # The ports of Gaudi that leave the node are no scale-up: three of 24, as Intel's documentation says.
-    # What the list left open of H200 NVL stands on NVIDIA's page since, of 910C in the paper on CloudMatrix384.
+    # The ports of Gaudi that leave the node are no scale-up: three of 24 (Intel's documentation).
+    # Values that the list lacked: H200 NVL from NVIDIA's page, 910C from the paper on CloudMatrix384, and
+    # Rubin from a system description of MLPerf.
     since = {
         "dense_bf16_tflops": "835.5",
         "dense_fp8_tflops": "1670.5",
@@ -231,6 +232,7 @@ def test_no_value_of_the_curated_accelerators_is_lost():
     }
     inside = {
         "NVIDIA H200 NVL 141GB": since,
+        "NVIDIA Rubin (per GPU, VR NVL72)": {"tdp_w": "2300", "note": "Announced figures"},
         "Intel Gaudi 2": {"scale_up_bw_gb_s": "525"},
         "Intel Gaudi 3": {"scale_up_bw_gb_s": "1050"},
         "Huawei Ascend 910C": {"scale_up_bw_gb_s": "784", "scale_up_domain": "384"},

@@ -1,4 +1,4 @@
-"""Public data sets: renamed and converted at the border, credited, kept in the cache, never fetched unasked."""
+"""Public data sets: renamed and converted on import, credited, cached, and downloaded only on request."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ PUBLISHED = {
         "Hardware quantity,Hardware utilization (MFU),Training power draw (W),Training compute cost (2023 USD),"
         "Frontier model,Model accessibility,Confidence,Link,Authors,Last modified\n"
         'Model 1,"Lab A,Lab B",France,2026-01-02,Language,Chat,7e9,4.2e22,1e12,1,100,51200,NVIDIA H100 SXM5 80GB,512,'
-        "0.4,4e5,1e6,True,Open weights (unrestricted),Likely,https://example.org,Somebody,2026-06-04 01:24:20+00:00\n",
+        "0.4,4e5,1e6,True,Open weights (unrestricted),Likely,https://example.org,Author,2026-06-04 01:24:20+00:00\n",
         {
             "wall_s": 3.6e5,
             "training_flop": 4.2e22,
@@ -156,8 +156,8 @@ def test_every_header_leads_to_a_column_of_its_data_set():
 def test_a_missing_column_of_a_publisher_is_named_with_the_nearest(tmp_path):
     path = tmp_path / "downloaded.csv"
     path.write_text("Country,ISO3 Code,Month,Price (EUR/MWh)\nAustria,AUT,2026-01,100\n")
-    said = r"'Date' is missing.*'Price \(EUR/MWhe\)' is missing, perhaps renamed to 'Price \(EUR/MWh\)'"
-    with pytest.raises(DatasetError, match=said):
+    message = r"'Date' is missing.*'Price \(EUR/MWhe\)' is missing, perhaps renamed to 'Price \(EUR/MWh\)'"
+    with pytest.raises(DatasetError, match=message):
         fk.connect("ember_eu_wholesale_price_monthly", path)
 
 
@@ -221,7 +221,7 @@ def test_names_are_those_of_the_vocabulary_and_of_the_tables():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("tdp_w", "tdp_watts", r"'tdp_w' is missing, perhaps renamed to 'tdp_watts'"),
         ("tdp_w", "quite_another", r"'tdp_w' is missing; new is 'quite_another'"),
@@ -229,10 +229,10 @@ def test_names_are_those_of_the_vocabulary_and_of_the_tables():
         ("tdp_w", "name", "'tdp_w' is missing"),
     ],
 )
-def test_a_changed_column_is_named(made_up, old, new, said):
+def test_a_changed_column_is_named(made_up, old, new, message):
     path = made_up("epoch_ml_hardware")
     path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=message):
         fk.connect("epoch_ml_hardware", path)
     assert "epoch_ml_hardware" not in fk.tables()["table"]
 
@@ -258,7 +258,7 @@ def test_cells_of_another_type_are_reported_together_and_the_previous_copy_stays
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'"', b"name\n"])
-def test_a_file_that_is_no_such_table_is_refused(tmp_path, content):
+def test_a_file_of_another_content_is_refused(tmp_path, content):
     path = tmp_path / "x.csv"
     path.write_bytes(content)
     with pytest.raises(DatasetError, match="gcp_region_carbon: "):
@@ -285,7 +285,7 @@ def test_a_row_of_another_width_and_an_empty_table_are_refused(made_up):
         fk.connect("gcp_region_carbon", path)
 
 
-def test_the_next_session_takes_the_copy_in_the_cache(made_up, monkeypatch):
+def test_the_next_session_uses_the_copy_in_the_cache(made_up, monkeypatch):
     made = fk.connect("gcp_region_carbon", made_up("gcp_region_carbon")).collect()
     monkeypatch.setattr(tables, "_CONNECTED", {})
     assert "gcp_region_carbon" not in fk.tables()["table"]
@@ -294,7 +294,7 @@ def test_the_next_session_takes_the_copy_in_the_cache(made_up, monkeypatch):
     assert fk.connectors().filter(connector="gcp_region_carbon")["state"].item() == "connected"
 
 
-def test_nothing_is_fetched_unasked():
+def test_nothing_is_fetched_without_a_request():
     with pytest.raises(DatasetError, match=r"not in the cache .*give its file or address.* Google Cloud, https://"):
         fk.connect("gcp_region_carbon")
 
@@ -364,11 +364,11 @@ def test_a_download_that_never_ends_is_given_up(serve, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [("http://example.org/a.csv", "starts with https://"), ("file:///etc/passwd", "starts with https://")],
 )
-def test_only_https_is_an_address(address, said):
-    with pytest.raises(DatasetError, match=said):
+def test_only_https_is_an_address(address, message):
+    with pytest.raises(DatasetError, match=message):
         fk.connect("gcp_region_carbon", address)
 
 
@@ -402,12 +402,12 @@ def test_names_that_do_not_exist_are_answered_with_the_nearest(made_up, tmp_path
         fk.sources("gcp_region_carbon", "x")
 
 
-def test_only_the_columns_asked_for_are_read(made_up):
+def test_only_the_requested_columns_are_read(made_up):
     plan = fk.connect("gcp_region_carbon", made_up("gcp_region_carbon")).select("region").explain()
     assert "PROJECT 1/6 COLUMNS" in plan
 
 
-def test_connectors_tell_terms_and_credit_of_each():
+def test_connectors_list_terms_and_credit_of_each():
     found = fk.connectors()
     assert found["connector"].to_list() == NAMES
     assert found.null_count().sum_horizontal().item() == 0

@@ -1,4 +1,4 @@
-"""New files of publishers: told row by row, taken where they are better, and written into a changelog."""
+"""New files of publishers: changes are reported by row, better values are written, and a changelog records them."""
 
 from __future__ import annotations
 
@@ -47,33 +47,33 @@ def rows(folder: Path, table: str) -> dict[str, dict[str, str]]:
         return {next(iter(row.values())): row for row in csv.DictReader(file)}
 
 
-def test_the_tables_are_what_the_publishers_files_say(shared):
+def test_the_tables_equal_the_files_of_their_publishers(shared):
     assert refresh(shared / "public").rows() == []
 
 
-def test_a_new_file_is_told_row_by_row_and_writes_nothing_unasked(copy, published):
+def test_a_new_file_is_reported_row_by_row_and_nothing_is_written_without_apply(copy, published):
     before = {path.name: path.read_bytes() for path in (copy / "sources").iterdir()}
-    told = {(row["row"], row["column"]): row for row in refresh(published).to_dicts()}
-    assert told["fra", "carbon_kg_per_kwh"]["what"] == "changed"
-    assert float(told["fra", "carbon_kg_per_kwh"]["now"]) == pytest.approx(0.0213)
-    assert told["fra", "nuclear_share"]["now"] == "0.666667"
-    assert told["xkx", None]["what"] == "added"
-    assert {row["what"] for (name, _), row in told.items() if name == "pol"} == {"kept"}
-    assert told["pol", "carbon_kg_per_kwh"]["why"].startswith("the file is of 2019")
-    assert told["deu", None]["what"] == told["usa", None]["what"] == "gone"
+    changes = {(row["row"], row["column"]): row for row in refresh(published).to_dicts()}
+    assert changes["fra", "carbon_kg_per_kwh"]["what"] == "changed"
+    assert float(changes["fra", "carbon_kg_per_kwh"]["now"]) == pytest.approx(0.0213)
+    assert changes["fra", "nuclear_share"]["now"] == "0.666667"
+    assert changes["xkx", None]["what"] == "added"
+    assert {row["what"] for (name, _), row in changes.items() if name == "pol"} == {"kept"}
+    assert changes["pol", "carbon_kg_per_kwh"]["why"].startswith("the file is of 2019")
+    assert changes["deu", None]["what"] == changes["usa", None]["what"] == "gone"
     assert before == {path.name: path.read_bytes() for path in (copy / "sources").iterdir()}
 
 
 @pytest.fixture
 def served(published, tmp_path) -> Iterator[tuple[str, Path]]:
-    """The published folder behind https on this machine: its address, and the certificate that vouches for it."""
+    """The published folder served over https on this machine: its address and its certificate."""
     openssl = shutil.which("openssl")
     if not openssl:
         pytest.skip("openssl is not installed")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
     named = ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([openssl, *asked.split(), *named], check=True, capture_output=True)
+    subprocess.run([openssl, *options.split(), *named], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with ThreadingHTTPServer(("localhost", 0), partial(SimpleHTTPRequestHandler, directory=published)) as server:
@@ -91,21 +91,21 @@ def test_an_address_with_a_trusted_certificate_is_read(copy, published, served, 
     with pytest.raises(DatasetError, match=r"cannot be downloaded .*certificate"):
         refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    told = refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
-    assert told.height > 100
-    assert told.equals(refresh(published))
+    changes = refresh(f"grid_energy_mix={address}/grid_energy_mix.csv")
+    assert changes.height > 100
+    assert changes.equals(refresh(published))
     with pytest.raises(DatasetError, match=r"cannot be downloaded .*404"):
         refresh(f"grid_energy_mix={address}/elsewhere.csv")
 
 
-def test_what_is_better_is_written_and_noted_in_the_changelog(copy, published):
+def test_better_values_are_written_and_noted_in_the_changelog(copy, published):
     before, log = rows(copy, "country_grids"), rows(copy, "data_changes")
-    told = refresh(published, apply=True, day=DAY).filter(what="changed").height + 1
+    count = refresh(published, apply=True, day=DAY).filter(what="changed").height + 1
     after = rows(copy, "country_grids")
     assert {name for name in after if after[name] != before.get(name)} == {"fra", "xkx"}
     assert (after["fra"]["as_of"], after["fra"]["locator"]) == ("2024", "FRA, 2024")
     new = [row for name, row in rows(copy, "data_changes").items() if name not in log]
-    assert len(new) == told
+    assert len(new) == count
     assert {(row["day"], row["source"]) for row in new} == {("2027-01-02", "grid_mix")}
     assert rows(copy, "sources")["grid_mix"]["accessed"] == "2027-01-02"
     assert build()["changed"].any()
@@ -114,7 +114,7 @@ def test_what_is_better_is_written_and_noted_in_the_changelog(copy, published):
     assert set(refresh(published)["what"]) == {"kept", "gone"}
 
 
-def test_a_cell_that_the_file_leaves_empty_stays(copy, published):
+def test_a_cell_that_is_empty_in_the_file_is_kept(copy, published):
     (published / "grid_energy_mix.csv").write_text(HEADER + FRANCE.replace(",360,", ",,"), encoding="utf-8")
     old = rows(copy, "country_grids")["fra"]["nuclear_share"]
     kept = refresh(published, apply=True, day=DAY).filter(what="kept").to_dicts()
@@ -122,15 +122,15 @@ def test_a_cell_that_the_file_leaves_empty_stays(copy, published):
     assert rows(copy, "country_grids")["fra"]["nuclear_share"] == old
 
 
-def test_edits_by_hand_are_told_beside_an_earlier_copy(copy, edit, tmp_path):
+def test_manual_edits_are_reported_against_an_earlier_copy(copy, edit, tmp_path):
     earlier = tmp_path / "earlier"
     earlier.mkdir()
     for path in (copy / "sources").iterdir():
         (earlier / path.name).write_bytes(path.read_bytes())
     edit("levers", "\nspot", "\nspot_again")
     edit("price_levels", "313.689", "313.7")
-    told = fk.changes(earlier, apply=True, day=DAY)
-    assert sorted(told.select("table", "what").rows()) == [
+    changes = fk.changes(earlier, apply=True, day=DAY)
+    assert sorted(changes.select("table", "what").rows()) == [
         ("levers", "added"),
         ("levers", "removed"),
         ("price_levels", "changed"),
@@ -139,7 +139,7 @@ def test_edits_by_hand_are_told_beside_an_earlier_copy(copy, edit, tmp_path):
     assert (last["table"], last["was"], last["now"]) == ("price_levels", "313.689", "313.7")
 
 
-def test_what_cannot_be_read_is_told(copy, published, tmp_path):
+def test_a_file_that_cannot_be_read_is_an_error(copy, published, tmp_path):
     with pytest.raises(UnknownName, match="nearest is 'grid_energy_mix'"):
         refresh(f"grid_energy_mx={published / 'grid_energy_mix.csv'}")
     with pytest.raises(DatasetError, match="is not a folder"):
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_told(copy, published, tmp_path):
         refresh(copy)
 
 
-def test_the_command_line_tells_what_would_change(copy, published, capsys):
+def test_the_command_line_prints_changes_before_it_applies_them(copy, published, capsys):
     assert main(["data", "refresh", str(published)]) == 0
     assert "--apply writes it" in capsys.readouterr().out
     assert main(["data", "refresh", str(published), "--apply"]) == 0

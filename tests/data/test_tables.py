@@ -117,7 +117,7 @@ def test_every_edit_of_the_descriptor_is_noticed(copy, old):
             ask()
 
 
-def test_a_rebuilt_table_is_seen_at_once(copy, edit):
+def test_a_rebuilt_table_is_read_at_once(copy, edit):
     ask = "select value from presets where preset = 'llama_3_1_405b' and quantity = 'mfu'"
     assert fk.sql(ask).item() == 0.41
     edit("presets", "mfu,0.41", "mfu,0.42")

@@ -1,4 +1,4 @@
-"""From what is given to what is asked: cells of a chip, defaults, what is missing, and how a result is judged."""
+"""Evaluation from inputs to outputs: specifications of a chip, defaults, missing inputs, and validity of results."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def test_a_chip_brings_the_peak_of_its_precision_and_16_bits_by_default(precisio
     assert fk.evaluate(frame, "cluster_peak_flop_per_s")["cluster_peak_flop_per_s"].item() == peak
 
 
-@pytest.mark.parametrize("said", ["B200", "NVIDIA B200", "b200"])
-def test_a_chip_goes_by_its_other_names(said: str) -> None:
+@pytest.mark.parametrize("name", ["B200", "NVIDIA B200", "b200"])
+def test_a_chip_is_found_by_its_aliases(name: str) -> None:
     peak = {"cluster_peak_flop_per_s": 8 * PEAKS["peak_16bit_flop_per_s"]}
-    assert fk.evaluate(CHIP | {"accelerator": said}, "cluster_peak_flop_per_s") == peak
+    assert fk.evaluate(CHIP | {"accelerator": name}, "cluster_peak_flop_per_s") == peak
 
 
-def test_what_is_given_wins_over_the_cell_of_the_chip() -> None:
+def test_a_given_value_overrides_the_cell_of_the_chip() -> None:
     assert fk.evaluate(CHIP | {"peak_flop_per_s": 1e15}, "cluster_peak_flop_per_s")["cluster_peak_flop_per_s"] == 8e15
 
 
-def test_a_chip_that_lacks_a_precision_is_told_with_the_precision() -> None:
+def test_a_chip_that_lacks_a_precision_is_reported_with_the_precision() -> None:
     with pytest.raises(
         MissingQuantity,
-        match=r"A100.* the tables have no peak_flop_per_s at fp8, only at bf16, fp16; give peak_flop_per_s$",
+        match=r"A100.* has no arithmetic at precision = fp8; it computes in bf16, fp16. Otherwise give peak_",
     ):
         fk.evaluate(CHIP | {"accelerator": "a100_sxm_80gb", "precision": "fp8"}, "cluster_peak_flop_per_s")
     without = fk.table("accelerators").filter(pl.col("peak_16bit_flop_per_s").is_null()).collect()
     chip = without["accelerator"][0]
-    with pytest.raises(MissingQuantity, match=r"the tables have no peak_flop_per_s at bf16.*; give peak_flop_per_s$"):
+    with pytest.raises(MissingQuantity, match=r"the tables have no peak_flop_per_s; give peak_flop_per_s$"):
         fk.evaluate({"accelerator": chip, "accelerators": 8.0}, "cluster_peak_flop_per_s")
 
 
-def test_nothing_is_assumed_unless_somebody_asks() -> None:
+def test_nothing_is_assumed_without_a_request() -> None:
     run = {"accelerators": 64.0, "wall_s": 3600.0}
     with pytest.raises(MissingQuantity, match="rental_usd_per_accelerator_h"):
         fk.evaluate(run, "rental_cost_usd")
@@ -82,7 +82,7 @@ LAYOUT = {
 
 
 @pytest.mark.parametrize("chip", ["h100_sxm", "mi300x", "b200", "a100_sxm_80gb"])
-def test_days_that_are_assumed_of_a_layout_are_its_steps(chip: str) -> None:
+def test_assumed_days_of_a_layout_are_its_steps(chip: str) -> None:
     run = LAYOUT | {"accelerator": chip}
     found = fk.evaluate(run, ("step_s", "training_days"), assume=True)
     steps = LAYOUT["tokens"] / (LAYOUT["global_batch_size"] * LAYOUT["sequence_length"])
@@ -91,14 +91,15 @@ def test_days_that_are_assumed_of_a_layout_are_its_steps(chip: str) -> None:
     assert "mfu" not in fk.assumed(run, "training_days")["quantity"].to_list()
 
 
-def test_a_layout_does_not_stand_for_a_utilization_that_is_given_or_for_machines_that_cannot_be_timed() -> None:
+@pytest.mark.filterwarnings("ignore:.*not used for")
+def test_a_layout_overrides_no_given_utilization_and_times_no_unknown_chip() -> None:
     given = LAYOUT | {"accelerator": "h100_sxm", "mfu": 0.38}
     assert fk.evaluate(given, "training_days", assume=True) == fk.evaluate(given, "training_days")
     untimed = {"active_parameters": 7e10, "tokens": 2e12, "accelerators": 64.0, "peak_flop_per_s": 1e15}
     assert "mfu" in fk.assumed(untimed | {"tensor_parallel": 8.0}, "training_days")["quantity"].to_list()
 
 
-def test_a_word_that_is_no_formula_is_refused() -> None:
+def test_a_word_that_is_no_alternative_model_is_refused() -> None:
     with pytest.raises(UnknownQuantity, match=r"goodput must be .*got 'etr': .*nearest is"):
         fk.evaluate({"training_s": 1e6, "goodput": "etr"}, "wall_s")
     with pytest.raises(
@@ -107,7 +108,7 @@ def test_a_word_that_is_no_formula_is_refused() -> None:
         fk.evaluate({"training_s": 1e6, "goodput": "nodes"}, "wall_s")
 
 
-def test_what_grows_with_the_cluster_is_assumed_in_proportion() -> None:
+def test_defaults_that_grow_with_the_cluster_are_proportional_to_it() -> None:
     name, staff = next((n, row) for n, row in defaults().items() if row.grows_with == "accelerators")
     twice = {"accelerators": 2.0 * defaults()["accelerators"].value}
     assert fk.evaluate(twice, name, assume=True)[name] == pytest.approx(2.0 * staff.value, rel=1e-12)
@@ -117,12 +118,12 @@ UNSTABLE = {"checkpoint_interval_s": 6e5, "checkpoint_write_s": 60.0, "cluster_m
 UNSTABLE |= {"training_s": 1e6, "downtime_s": 0.0}
 
 
-def test_an_infinite_result_is_told_with_what_was_zero_on_the_way() -> None:
+def test_an_infinite_result_is_reported_with_the_intermediate_zeros() -> None:
     with pytest.warns(FactorykitWarning, match="wall_s is infinite: checkpoint_goodput = 0, goodput = 0"):
         assert math.isinf(fk.evaluate(UNSTABLE, "wall_s")["wall_s"])
 
 
-def test_a_stated_range_that_is_left_is_told_for_named_outputs_alone() -> None:
+def test_leaving_a_validity_range_warns_for_named_outputs_only() -> None:
     rare = {"checkpoint_write_s": 60.0, "cluster_mtbf_s": 100.0}
     with pytest.warns(FactorykitWarning, match="checkpoint_interval_young_s is valid for .* cluster_mtbf_s = 100"):
         fk.evaluate(rare, "checkpoint_interval_young_s")
@@ -131,7 +132,7 @@ def test_a_stated_range_that_is_left_is_told_for_named_outputs_alone() -> None:
         assert "checkpoint_interval_young_s" in fk.evaluate(rare)
 
 
-def test_a_result_out_of_bounds_is_told_with_what_it_follows_from() -> None:
+def test_a_result_out_of_bounds_is_reported_with_its_inputs() -> None:
     with pytest.raises(ScenarioError, match=r"moe_layers = -68 .* it follows from layers = 60, dense_layers = 128"):
         fk.evaluate({"layers": 60, "dense_layers": 128, "experts": 64}, "moe_layers")
 

@@ -1,4 +1,4 @@
-"""Evaluation of mappings and frames, and what it refuses."""
+"""Evaluation of mappings and frames, and invalid inputs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_scalars_frames_and_lazy_frames_agree(parameters: float, tokens: float, 
     assert eager.select(outputs).row(0, named=True) == pytest.approx(scalar, rel=1e-12)
 
 
-def test_everything_that_follows_is_the_default() -> None:
+def test_all_computable_outputs_are_the_default() -> None:
     assert fk.evaluate({"wall_s": 86400.0}) == {"wall_days": 1.0}
 
 
@@ -78,11 +78,11 @@ def test_a_given_quantity_is_not_computed() -> None:
 
 
 @pytest.mark.parametrize("model", ["young", "daly", "optimal"])
-def test_a_rival_model_can_be_chosen_by_name(model: str) -> None:
-    rival = f"checkpoint_interval_{model}_s"
-    chosen = fk.evaluate(RUN | {"checkpoint_interval_s": rival}, "checkpoint_interval_s")
-    assert chosen["checkpoint_interval_s"] == fk.evaluate(RUN, rival)[rival]
-    frame = fk.evaluate(pl.DataFrame([RUN]), "checkpoint_interval_s", using={"checkpoint_interval_s": rival})
+def test_an_alternative_model_can_be_chosen_by_name(model: str) -> None:
+    alternative = f"checkpoint_interval_{model}_s"
+    chosen = fk.evaluate(RUN | {"checkpoint_interval_s": alternative}, "checkpoint_interval_s")
+    assert chosen["checkpoint_interval_s"] == fk.evaluate(RUN, alternative)[alternative]
+    frame = fk.evaluate(pl.DataFrame([RUN]), "checkpoint_interval_s", using={"checkpoint_interval_s": alternative})
     assert frame["checkpoint_interval_s"][0] == pytest.approx(chosen["checkpoint_interval_s"], rel=1e-12)
 
 
@@ -125,7 +125,7 @@ def test_a_mistyped_column_is_found_when_its_quantity_is_missing() -> None:
         fk.evaluate(pl.DataFrame({"token": [1e12], "active_parameters": [1e9]}), "training_flop")
 
 
-def test_missing_inputs_are_named_with_what_they_unlock() -> None:
+def test_missing_inputs_are_named_with_the_outputs_they_unlock() -> None:
     with pytest.raises(MissingQuantity, match=r"mfu .* for training_s") as caught:
         fk.evaluate({name: value for name, value in RUN.items() if name != "mfu"}, "wall_days")
     assert caught.value.missing == ("mfu",)
@@ -138,11 +138,11 @@ def test_contradicting_inputs_are_refused() -> None:
         fk.evaluate(pl.DataFrame([RUN | {"training_flop": 1e20}]), "training_s")
 
 
-def test_agreeing_inputs_are_welcome() -> None:
+def test_consistent_inputs_are_accepted() -> None:
     assert fk.evaluate(RUN | {"training_flop": 6 * 405e9 * 15.6e12}, "training_flop")
 
 
-def test_a_choice_that_bites_its_tail_is_refused() -> None:
+def test_a_circular_choice_is_refused() -> None:
     run = {name: value for name, value in RUN.items() if name != "accelerators"} | {"deadline_s": 5e6}
     with pytest.raises(CycleError, match="accelerators"):
         fk.evaluate(run | {"accelerators": "required_accelerators"}, "wall_s")
@@ -154,9 +154,21 @@ def test_a_choice_in_another_unit_is_refused() -> None:
 
 
 @pytest.mark.parametrize("inputs", [[1.0], "tokens", 3, None], ids=repr)
-def test_what_is_no_mapping_and_no_frame_is_refused(inputs: object) -> None:
-    with pytest.raises(ScenarioError, match="must be a mapping or a polars frame"):
+def test_inputs_other_than_a_mapping_or_a_frame_are_refused(inputs: object) -> None:
+    with pytest.raises(ScenarioError, match="must be a mapping or a frame"):
         fk.evaluate(inputs, "training_flop")  # type: ignore[call-overload]
+
+
+def test_frames_of_other_libraries_are_accepted() -> None:
+    import duckdb
+
+    pandas = pytest.importorskip("pandas")
+    columns = {"active_parameters": [8e9], "tokens": [1e12]}
+    with duckdb.connect() as database:
+        arrow = database.sql("select 8e9::double as active_parameters, 1e12::double as tokens")
+        for rows in (arrow, pandas.DataFrame(columns)):
+            answer = fk.evaluate(rows, "training_flop")  # type: ignore[call-overload]
+            assert answer.equals(fk.evaluate(pl.DataFrame(columns), "training_flop"))
 
 
 def test_empty_frames_and_empty_outputs_are_refused() -> None:
@@ -173,7 +185,7 @@ def test_a_column_of_words_is_refused() -> None:
         fk.evaluate(pl.DataFrame({"wall_s": [True]}), "wall_days")
 
 
-def test_a_run_that_never_ends_is_infinite_and_says_why() -> None:
+def test_a_run_that_never_ends_is_infinite_with_the_reason() -> None:
     with pytest.warns(fk.FactorykitWarning, match="wall_s is infinite: checkpoint_goodput = 0"):
         assert fk.evaluate(RUN | {"accelerator_mtbf_s": 1e5, "restart_s": 1e4}, "wall_s")["wall_s"] == math.inf
 
@@ -218,3 +230,42 @@ def test_accelerators_follow_from_nodes_and_are_not_assumed() -> None:
     assert by_nodes == pytest.approx(by_accelerators, rel=1e-12)
     known = {"accelerator_mtbf_s": 1e8, "nodes": 256, "accelerators_per_node": 8}
     assert fk.evaluate(known, "failures_per_day")["failures_per_day"] == pytest.approx(86400.0 * 2048 / 1e8)
+
+
+HALF = {"parameters": 7e10, "tokens": 15e12, "accelerators": 2048.0, "accelerator": "h100_sxm"}
+INVERSES = (
+    ("failures_per_day", 8.0, "cluster_mtbf_s", 10_800.0),
+    ("failures_per_day", 8.0, "node_failures_per_node_day", 8.0 / 256.0),
+    ("node_mtbf_s", 5389 * 3600.0, "cluster_mtbf_s", 5389 * 3600.0 / 256.0),
+    ("node_failures_per_node_day", 0.0065, "cluster_mtbf_s", 86400 / (256 * 0.0065)),
+    ("training_days", 100.0, "training_s", 8.64e6),
+    ("wall_days", 100.0, "accelerator_hours", 2048 * 2400.0),
+    ("accelerator_hours", 2048 * 2400.0, "wall_days", 100.0),
+)
+
+
+@pytest.mark.parametrize(("name", "value", "output", "expected"), INVERSES)
+def test_a_given_result_replaces_an_assumption(name, value, output, expected) -> None:
+    run = HALF | {name: value}
+    assert fk.evaluate(run, output, assume=True)[output] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_loader_that_is_described_is_part_of_the_step() -> None:
+    run = {**fk.architecture("llama3_8b"), "accelerator": "h100_sxm", "accelerators": 64.0, "readers": 64.0}
+    run |= {"global_batch_size": 256.0, "sequence_length": 4096.0, "sample_prepare_s": 2.0}
+    found = fk.evaluate(run, ("step_s", "starvation_share"), assume=True)
+    assert found["step_s"] == pytest.approx(256 * 2.0 / 64, rel=1e-3)
+    assert found["starvation_share"] == pytest.approx(0.797, abs=5e-4)
+
+
+def test_a_given_result_that_contradicts_an_assumption_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="cluster_usd_per_h = 8,000 USD/h is not used for rental_cost_usd"):
+        fk.evaluate(HALF | {"cluster_usd_per_h": 8000.0}, "rental_cost_usd", assume=True)
+    price = fk.evaluate(HALF, "cluster_usd_per_h", assume=True)
+    found = fk.evaluate(HALF, "rental_cost_usd", assume=True)
+    assert fk.evaluate(HALF | price, "rental_cost_usd", assume=True) == found
+
+
+def test_an_input_of_another_model_is_reported_with_that_model() -> None:
+    with pytest.warns(fk.FactorykitWarning, match="checkpoint_block_s is not used for wall_days; using="):
+        fk.evaluate(HALF | {"checkpoint_block_s": 5.0}, "wall_days", assume=True)

@@ -1,4 +1,4 @@
-"""Frames: whole numbers become floats, and a result that is no number or impossible is refused with its row."""
+"""Frames: integers become floats, and an undefined or impossible result is refused with its row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factorykit.core.errors import FactorykitWarning, MissingQuantity, ScenarioE
 @pytest.mark.parametrize("frame", [pl.DataFrame, pl.LazyFrame])
 @pytest.mark.parametrize("kind", [pl.Int64, pl.UInt64, pl.Float64])
 def test_a_product_of_whole_numbers_is_that_of_floats(frame, kind) -> None:
-    """2e5 accelerators of 9.89e14 FLOP/s are 1.978e20 FLOP/s, twenty times what a whole number of 64 bits holds."""
+    """2e5 accelerators of 9.89e14 FLOP/s are 1.978e20 FLOP/s, twenty times the range of a 64-bit integer."""
     whole = {"accelerators": [1000, 200_000], "peak_flop_per_s": [989 * 10**12] * 2}
     given = frame(whole, schema=dict.fromkeys(whole, kind))
     peaks = fk.evaluate(given, "cluster_peak_flop_per_s").lazy().collect()["cluster_peak_flop_per_s"]
@@ -34,7 +34,7 @@ def test_short_whole_numbers_make_long_products(kind) -> None:
 FREE_SPARES = pl.DataFrame(
     {"spare_nodes": [1.0, 1e300], "accelerators_per_node": [8.0, 1e300], "rental_usd_per_accelerator_h": [2.0, 0.0]}
 )
-"""One spare node of eight accelerators at 2 USD/h; and infinitely many for nothing, which cost nobody knows what."""
+"""One spare node of eight accelerators at 2 USD/h, and infinitely many for nothing, whose cost is undefined."""
 
 
 @pytest.mark.filterwarnings("ignore::factorykit.core.errors.FactorykitWarning")
@@ -49,7 +49,7 @@ def test_an_undefined_result_of_a_lazy_frame_is_no_number() -> None:
     assert found.fill_nan(None).to_list() == [8 * 2.0 * 24, None]
 
 
-def test_an_infinite_result_of_a_frame_stands_and_is_told_with_its_row() -> None:
+def test_an_infinite_result_of_a_frame_is_kept_and_reported_with_its_row() -> None:
     run = {"checkpoint_interval_s": [1e3, 6e5], "checkpoint_write_s": 60.0, "cluster_mtbf_s": 600.0, "restart_s": 60.0}
     frame = pl.DataFrame(run | {"training_s": 1e6, "downtime_s": 0.0, "accelerators": 8.0})
     with pytest.warns(FactorykitWarning, match="wall_s is infinite in 1 of 2 rows, first in row 1"):
@@ -67,7 +67,7 @@ def test_an_impossible_result_of_a_frame_is_refused_with_its_row(dense: list[flo
 
 
 @pytest.mark.parametrize(("mfu", "held"), [(0.0, False), (1e-9, True), (1.0, True), (1.0001, False), (math.nan, False)])
-def test_a_bound_is_in_or_out_as_its_bracket_says(mfu: float, held: bool) -> None:
+def test_a_bound_is_included_or_excluded_as_its_bracket_shows(mfu: float, held: bool) -> None:
     frame = pl.LazyFrame({"mfu": [mfu], "cluster_peak_flop_per_s": 1e18, "training_flop": 1e24})
     assert (fk.evaluate(frame, "training_s").collect()["training_s"].item() is not None) == held
 
@@ -97,7 +97,7 @@ def test_a_chip_whose_cell_is_empty_is_named() -> None:
     frame = pl.DataFrame({"accelerator": ["h100_sxm", "a100_sxm_80gb"], "accelerators": 512, "precision": "fp8"})
     with pytest.raises(
         MissingQuantity,
-        match=r"A100.*the tables have no peak_flop_per_s at fp8, only at bf16, fp16; give peak_flop_per_s",
+        match=r"A100.*has no arithmetic at precision = fp8; it computes in bf16, fp16",
     ):
         fk.evaluate(frame, "cluster_peak_flop_per_s")
 
@@ -116,7 +116,7 @@ UNDEFINED = [
 
 
 @pytest.mark.parametrize(("name", "inputs", "second"), UNDEFINED, ids=[name for name, _, _ in UNDEFINED])
-def test_what_is_undefined_is_null_in_a_lazy_frame(name: str, inputs: dict[str, Any], second: float) -> None:
+def test_an_undefined_result_is_null_in_a_lazy_frame(name: str, inputs: dict[str, Any], second: float) -> None:
     frame = pl.DataFrame(inputs)
     assert fk.evaluate(frame.lazy(), name).collect()[name].to_list() == [None, second]
     with pytest.raises(ScenarioError, match=f"row 0 .*: {name} is undefined"):

@@ -1,4 +1,4 @@
-"""A grid in blocks holds what the same rows in a frame hold."""
+"""A grid in blocks has the same results as its rows in a frame."""
 
 import math
 
@@ -71,7 +71,7 @@ def test_the_blocks_of_a_grid_are_its_rows_in_order(lengths: list[int], block_ro
     ],
     ids=["run", "layouts that break rules", "words", "impossible results"],
 )
-def test_a_grid_holds_what_a_lazy_frame_of_its_rows_holds(values, axes, outputs, assume, monkeypatch) -> None:
+def test_a_grid_has_the_results_of_a_lazy_frame_of_its_rows(values, axes, outputs, assume, monkeypatch) -> None:
     rows = crossed(axes)
     wanted = [*axes, *(name for name in outputs if name not in axes)]
     whole = rows.lazy().with_columns(**{name: pl.lit(value) for name, value in values.items()})

@@ -16,7 +16,7 @@ from factorykit.charts.live import Live
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.question import Question
-from factorykit.model.economics.decide import decide
+from factorykit.model.economics.build_or_rent import build_or_rent
 from factorykit.model.operations.run_plan import NEEDED, plan
 
 CHIPS = fk.table("accelerators").collect()["accelerator"].to_list()
@@ -46,18 +46,18 @@ Verb = Callable[[Mapping[str, Any], str], Any]
 
 
 def _frame(inputs: Mapping[str, Any]) -> tuple[pl.DataFrame, dict[str, str]]:
-    rivals = {n: v for n, v in inputs.items() if isinstance(v, str) and not quantity(n).is_text}
-    return pl.DataFrame([{n: v for n, v in inputs.items() if n not in rivals}]), rivals
+    alternatives = {n: v for n, v in inputs.items() if isinstance(v, str) and not quantity(n).is_text}
+    return pl.DataFrame([{n: v for n, v in inputs.items() if n not in alternatives}]), alternatives
 
 
 def _of_frame(inputs: Mapping[str, Any], output: str) -> Any:
-    frame, rivals = _frame(inputs)
-    return fk.evaluate(frame, output, using=rivals)[output].item()
+    frame, alternatives = _frame(inputs)
+    return fk.evaluate(frame, output, using=alternatives)[output].item()
 
 
 def _of_lazy_frame(inputs: Mapping[str, Any], output: str) -> Any:
-    frame, rivals = _frame(inputs)
-    return fk.evaluate(frame.lazy(), output, using=rivals).collect()[output].item()
+    frame, alternatives = _frame(inputs)
+    return fk.evaluate(frame.lazy(), output, using=alternatives).collect()[output].item()
 
 
 def _swept(inputs: Mapping[str, Any], output: str) -> Any:
@@ -103,7 +103,7 @@ VERBS: dict[str, Verb] = {
 
 @pytest.fixture(scope="module")
 def answers() -> Callable[[Mapping[str, Any], tuple[str, ...]], dict[str, float]]:
-    """What `evaluate` says of inputs, asked once for all verbs."""
+    """Results of `evaluate`, computed once for all verbs."""
     known: dict[tuple[Any, ...], dict[str, float]] = {}
 
     def answered(inputs: Mapping[str, Any], outputs: tuple[str, ...]) -> dict[str, float]:
@@ -136,6 +136,7 @@ def test_every_verb_gives_a_preset_the_same_number(verb: str, answers: Any) -> N
                 assert VERBS[verb](run, output) == pytest.approx(value, rel=1e-9), (name, output)
 
 
+@pytest.mark.filterwarnings("ignore:parameters is not used for training_s")
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_gives_a_chip_the_same_number(verb: str, answers: Any) -> None:
     for chip in CHIPS:
@@ -152,7 +153,7 @@ def test_every_verb_gives_a_layout_the_same_step(verb: str, answers: Any) -> Non
 
 
 @pytest.mark.parametrize("verb", ["explain", "DataFrame", "sweep", "compare"])
-def test_every_verb_refuses_what_the_tables_do_not_say_of_a_chip(verb: str) -> None:
+def test_every_verb_refuses_a_chip_whose_cell_is_missing(verb: str) -> None:
     from factorykit.engine.providers.accelerators import cell
 
     for chip in (chip for chip in CHIPS if not cell("scale_out_bytes_per_s").has({"accelerator": chip})):
@@ -161,7 +162,7 @@ def test_every_verb_refuses_what_the_tables_do_not_say_of_a_chip(verb: str) -> N
 
 
 def _followed(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs with what each error asks for, at its usual value."""
+    """Return the inputs completed with the quantities that each error names, at their default."""
     usual = dict(fk.quantities().select("name", "default").drop_nulls().iter_rows())
     for _ in range(4):
         try:
@@ -195,23 +196,25 @@ def test_a_wrong_layout_is_refused_by_every_verb_in_the_same_words() -> None:
 
 
 def test_a_simulation_starts_from_the_numbers_of_the_scenario() -> None:
-    told = 0
+    compared = 0
     for name in PRESETS:
         run = fk.preset(name)
         found = _answers(run, NEEDED)
         if len(found) == len(NEEDED):
-            told += 1
+            compared += 1
             start = plan(run)
-            asked = ("training_s", "checkpoint_interval_s", "cluster_mtbf_s")
-            assert (start.training_s, start.interval_s, start.mtbf_s) == pytest.approx(tuple(found[n] for n in asked))
-    assert told
+            times = ("training_s", "checkpoint_interval_s", "cluster_mtbf_s")
+            assert (start.training_s, start.interval_s, start.mtbf_s) == pytest.approx(tuple(found[n] for n in times))
+    assert compared
 
 
-def test_a_decision_reads_what_evaluate_says() -> None:
+def test_a_decision_uses_the_numbers_of_evaluate() -> None:
     run = fk.preset("llama_3_1_405b").replace(budget_usd=1e8)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert decide(run).budget_share == pytest.approx(fk.evaluate(run, "budget_share")["budget_share"], rel=1e-9)
+        assert build_or_rent(run).budget_share == pytest.approx(
+            fk.evaluate(run, "budget_share")["budget_share"], rel=1e-9
+        )
 
 
 CONTRADICTION: dict[str, Any] = {"accelerators": 64.0, "accelerators_per_node": 8.0, "nodes": 9.0}

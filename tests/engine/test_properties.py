@@ -1,4 +1,4 @@
-"""Laws that hold whatever the numbers are: a question asked in another way has the answer that follows from it."""
+"""Properties of all results: a change of the inputs has the expected effect on the outputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _close(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("factor", [2.0, 0.125])
-def test_in_another_currency_money_is_more_and_nothing_else_changes(factor: float) -> None:
+def test_another_currency_scales_money_and_nothing_else(factor: float) -> None:
     checked = 0
     for label in PRESETS:
         run = dict(fk.preset(label))
@@ -56,7 +56,7 @@ def test_in_another_currency_money_is_more_and_nothing_else_changes(factor: floa
 
 
 @pytest.mark.parametrize(("moves", "sign"), [(RISES, 1.0), (FALLS, -1.0)])
-def test_what_can_only_cost_more_never_costs_less(moves: dict[str, tuple[str, ...]], sign: float) -> None:
+def test_results_are_monotonic_in_their_inputs(moves: dict[str, tuple[str, ...]], sign: float) -> None:
     checked = 0
     for label in PRESETS:
         run = dict(fk.preset(label))
@@ -71,7 +71,7 @@ def test_what_can_only_cost_more_never_costs_less(moves: dict[str, tuple[str, ..
     assert checked > 30
 
 
-def test_what_is_computed_says_the_same_when_it_is_given() -> None:
+def test_a_computed_value_gives_the_same_results_as_an_input() -> None:
     checked = 0
     for label in PRESETS:
         run = dict(fk.preset(label))
@@ -87,7 +87,7 @@ def test_what_is_computed_says_the_same_when_it_is_given() -> None:
 
 
 def test_every_output_that_moves_is_a_quantity() -> None:
-    said = (
+    names = (
         {name for moves in (RISES, FALLS) for outputs in moves.values() for name in outputs} | set(RISES) | set(FALLS)
     )
-    assert said <= set(vocabulary())
+    assert names <= set(vocabulary())

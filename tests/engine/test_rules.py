@@ -1,4 +1,4 @@
-"""Rules of a layout: one that keeps each and one that breaks it alone, as floats and as a column."""
+"""Rules of a layout: layouts that satisfy or violate each rule, as floats and as a column."""
 
 from __future__ import annotations
 
@@ -116,33 +116,33 @@ def test_a_rule_holds_for_a_layout_that_works_and_for_no_other(rule: rules.Rule)
     assert rows["holds"].to_list() == verdicts
 
 
-def test_no_example_speaks_of_a_rule_that_is_gone() -> None:
+def test_every_example_belongs_to_an_existing_rule() -> None:
     assert KEPT_AND_BROKEN.keys() == {rule.name for rule in rules.RULES}
 
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.name)
-def test_a_broken_rule_is_told_with_what_to_try(rule: rules.Rule) -> None:
+def test_a_violated_rule_is_reported_with_a_remedy(rule: rules.Rule) -> None:
     for layout in KEPT_AND_BROKEN[rule.name][1]:
-        with pytest.raises(ScenarioError, match=r"violates the rule that .*; (choose|ask)") as told:
+        with pytest.raises(ScenarioError, match=r"violates the rule that .*; (choose|ask)") as raised:
             rules.check_layout(layout)
-        assert any(f"{other.name}; {other.remedy}" in str(told.value) for other in rules.applicable_rules(layout))
+        assert any(f"{other.name}; {other.remedy}" in str(raised.value) for other in rules.applicable_rules(layout))
 
 
-def test_a_row_is_told_the_first_rule_that_it_breaks() -> None:
+def test_a_row_reports_the_first_rule_that_it_violates() -> None:
     layouts = pl.DataFrame({"data_parallel": [8.0, 0.5, 8.0, 0.5], "micro_batches": [2.0, 2.0, 2.5, 2.5]})
-    told = layouts.select(rules.violated_rule(list(rules.applicable_rules(layouts.columns))).alias("told"))[
-        "told"
+    violated = layouts.select(rules.violated_rule(list(rules.applicable_rules(layouts.columns))).alias("violated"))[
+        "violated"
     ].to_list()
     accelerators = "tensor, pipeline and context parallel divide the accelerators"
     batch = "the batch divides into micro-batches"
-    assert told == [None, accelerators, batch, accelerators]
+    assert violated == [None, accelerators, batch, accelerators]
 
 
-def test_a_rule_of_what_is_the_same_in_all_rows_is_judged_too() -> None:
+def test_a_rule_on_values_shared_by_all_rows_is_evaluated_too() -> None:
     rows = pl.DataFrame({"pipeline_parallel": [8.0, 16.0]})
     applicable = list(rules.applicable_rules({"layers", "pipeline_parallel"}))
-    told = rows.select(rules.violated_rule(applicable, fixed={"layers": 8.0}).alias("told"))["told"]
-    assert told.to_list() == [None, "every stage has layers"]
+    violated = rows.select(rules.violated_rule(applicable, fixed={"layers": 8.0}).alias("violated"))["violated"]
+    assert violated.to_list() == [None, "every stage has layers"]
 
 
 def test_a_given_mean_number_of_micro_batches_need_not_be_whole() -> None:

@@ -1,4 +1,4 @@
-"""Results in a notebook: an explanation is a tree, the others are tables, and nothing in them is read as markup."""
+"""HTML of results: an explanation is a tree, the others are tables, and all text is escaped."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import factorykit as fk
 from factorykit.core.vocabulary import quantity
 
 RUN = fk.preset("llama_3_1_405b")
-PLANT = fk.Plant(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
+PLANT = fk.Cluster(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
 JOBS = pl.DataFrame({"arrival_s": [0.0], "accelerators": 8.0, "run_s": 3600.0, "estimate_s": 3600.0, "priority": 0})
 
 
 class Page(HTMLParser):
-    """What stands in HTML: names of quantities with their depth, texts, addresses, and tags that were left open."""
+    """Parsed HTML: names of quantities with their depth, texts, links, and unclosed tags."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -29,12 +29,12 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: Any) -> None:
         self.open.append(tag)
-        said = dict(attributes)
-        assert not any(name.startswith("on") for name in said)
-        if "title" in said:
-            self.names.append((said["title"], self.open.count("ul")))
+        values = dict(attributes)
+        assert not any(name.startswith("on") for name in values)
+        if "title" in values:
+            self.names.append((values["title"], self.open.count("ul")))
         if tag == "a":
-            self.links.append(said["href"])
+            self.links.append(values["href"])
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-def test_an_explanation_is_a_tree_from_the_answer_to_what_was_given() -> None:
+def test_an_explanation_is_a_tree_from_the_answer_to_the_inputs() -> None:
     explanation = fk.explain(RUN, "training_energy_kwh")
     page = Page(explanation._repr_html_())
     assert page.open == []
@@ -57,9 +57,9 @@ def test_an_explanation_is_a_tree_from_the_answer_to_what_was_given() -> None:
     assert set(shown) <= set(page.texts)
 
 
-def test_every_step_tells_its_origin_and_links_its_source() -> None:
-    said = {"parameters": 70e9, "tokens": 15e12, "accelerators": 2048.0, "accelerator": "h100_sxm"}
-    page = Page(fk.explain(said, "rental_cost_usd", assume=True)._repr_html_())
+def test_every_step_shows_its_origin_and_links_its_source() -> None:
+    run = {"parameters": 70e9, "tokens": 15e12, "accelerators": 2048.0, "accelerator": "h100_sxm"}
+    page = Page(fk.explain(run, "rental_cost_usd", assume=True)._repr_html_())
     text = "".join(page.texts)
     for origin in ("[given]", "[default: ", "[specification: ", "[neutral: ", "[computed"):
         assert origin in text
@@ -68,7 +68,7 @@ def test_every_step_tells_its_origin_and_links_its_source() -> None:
     assert any(link.startswith("https://doi.org/10.") for link in page.links)
 
 
-def test_what_somebody_wrote_is_text_and_no_markup() -> None:
+def test_text_of_the_user_is_escaped() -> None:
     bad = '<script>alert("$1")</script>'
     run = fk.Scenario.sourced(bad, {"accelerators": 8.0, "peak_flop_per_s": 1e15}, {"accelerators": bad})
     for html in (run._repr_html_(), fk.explain(run, "cluster_peak_flop_per_s")._repr_html_()):
@@ -78,17 +78,17 @@ def test_what_somebody_wrote_is_text_and_no_markup() -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "told"),
+    ("result", "expected"),
     [
         (fk.evaluate(RUN, "training_days"), "66 d"),
-        (fk.decide({"parameters": 405e9, "budget_usd": 120e6}), "build"),
+        (fk.build_or_rent({"parameters": 405e9, "budget_usd": 120e6}), "build"),
         (fk.schedule(JOBS, PLANT), "accelerator_hours"),
         (fk.reliability.count_interval(6), "2.2 to 13.1"),
         (RUN, "llama3_paper, section 3.2"),
     ],
     ids=lambda one: type(one).__name__,
 )
-def test_a_result_is_shown_whole(result: Any, told: str) -> None:
+def test_a_result_is_shown_whole(result: Any, expected: str) -> None:
     page = Page(result._repr_html_())
     assert page.open == []
-    assert told in "".join(page.texts)
+    assert expected in "".join(page.texts)

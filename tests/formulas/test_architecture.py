@@ -1,4 +1,4 @@
-"""Counting: the reference's integers, and what must not depend on what."""
+"""Counts of parameters and FLOP: reference values, and independence of irrelevant inputs."""
 
 import csv
 import json
@@ -66,7 +66,7 @@ def test_counts_meet_the_reference(row):
     assert value == pytest.approx(float(row["value"]), rel=0, abs=float(row["tolerance"]))
 
 
-# Published counts, billions: the models' public configuration files; two digits after the point are what is printed.
+# Published counts in billions, from the models' public configuration files, printed with two decimals.
 @pytest.mark.parametrize(
     ("model", "total", "active"),
     [(GPT3, 174.58, 174.58), (LLAMA2_70B, 68.98, 68.98), (MIXTRAL, 46.70, 12.88), (QWEN3_32B, 32.76, 32.76)],

@@ -66,7 +66,7 @@ def test_daly_loses_less_than_two_tenths_of_a_percent(ratio: float) -> None:
     assert daly >= best * 0.998  # Daly 2006, section 5: better than 0.2 %
 
 
-def test_daly_saves_once_a_failure_when_writes_are_slow() -> None:
+def test_dalys_interval_is_the_mtbf_when_writes_are_slow() -> None:
     assert checkpoint_interval_daly_s(2.5e4, 1e4) == 1e4
 
 
@@ -75,7 +75,7 @@ def test_goodput_is_a_share(interval: float, write: float, mtbf: float, restart:
     assert 0.0 <= checkpoint_goodput(interval, write, mtbf, restart, downtime) <= 1.0
 
 
-def test_goodput_without_failures_is_what_the_writes_leave() -> None:
+def test_goodput_without_failures_is_the_time_left_by_writes() -> None:
     assert checkpoint_goodput(1000.0, 60.0, 1e18, 600.0, 600.0) == pytest.approx(1000 / 1060, rel=1e-12)
 
 

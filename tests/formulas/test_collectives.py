@@ -24,13 +24,13 @@ RANKS = st.sampled_from([2.0, 8.0, 16.0, 64.0, 1024.0, 16384.0])
 
 @pytest.fixture(scope="module")
 def measured() -> pl.DataFrame:
-    """Published times of collectives beside what the formulas make of the same ranks and links."""
+    """Published times of collectives beside the results of the formulas for the same ranks and links."""
     rows = fk.table("collective_measurements").rename({"collective_s": "taken_s"}).collect()
-    told = rows.with_columns(
+    inputs = rows.with_columns(
         pl.col("collective_out_s").fill_null(quantity("collective_out_s").neutral), pl.lit(2.0).alias("network_tiers")
     )
     summed = pl.when(pl.col("in_network_reduction") == 1.0).then("in_network_collective_s").otherwise("collective_s")
-    found = fk.evaluate(told, ["collective_s", "in_network_collective_s"])
+    found = fk.evaluate(inputs, ["collective_s", "in_network_collective_s"])
     return found.with_columns(bus_off=pl.col("taken_s") / summed - 1.0)
 
 
@@ -95,7 +95,7 @@ def test_no_bytes_take_the_hops_alone_and_one_rank_takes_nothing():
     assert set(alone.values()) == {0.0}
 
 
-def test_meta_trains_llama_over_seven_to_one_and_routed_tokens_would_feel_it():
+def test_seven_to_one_oversubscription_slows_routed_tokens_but_not_rings():
     """Pods of 3,072 and 1:7 above [llama3, section 3.3.1]: rings are laid so that nothing is lost."""
     llama = LLAMA
     above = {"network_oversubscription": 7.0, "pod_accelerators": 3072.0}
@@ -107,7 +107,7 @@ def test_meta_trains_llama_over_seven_to_one_and_routed_tokens_would_feel_it():
     assert fk.evaluate(group | above | {"pod_accelerators": 16.0}, "exchange_out_share")["exchange_out_share"] < 0.2
 
 
-def test_hashed_flows_keep_what_nvidia_says_of_plain_ethernet_and_step_s_feels_it():
+def test_hashed_flows_keep_the_published_share_of_plain_ethernet_and_lengthen_the_step():
     """60 % of data throughput at scale [spectrumx2024]; 16 flows as Llama 3 [llama3, section 3.3.1], 64 ports."""
     hashed = fk.evaluate({"link_flows": 16.0, "switch_ports": 64.0}, "routing_share_ecmp")["routing_share_ecmp"]
     assert hashed == pytest.approx(0.60, abs=0.01)
@@ -116,8 +116,8 @@ def test_hashed_flows_keep_what_nvidia_says_of_plain_ethernet_and_step_s_feels_i
 
 
 @pytest.mark.parametrize(("rate", "algorithm_bytes_per_s"), [(1.25e10, 80e9), (2.5e10, 110e9)])
-def test_sums_in_the_network_reach_what_nccls_author_expects_of_dgx_a100(rate, algorithm_bytes_per_s):
-    """80 GB/s with four adapters of 200 Gb/s, 110 with eight, where NVLink rules [NCCL issue 320, 2023-01-03]."""
+def test_sums_in_the_network_reach_the_expected_rate_of_dgx_a100(rate, algorithm_bytes_per_s):
+    """80 GB/s with four adapters of 200 Gb/s, 110 with eight, limited by NVLink [NCCL issue 320, 2023-01-03]."""
     run = {"collective_bytes": 2.0**34, "collective_ranks": 256.0, "domain_ranks": 8.0, "network_tiers": 2.0}
     links = {"scale_up_bytes_per_s": 3e11, "scale_out_bytes_per_s": rate}
     taken = fk.evaluate(run | links, "in_network_collective_s")["in_network_collective_s"]
@@ -143,8 +143,8 @@ def test_pods_reduce_and_are_cut_as_their_maker_states(chip, chips, wiring, redu
 
 
 @pytest.mark.parametrize(("chips", "closed"), [(16, True), (8, False), (2, False)])
-def test_routed_tokens_pass_the_chips_between_as_counting_finds(chips, closed):
-    """Every chip sends a part to every other the short way round, half of it each way where both are alike."""
+def test_routed_tokens_on_a_ring_match_a_count_of_hops(chips, closed):
+    """Every chip sends a part to every other by the shorter way, and half by each way where both are equal."""
     load = dict.fromkeys([(link, way) for link in range(chips) for way in (1, -1)], 0.0)
     for start in range(chips):
         for hops in range(1, chips):

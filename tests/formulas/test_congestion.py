@@ -18,23 +18,23 @@ MIXTURE = {
 }
 
 
-def test_a_buffer_of_12_mb_pauses_and_marks_where_microsoft_says():
+def test_a_buffer_of_12_mb_has_the_published_thresholds():
     """32 ports, eight classes, 22.4 kB of headroom: 24.47 kB, marks below 21.75 kB [zhu2015, section 4]."""
     switch = {"switch_buffer_bytes": 12e6, "switch_ports": 32.0, "lossless_classes": 8.0, "buffer_sharing": 8.0}
-    asked = ["pause_threshold_bytes", "mark_threshold_bytes"]
-    found = fk.evaluate(switch | {"pause_headroom_bytes": 22_400.0}, asked)
+    outputs = ["pause_threshold_bytes", "mark_threshold_bytes"]
+    found = fk.evaluate(switch | {"pause_headroom_bytes": 22_400.0}, outputs)
     assert [round(value / 1e3, 2) for value in found.values()] == [24.48, 21.76]
     assert found["pause_threshold_bytes"] == pytest.approx(24.47e3, abs=10)
     own = {"port_bytes_per_s": 5e9, "cable_m": 100.0, "frame_bytes": 1500.0}
     headroom = fk.evaluate(own, "pause_headroom_bytes")["pause_headroom_bytes"]
     assert headroom == pytest.approx(22_400.0, rel=0.11)
     faster = {"port_bytes_per_s": 5e10, "cable_m": 100.0, "frame_bytes": 4200.0, "switch_buffer_bytes": 12e6}
-    assert fk.evaluate(switch | faster, asked)["pause_threshold_bytes"] == 0.0
+    assert fk.evaluate(switch | faster, outputs)["pause_threshold_bytes"] == 0.0
 
 
 @pytest.mark.parametrize("domains", [2, 8, 32])
-def test_receivers_that_pause_keep_what_a_switch_with_queues_at_its_inputs_keeps(domains):
-    """58.6 % for very many [mckeown1999]; every input always has a frame for an output chosen by chance."""
+def test_receivers_that_pause_keep_the_throughput_of_a_switch_with_input_queues(domains):
+    """58.6 % for very many [mckeown1999]; every input always has a frame for a random output."""
     chance = random.Random(7)
     heads = [chance.randrange(domains) for _ in range(domains)]
     passed, slots = 0, 40_000 // domains

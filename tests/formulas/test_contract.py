@@ -1,4 +1,4 @@
-"""What holds for every formula: one number on all backends, names, units and documents from the vocabulary."""
+"""Contract of every formula: equal results on all backends; names, units and documentation from the vocabulary."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_formula_prints_as_text_and_latex(formula: Callable[..., Any]) -> None
 
 @every_formula
 def test_a_formula_is_named_and_documented_by_the_vocabulary(formula: Callable[..., Any]) -> None:
-    assert arguments(formula), f"{formula.__name__} needs nothing: make it a neutral value in quantities.csv"
+    assert arguments(formula), f"{formula.__name__} has no arguments: make it a neutral value in quantities.csv"
     unknown = {formula.__name__, *arguments(formula)} - set(vocabulary())
     assert not unknown, f"{formula.__name__}: {unknown} are no rows of factorykit/core/quantities.csv"
     doc = inspect.getdoc(formula) or ""
@@ -142,11 +142,11 @@ def test_a_formula_is_named_and_documented_by_the_vocabulary(formula: Callable[.
         assert mark in doc, f"{formula.__name__}: its docstring has no {part}"
     for name in (formula.__name__, *arguments(formula)):
         heading = f"\n{name} : "
-        assert doc.count(heading) == 1, f"{formula.__name__}: write no Parameters and Returns, the vocabulary says them"
+        assert doc.count(heading) == 1, f"{formula.__name__}: omit Parameters and Returns of the vocabulary"
 
 
 @every_formula
-def test_a_formula_cites_the_bibliography_and_derives_what_nobody_states(
+def test_a_formula_cites_the_bibliography_or_derives_its_equation(
     formula: Callable[..., Any],
 ) -> None:
     doc = inspect.getdoc(formula) or ""
@@ -156,8 +156,8 @@ def test_a_formula_cites_the_bibliography_and_derives_what_nobody_states(
     assert len(cited) == doc.count("\n.. ["), f"{formula.__name__}: write a reference as '.. [key] place'"
     assert bool(cited) == ("\nReferences\n" in doc), f"{formula.__name__}: its section References names no work"
     curved = re.findall(r"\b(?:exp|expm1|log|log1p|sqrt)\(", as_text(trace(formula)))
-    told = cited or "\nNotes\n" in doc
-    assert not curved or told, f"{formula.__name__} computes {curved[0]}…): cite who states it, or derive it in Notes"
+    explained = cited or "\nNotes\n" in doc
+    assert not curved or explained, f"{formula.__name__} computes {curved[0]}…): cite its source, or derive it in Notes"
 
 
 def test_help_describes_each_argument_as_the_vocabulary_does() -> None:

@@ -43,7 +43,7 @@ def test_built_up_overhead_counts_the_network_once():
 
 
 @pytest.mark.parametrize(("capacity_w", "dgx", "nvl72"), [(30e3, 0, 0), (50e3, 1, 0), (80e3, 1, 0), (132e3, 1, 1)])
-def test_which_cooling_carries_which_rack(capacity_w, dgx, nvl72):
+def test_each_cooling_supports_the_racks_within_its_capacity(capacity_w, dgx, nvl72):
     """Four DGX H100 are 40.8 kW; an NVL72 rack is 120 kW."""
     assert fk.formulas.energy.cooling_fits(4 * 10_200.0, capacity_w) == dgx
     assert fk.formulas.energy.cooling_fits(120e3, capacity_w) == nvl72
@@ -67,7 +67,7 @@ def test_hourly_matching_lies_between_nothing_and_the_grid():
     assert (matched(100.0, 0.0), matched(100.0, 1.0)) == (100.0, 0.0)
 
 
-def test_the_parts_of_a_node_sum_to_what_the_meters_saw():
+def test_the_parts_of_a_node_sum_to_the_metered_power():
     """MLPerf Training v4.0, smc-ac-power: 6,850 W a node of eight H100, switches metered apart."""
     parts = {name: quantity(name).default for name in ("host_power_w", "nics_per_node", "nic_power_w", "fan_power_w")}
     overhead = fk.formulas.energy.node_overhead_power_built_w(**parts, network_power_w=0.0, nodes=64.0)

@@ -1,4 +1,4 @@
-"""Will a fine-tune fit: adapters, quantized weights and offload against what their papers and frameworks print."""
+"""Memory of fine-tuning: adapters, quantized weights and offload against papers and frameworks."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_gpt3_with_adapters_takes_its_16_bit_weights_and_little_more():
         ("llama3_70b", {"lora_rank": 16.0, "accelerators": 8.0, "zero_stage": 3.0}, 27.6),
     ],
 )
-def test_torchtune_needs_what_it_prints(model, layout, printed):
+def test_memory_of_torchtune_equals_its_published_peaks(model, layout, printed):
     found = fk.evaluate(scenario(model, **layout), PARTS)
     assert sum(found.values()) / GIB == pytest.approx(printed, rel=0.1)
 
@@ -64,7 +64,7 @@ def test_torchtune_needs_what_it_prints(model, layout, printed):
         ({"weight_bits": 16.0, "accelerator": "a100_sxm_80gb"}, False),
     ],
 )
-def test_a_fine_tune_of_70b_fits_where_people_run_it(layout, fits):
+def test_a_fine_tune_of_70b_fits_the_published_hardware(layout, fits):
     given = scenario("llama3_70b", lora_rank=16.0, micro_batch_size=1.0, **{"sequence_length": 512.0, **layout})
     assert (fk.evaluate(given, "fits")["fits"] > 0.0) == fits
 
@@ -85,7 +85,7 @@ def longest(table, **layout):
 
 
 def test_the_longest_context_of_unsloth_fits_and_twice_of_it_does_not():
-    for gib, given in longest(UNSLOTH, offloaded_share=1.0):
+    for gib, given in longest(UNSLOTH, activation_offload_share=1.0):
         needed, fits = fk.evaluate(given, ["memory_needed_bytes", "fits"]).values()
         assert needed / (gib * GIB) == pytest.approx(0.96, abs=0.09)
         assert fits > 0.0
@@ -93,7 +93,7 @@ def test_the_longest_context_of_unsloth_fits_and_twice_of_it_does_not():
             assert fk.evaluate(given | {"sequence_length": 2.0 * given["sequence_length"]}, "fits") == {"fits": 0.0}
 
 
-def test_the_longest_context_of_hugging_face_leaves_what_its_allocator_holds():
+def test_the_longest_context_of_hugging_face_leaves_room_for_its_allocator():
     """A quarter more than is needed: 308 runs of Hugging Face Trainer by nvidia-smi against peaks of tensors."""
     for gib, given in longest(HUGGING_FACE, whole_logits=1.0, fused_kernels=0.0, chunked_loss=0.0):
         needed = fk.evaluate(given, "memory_needed_bytes")["memory_needed_bytes"]
@@ -133,7 +133,7 @@ def test_a_trillion_weights_fine_tune_on_one_node_of_16_v100_with_drives():
     """Rajbhandari et al. 2021, table 1 and section 8.2: 1T on one DGX-2, whose drives hold 28 TB."""
     trillion = {**THIRTEEN, "layers": 128.0, "hidden_size": 25600.0, "attention_heads": 256.0, "ffn_size": 102400.0}
     layout = {"accelerators": 16.0, "accelerator": "v100_sxm", "zero_stage": 3.0, "sequence_length": 1024.0}
-    layout |= {"offloaded_optimizer_share": 1.0, "offloaded_weights_share": 1.0, "offloaded_share": 1.0}
+    layout |= {"offloaded_optimizer_share": 1.0, "offloaded_weights_share": 1.0, "activation_offload_share": 1.0}
     layout |= {"precision": "fp16", "micro_batch_size": 1.0, "global_batch_size": 16.0, "tensor_parallel": 4.0}
     found = fk.evaluate({**FINE_TUNE, **trillion, **layout}, ["parameters", "fits", "host_peak_bytes"])
     assert found["parameters"] == pytest.approx(1.0e12, rel=0.02)

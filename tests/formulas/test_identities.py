@@ -1,4 +1,4 @@
-"""What must be equal because of what the words mean."""
+"""Identities that follow from the definitions of the quantities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data on their way to the accelerators: MLPerf Storage found again, and what a step waits for."""
+"""Loading of training data: results of MLPerf Storage, and the time that a step waits."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ STARVED = {"loader_exposed_s": "loader_starved_s"}
 
 @pytest.fixture(scope="module")
 def demanded() -> pl.DataFrame:
-    """Workloads of one accelerator with the rate that its share of busy time takes."""
+    """Workloads of one accelerator with the rate that its required utilization takes."""
     rows = fk.table("loader_workloads").collect().with_columns(accelerators=1.0)
     return fk.evaluate(rows.rename({"accelerator_read_bytes_per_s": "median"}), "accelerator_read_bytes_per_s")
 
 
-def test_results_of_mlperf_storage_read_what_their_rule_asks_for(demanded: pl.DataFrame) -> None:
+def test_results_of_mlperf_storage_read_at_the_required_rate(demanded: pl.DataFrame) -> None:
     """Submitters add accelerators until the least allowed share is near."""
     error = demanded["accelerator_read_bytes_per_s"] / demanded["median"] - 1.0
     assert dict(demanded.group_by("source").agg(pl.sum("results")).iter_rows()) == {
@@ -41,10 +41,10 @@ def test_results_of_mlperf_storage_read_what_their_rule_asks_for(demanded: pl.Da
 
 
 def test_accelerators_fed_by_a_system_are_those_that_it_reported(shared: Path, demanded: pl.DataFrame) -> None:
-    told = pl.read_csv(shared / "public" / "mlperf_storage_v1.csv").filter(division="closed")
+    published = pl.read_csv(shared / "public" / "mlperf_storage_v1.csv").filter(division="closed")
     asked = demanded.select("loader_workload", "accelerator_read_bytes_per_s")
     key = pl.concat_str("workload", "emulated_accelerator", separator="_")
-    rows = told.with_columns(loader_workload=key, loader_bytes_per_s=pl.col("read_mb_per_s") * 2**20)
+    rows = published.with_columns(loader_workload=key, loader_bytes_per_s=pl.col("read_mb_per_s") * 2**20)
     found = fk.evaluate(rows.join(asked, on="loader_workload"), "accelerators_fed")
     error = (found["accelerators_fed"] / found["emulated_accelerators"] - 1.0).abs()
     assert len(error) == 130
@@ -52,7 +52,7 @@ def test_accelerators_fed_by_a_system_are_those_that_it_reported(shared: Path, d
     assert (error < 0.15).mean() > 0.95
 
 
-def test_data_are_there_in_time_unless_a_scenario_says_what_delivers_them() -> None:
+def test_loading_takes_no_time_unless_a_scenario_describes_the_loader() -> None:
     known = FED | SLOW | {"stream_bytes_per_s": 1e8}
     at_once = fk.evaluate(known, ["step_s", "starvation_share"])
     assert at_once == {"step_s": 6.0, "starvation_share": 0.0}
@@ -102,7 +102,7 @@ def test_a_save_in_gaps_between_batches_meets_its_formula_where_the_front_end_bi
         assert now == pytest.approx(formula, rel=2e-3)
 
 
-def test_a_save_shares_the_front_end_where_a_scenario_says_so_and_neighbours_starve_readers() -> None:
+def test_a_save_shares_the_front_end_on_request_and_neighbours_starve_readers() -> None:
     known = FED | SLOW | {"readers": 1e6, "stream_bytes_per_s": 1e9, "storage_read_bytes_per_s": 1e9}
     known |= {"checkpoint_bytes": 3e11, "storage_write_bytes_per_s": 1e9, "checkpoint_interval_s": 6000.0}
     known.pop("storage_left_bytes_per_s")
@@ -119,7 +119,7 @@ def test_a_save_shares_the_front_end_where_a_scenario_says_so_and_neighbours_sta
     assert saved["checkpoint_write_s"] == pytest.approx(1000.0)
 
 
-def test_barriers_of_all_make_a_start_grow_with_the_square_of_a_job() -> None:
+def test_barriers_of_all_ranks_make_the_start_quadratic_in_the_job_size() -> None:
     sizes = (2048.0, 4096.0)
     all_groups, few = ([loader.group_setup_s(n, n * k, 2000.0) for n in sizes] for k in (0.5, 0.0))
     assert all_groups[1] == pytest.approx(4.0 * all_groups[0])

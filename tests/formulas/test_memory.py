@@ -1,4 +1,4 @@
-"""Memory of the most loaded rank: the reference's bytes, and what sharding may and may not do."""
+"""Memory of the most loaded rank: reference values, and properties of sharding."""
 
 import csv
 import json
@@ -117,13 +117,13 @@ STAGES = (memory.stage_sharded_parameters, memory.stage_replicated_parameters, m
 
 
 def of(formula, **changes):
-    """Return what a formula gives for the stage with these values changed."""
+    """Return the result of a formula for the stage with some values changed."""
     return formula(*[(STAGE | changes)[name] for name in arguments(formula)])
 
 
 @pytest.mark.parametrize(("experts", "later"), [(0.0, 0.0), (12.0, 13.0)])
 @pytest.mark.parametrize("formula", STAGES)
-def test_a_prediction_layer_holds_what_a_further_layer_of_its_kind_holds(formula, experts, later):
+def test_a_prediction_layer_holds_as_much_as_another_layer_of_its_kind(formula, experts, later):
     predicting = of(formula, stage_moe_layers=experts, mtp_layers=1.0)
     further = {"stage_layers": 13.0, "stage_ffn_layers": 13.0}
     assert predicting == of(formula, **further, stage_moe_layers=later, mtp_layers=0.0)
@@ -188,8 +188,8 @@ WORKSPACE = {
         ({}, 0.0),
     ],
 )
-def test_what_comes_and_goes_adds_up(cause, added):
-    """Beside 16-bit gradients of the logits: two layers that ZeRO 3 or a host brings, with a gradient under
+def test_transient_memory_adds_up(cause, added):
+    """Beside 16-bit gradients of the logits: two layers gathered by ZeRO 3 or from a host, with a gradient under
     ZeRO 3, or the logits' matrix and its gradient; a quantized matrix in 16 bits; a stage that receives and sends."""
     gradient = 2 * 2048 * 51200 / 8
     found = of(memory.memory_workspace_bytes, **WORKSPACE | cause)
@@ -203,7 +203,7 @@ def test_an_update_of_all_weights_at_once_needs_its_own_room_when_activations_ar
     assert of(memory.memory_workspace_bytes, **update) + 9e9 == pytest.approx(2.0 * 9.6e9)
 
 
-def test_eager_code_still_refers_to_the_logits_of_the_micro_batch_before():
+def test_eager_code_keeps_the_logits_of_the_previous_micro_batch():
     """nanotron, 1B, 128 H100, micro-batch 2: 34.8 GiB with a micro-batch before and 30.8 without (32-bit logits)."""
     shape = (8192.0, 2048.0, 131072.0, 1.0, 0.0)
     first, later = (memory.logits_bytes(*shape, 0.0, 0.0, count) for count in (1.0, 2.0))
@@ -211,7 +211,7 @@ def test_eager_code_still_refers_to_the_logits_of_the_micro_batch_before():
     assert memory.logits_bytes(*shape, 1.0, 0.0, 2.0) == first
 
 
-def test_logits_stand_on_the_last_stage_and_in_flight_micro_batches_on_the_first():
+def test_logits_are_on_the_last_stage_and_in_flight_micro_batches_on_the_first():
     pipeline = evaluate(LAYOUT, ["memory_activations_bytes", "first_stage_activation_bytes", "logits_bytes"])
     assert pipeline["memory_activations_bytes"] == pipeline["first_stage_activation_bytes"]
     outputs = ["memory_activations_bytes", "last_stage_activation_bytes"]

@@ -74,7 +74,7 @@ def test_a_full_life_leaves_the_residual_share():
     assert kept == pytest.approx(90.0, rel=1e-9)
 
 
-def test_servers_of_16384_chips_cost_less_than_the_document_says():
+def test_servers_of_16384_chips_cost_less_than_in_the_document():
     """L49 prints 2 to 3 billion; 2,048 systems at 300,000 to 400,000 USD (L69) are 0.61 to 0.82 billion."""
     low, high = (ownership.server_capital_usd(2048.0, usd) for usd in (300_000.0, 400_000.0))
     assert (low, high) == pytest.approx((0.614e9, 0.819e9), rel=0.001)

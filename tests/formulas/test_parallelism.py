@@ -32,11 +32,20 @@ def test_makespans_meet_the_emulator(row):
     assert evaluate(inputs, "pipeline_makespan_s") == {"pipeline_makespan_s": float(row["makespan_s"])}
 
 
-@given(st.sampled_from(["1f1b", "interleaved", "zb1p", "dualpipe", "dualpipe_v"]))
+@given(st.sampled_from(["1f1b", "interleaved", "zb1p", "zb2p", "dualpipe", "dualpipe_v"]))
 def test_one_stage_never_waits(schedule):
     inputs = {"schedule": schedule, "pipeline_parallel": 1, "virtual_stages": 1, "stage_forward_s": 1}
     inputs |= {"stage_backward_s": 2, "stage_weight_gradient_s": 1, "stage_overlapped_s": 3}
     assert evaluate(inputs, "pipeline_idle_s") == {"pipeline_idle_s": 0.0}
+
+
+def test_a_second_pipeline_of_activations_fills_the_bubble_that_remains():
+    """Qi et al.: no bubble where the three passes are equal, for 2p - 1 micro-batches in place of p."""
+    inputs = {"pipeline_parallel": 8, "virtual_stages": 1, "stage_forward_s": 1, "stage_backward_s": 2}
+    inputs |= {"stage_weight_gradient_s": 1, "stage_overlapped_s": 3, "micro_batches": 64}
+    outputs = ["pipeline_idle_s", "micro_batches_in_flight"]
+    found = {name: evaluate(inputs | {"schedule": name}, outputs) for name in ("zb1p", "zb2p")}
+    assert [list(values.values()) for values in found.values()] == [[7.0, 8.0], [0.0, 15.0]]
 
 
 @given(st.floats(1e3, 1e12), st.sampled_from([16, 64, 512]))

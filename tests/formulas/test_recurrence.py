@@ -1,4 +1,4 @@
-"""Layers that keep a state: the reference's work, the published counts, time and memory of the mean layer."""
+"""Recurrent layers: reference FLOP, published counts, time and memory of the mean layer."""
 
 import pytest
 from hypothesis import given
@@ -40,8 +40,8 @@ DEEPSEEK_V3 = {
     "attention_heads": 128,
     "head_size": 128,
     "rope_head_size": 64,
-    "query_rank": 1536,
-    "kv_rank": 512,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
     "experts": 256,
     "experts_per_token": 8,
     "shared_experts": 1,
@@ -90,7 +90,7 @@ def test_a_mamba_layer_works_as_the_reference_counts():
 
 
 @given(st.integers(1024, 65536))
-def test_a_state_costs_the_same_whatever_came_before(length):
+def test_a_state_costs_the_same_at_every_sequence_length(length):
     flop = ["state_flop_per_token", "linear_flop_per_token"]
     assert evaluate(QWEN3_NEXT | {"sequence_length": length}, flop) == evaluate(QWEN3_NEXT, flop)
 
@@ -103,7 +103,7 @@ def test_a_model_without_a_state_does_no_work_on_it():
     assert found["model_flop_per_token"] == parts["linear_flop_per_token"] + 0.5 * parts["attention_flop_per_token"]
 
 
-def test_prediction_layers_are_counted_apart_from_what_publishers_print():
+def test_prediction_layers_are_counted_apart_from_published_totals():
     """671 and 37 billion with the output embedding alone; 14 billion with both embeddings for the prediction layer."""
     outputs = ["parameters", "active_parameters", "embedding_parameters", "mtp_parameters"]
     plain, found = (evaluate(DEEPSEEK_V3 | {"mtp_layers": layers}, outputs) for layers in (0, 1))
@@ -128,7 +128,7 @@ NEMOTRON = architecture("nemotron_3_nano_30b")
 
 
 @pytest.mark.parametrize(("length", "flop"), [(8192, 20.8e9), (32768, 24.432e9)])
-def test_work_of_a_hybrid_is_what_its_users_count(length, flop):
+def test_work_of_a_hybrid_equals_the_published_count(length, flop):
     """Per-token FLOP of Nemotron 3 Nano that the campaign of Isambard-AI states for sequences of 8K and 32K tokens."""
     found = evaluate({**NEMOTRON, "sequence_length": length}, "model_flop_per_token")
     assert found["model_flop_per_token"] == pytest.approx(flop, rel=2e-3)

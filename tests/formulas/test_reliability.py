@@ -1,4 +1,4 @@
-"""Reliability and checkpoint economics: published values, identities, limits and what is promised of optima."""
+"""Reliability and checkpoint economics: published values, identities, limits and properties of optima."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def test_a_formula_gives_the_golden_value(row: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("accelerators", "a_day"), [(24_576, 12), (100_000, 48), (2_048, 1)])
-def test_fifty_thousand_hours_give_the_failures_a_day_that_are_quoted(accelerators: float, a_day: float) -> None:
+def test_fifty_thousand_hours_give_the_quoted_failures_a_day(accelerators: float, a_day: float) -> None:
     found = failures_per_day(cluster_mtbf_s(50_000 * 3600.0, accelerators))
     assert found == pytest.approx(a_day, rel=0.02)  # quoted as "about"
 
 
-def test_half_an_interval_of_a_dear_cluster_is_the_cost_that_is_quoted() -> None:
+def test_half_an_interval_of_a_cluster_costs_the_quoted_amount() -> None:
     assert failure_cost_usd(1800.0 / 2, 0.0, 0.0, 50_000.0) == 12_500.0
     exact = failure_cost_usd(lost_work_s(1800.0, 60.0, LLAMA), 600.0, 0.0, 50_000.0)
     assert exact == pytest.approx(20_800, rel=0.01)  # the quoted figure leaves out the restart and the begun write
@@ -102,7 +102,7 @@ def test_the_penalty_is_the_ratio_of_expected_times(ratio: float, mtbf: float) -
         (checkpoint_interval_young_s, LLAMA, 14),
     ],
 )
-def test_being_wrong_by_a_rule_costs_what_is_known(formula: object, write: float, percent: float) -> None:
+def test_a_rule_of_thumb_costs_the_known_percentage(formula: object, write: float, percent: float) -> None:
     penalty = 100 * interval_penalty(formula(write, LLAMA), write, LLAMA)  # type: ignore[operator]
     assert penalty == pytest.approx(percent, rel=0.03)
 
@@ -303,7 +303,7 @@ def test_replaced_parts_fail_at_the_steady_rate_in_the_end() -> None:
 
 
 @given(st.integers(1, 60))
-def test_doubled_nodes_last_as_long_as_the_survival_integral_says(pairs: int) -> None:
+def test_doubled_nodes_last_as_long_as_the_survival_integral(pairs: int) -> None:
     integral, _ = quad(lambda t: (1 - (1 - math.exp(-t)) ** 2) ** pairs, 0, 60)
     assert redundant_mtbf_s(1.0, 2.0 * pairs) == pytest.approx(integral, rel=2e-3 / pairs)
 
@@ -317,7 +317,7 @@ def test_failure_rates_of_different_parts_in_series_add_up() -> None:
         fk.reliability.series_mtbf_s({"hosts": (2.0, 0.0)})
 
 
-def test_corrections_are_what_was_measured() -> None:
+def test_corrections_equal_the_measurements() -> None:
     linear = cluster_mtbf_s(8 * 86400 / 0.0023, 98304.0)
     assert linear / 60 == pytest.approx(50.95, abs=0.01)
     assert cluster_mtbf_superlinear_s(8 * 86400 / 0.0023, 98304.0) / 60 == pytest.approx(18.0, abs=0.01)
@@ -341,13 +341,13 @@ def test_silent_corruption_costs_nothing_when_it_never_happens() -> None:
     assert sdc_checkpoints_needed(0.0, 1740.0, 60.0) == 1.0
 
 
-def test_one_replica_without_company_is_a_full_stop() -> None:
+def test_a_single_replica_stops_at_each_failure() -> None:
     assert elastic_goodput(600.0, 1.0, LLAMA, 0.0, 1100.0, 900.0, 0.0) == pytest.approx(1 - 600 / LLAMA)
     assert elastic_goodput(600.0, 16.0, LLAMA, 0.0, 1100.0, 900.0, 0.0) > 0.99
 
 
 @given(st.floats(60, 1e6), st.floats(0, 2.5))
-def test_lognormal_repairs_have_the_mean_of_their_law(median: float, sigma: float) -> None:
+def test_lognormal_repairs_have_the_mean_of_their_distribution(median: float, sigma: float) -> None:
     draws = np.exp(sigma * np.sqrt(2) * np.polynomial.hermite.hermgauss(100)[0])
     weights = np.polynomial.hermite.hermgauss(100)[1] / math.sqrt(math.pi)
     assert node_repair_lognormal_s(median, sigma) == pytest.approx(median * float(draws @ weights), rel=1e-6)
@@ -358,13 +358,13 @@ def test_leaving_a_stated_range_warns_with_the_condition() -> None:
         fk.evaluate({"checkpoint_write_s": 5000.0, "cluster_mtbf_s": 1e4}, "checkpoint_interval_young_s")
 
 
-def test_a_run_that_never_ends_is_infinite_and_says_why() -> None:
+def test_a_run_that_never_ends_is_infinite_with_the_reason() -> None:
     run = {"training_s": 1e6, "checkpoint_write_s": 60.0, "cluster_mtbf_s": 10.0, "restart_s": 1e4, "downtime_s": 0.0}
     with pytest.warns(FactorykitWarning, match="wall_s is infinite") as caught:
         assert fk.evaluate(run, "wall_s") == {"wall_s": math.inf}
-    said = " ".join(str(warning.message) for warning in caught)
-    assert "wall_s is infinite" in said
-    assert "restart_s < cluster_mtbf_s" in said
+    messages = " ".join(str(warning.message) for warning in caught)
+    assert "wall_s is infinite" in messages
+    assert "restart_s < cluster_mtbf_s" in messages
 
 
 @pytest.mark.parametrize("mtbf", [1.0, 86400.0, 3.2e9, 1e12])

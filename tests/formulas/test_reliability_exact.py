@@ -122,7 +122,7 @@ OF_THE_MTBF = {
     "level_two_restart_s": (1e-9, 2.0),
     "span_s": (1e-12, 100.0),
 }
-"""Times as a multiple of the time between failures, from negligible to hopeless."""
+"""Times as a multiple of the time between failures, from negligible to far too long."""
 LOOSE = {"interval_penalty": 1e-6, "bring_up_failures": 1e-10, "first_failure_s": 1e-12}
 """Where powers are taken as exponentials of logarithms, and where a difference of intervals is small by nature."""
 
@@ -157,7 +157,7 @@ def test_a_formula_agrees_with_fifty_digits(name: str) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 6, 419, 100_000])
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
-def test_limits_of_a_count_leave_half_of_the_doubt_on_either_side(count: int, confidence: float) -> None:
+def test_limits_of_a_count_have_equal_tails(count: int, confidence: float) -> None:
     low, high = fk.reliability.count_interval(count, confidence)
     tail = (1 - confidence) / 2
     assert float(mp.gammainc(count + 1, high, regularized=True)) == pytest.approx(tail, rel=1e-7)  # P(X <= k)
@@ -167,7 +167,7 @@ def test_limits_of_a_count_leave_half_of_the_doubt_on_either_side(count: int, co
 
 @pytest.mark.parametrize("mean", [1e-6, 0.3, 7.759, 260.0, 5000.0])
 @pytest.mark.parametrize("confidence", [0.5, 0.99, 0.99999])
-def test_poisson_spares_are_the_least_that_are_enough(mean: float, confidence: float) -> None:
+def test_poisson_spares_are_the_smallest_sufficient_number(mean: float, confidence: float) -> None:
     spares = fk.reliability.spares_poisson(mean, confidence)
     enough = [float(mp.gammainc(k + 1, mean, regularized=True)) if k >= 0 else 0.0 for k in (spares - 1, spares)]
     assert enough[0] < confidence <= enough[1] * (1 + 1e-12)
@@ -175,7 +175,7 @@ def test_poisson_spares_are_the_least_that_are_enough(mean: float, confidence: f
 
 @pytest.mark.parametrize("nodes", [1, 8, 2048, 30_000])
 @pytest.mark.parametrize("repair", [60.0, 86400.0, 1e7])
-def test_binomial_spares_are_the_least_that_are_enough(nodes: int, repair: float) -> None:
+def test_binomial_spares_are_the_smallest_sufficient_number(nodes: int, repair: float) -> None:
     mtbf, confidence = 1.3e7, 0.99
     spares = fk.reliability.spares_binomial(nodes, mtbf, repair, confidence)
     up = F["availability"](mtbf, repair)
@@ -187,7 +187,7 @@ def test_binomial_spares_are_the_least_that_are_enough(nodes: int, repair: float
 @pytest.mark.parametrize(
     ("nodes", "copies", "lost"), [(6, 2, 3), (8, 2, 4), (9, 3, 5), (8, 4, 6), (6, 1, 1), (6, 3, 2)]
 )
-def test_copies_left_are_those_of_every_set_of_lost_nodes(nodes: int, copies: int, lost: int) -> None:
+def test_remaining_copies_agree_with_an_enumeration_of_lost_nodes(nodes: int, copies: int, lost: int) -> None:
     from itertools import combinations
 
     sets = list(combinations(range(nodes), lost))
@@ -205,8 +205,8 @@ def test_copies_in_groups_that_do_not_fit_are_refused() -> None:
 
 @pytest.mark.parametrize("shape", [0.4, 0.7, 1.0, 1.5, 3.0])
 @pytest.mark.parametrize("span", [0.05, 0.5, 1.5])
-def test_replaced_parts_fail_as_the_series_of_smith_and_leadbetter_says(shape: float, span: float) -> None:
-    """The renewal function of Weibull's law as a power series, whose terms cancel unless summed with many digits."""
+def test_replaced_parts_fail_at_the_rate_of_the_series_of_smith_and_leadbetter(shape: float, span: float) -> None:
+    """The renewal function of the Weibull distribution as a power series, which needs many digits to sum."""
     with mp.workdps(60):
         gammas = [mp.gamma(k * shape + 1) / mp.factorial(k) for k in range(1, 120)]
         series: list[Any] = []
@@ -220,7 +220,7 @@ def test_replaced_parts_fail_as_the_series_of_smith_and_leadbetter_says(shape: f
 
 
 @pytest.mark.parametrize("mtbf", [10.0, 3600.0, 3.2e9])
-def test_saves_that_take_no_time_leave_downtime_and_restarts_alone(mtbf: float) -> None:
+def test_saves_that_take_no_time_leave_only_downtime_and_restarts(mtbf: float) -> None:
     run = {"checkpoint_write_s": 0.0, "cluster_mtbf_s": mtbf, "restart_s": 1.0, "downtime_s": 2.0, "training_s": 1e6}
     found = fk.evaluate(run, ["checkpoint_interval_optimal_s", "wall_s"])
     assert found["checkpoint_interval_optimal_s"] == 0.0
@@ -229,17 +229,18 @@ def test_saves_that_take_no_time_leave_downtime_and_restarts_alone(mtbf: float) 
     assert F["checkpoint_goodput"](0.0, 0.0, mtbf, 1.0, 2.0) == pytest.approx(soon, rel=1e-8)
 
 
-def test_rows_outside_a_stated_range_are_told_apart() -> None:
+def test_rows_outside_a_validity_range_are_marked() -> None:
     import polars as pl
 
     frame = pl.DataFrame({"checkpoint_write_s": [60.0, 5000.0, 60.0], "cluster_mtbf_s": [1e4, 1e4, 1e2]})
     frame = frame.with_columns(restart_s=600.0, downtime_s=0.0)
     young = {"checkpoint_interval_s": "checkpoint_interval_young_s"}
-    said = fk.out_of_range(frame, "checkpoint_goodput", using=young)["out_of_range"].to_list()
-    assert said[0] is None
-    assert "checkpoint_interval_young_s is valid for" in said[1]
-    assert "restart_s < cluster_mtbf_s" in said[2]
-    assert fk.out_of_range(frame.lazy(), "checkpoint_goodput", using=young).collect()["out_of_range"].to_list() == said
+    reasons = fk.out_of_range(frame, "checkpoint_goodput", using=young)["out_of_range"].to_list()
+    assert reasons[0] is None
+    assert "checkpoint_interval_young_s is valid for" in reasons[1]
+    assert "restart_s < cluster_mtbf_s" in reasons[2]
+    lazy = fk.out_of_range(frame.lazy(), "checkpoint_goodput", using=young).collect()
+    assert lazy["out_of_range"].to_list() == reasons
     assert fk.out_of_range(frame, "failures_per_day")["out_of_range"].null_count() == 3
     assert fk.out_of_range(frame, "checkpoint_goodput").columns == [*frame.columns, "out_of_range"]
 
@@ -267,7 +268,7 @@ def test_counts_from_numpy_are_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: fk.reliability.series_mtbf_s({"hosts": (3, "1e8")}), "part 'hosts' must be a count"),
         (lambda: fk.reliability.series_mtbf_s([1e8]), "part 0 must be a count"),
@@ -284,8 +285,8 @@ def test_counts_from_numpy_are_counts() -> None:
         ),
     ],
 )
-def test_reliability_refuses_what_is_no_number(call: Callable[[], object], said: str) -> None:
-    with pytest.raises(fk.FactorykitError, match=said):
+def test_reliability_refuses_invalid_numbers(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(fk.FactorykitError, match=message):
         call()
 
 

@@ -251,7 +251,7 @@ def llama() -> dict[str, Any]:
 
 
 def raw_data(case: dict[str, Any]) -> dict[str, float]:
-    """What was fitted to the publishers' records, as shipped; ``benchmarks/fit_lifetimes.py`` fits again."""
+    """The shipped fits to the publishers' records; ``benchmarks/fit_lifetimes.py`` repeats them."""
     i = case["inputs"]
     fits = fk.table("lifetime_fits").collect()
     if "system" in i:

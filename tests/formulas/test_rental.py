@@ -27,7 +27,7 @@ def test_spot_without_reclaims_saves_its_discount():
 
 
 @pytest.mark.parametrize("reclaim_s", [7200.0, 86400.0, 1e15])
-def test_tiers_save_what_a_far_checkpoint_alone_cannot(reclaim_s):
+def test_tiers_raise_the_goodput_of_a_spot_run(reclaim_s):
     plan = RUN | TIERS | {"spot_reclaim_mtbf_s": reclaim_s, "checkpoint_write_s": 62.0, "accelerator_mtbf_s": 1e7}
     found = fk.evaluate(plan, ["spot_goodput", "spot_tiered_goodput", "spot_near_share"])
     assert found["spot_tiered_goodput"] > found["spot_goodput"]
@@ -58,7 +58,7 @@ def test_machines_that_go_one_by_one_stop_a_job_as_often_as_there_are_machines(g
 
 
 def test_a_monthly_share_is_kept_by_an_exponential_wait():
-    """What a machine survives of 30 days is one less the share."""
+    """The probability that a machine survives 30 days is one minus the share."""
     mean = rental.spot_reclaim_mtbf_grouped_s(1.0, 0.15)
     assert fk.formulas.functions.exp(-30 * 86400.0 / mean) == pytest.approx(0.85, rel=1e-12)
 
@@ -69,7 +69,7 @@ def test_a_move_has_paid_when_the_saving_reaches_its_price():
     assert rental.move_pays_after_h(5000.0, 1024.0, 2.0, 2.5) > 1e9
 
 
-def test_spot_with_tiers_costs_what_a_simulation_of_failures_and_reclaims_finds():
+def test_spot_with_tiers_costs_as_much_as_in_a_simulation_of_failures_and_reclaims():
     """A process that dies leaves the near copy; a lost node and a reclaim do not."""
     mtbf, reclaims, size, patterns, interval = 30_000.0, 20_000.0, 12, 30, 200.0
     stops = rental.spot_mtbf_s(mtbf, reclaims)
@@ -77,8 +77,8 @@ def test_spot_with_tiers_costs_what_a_simulation_of_failures_and_reclaims_finds(
     goodput = rental.spot_tiered_goodput(float(size), interval, 2.0, 60.0, 60.0, 600.0, near, stops)
     run = {"training_s": size * patterns * interval, "checkpoint_interval_s": interval, "checkpoint_write_s": 2.0}
     run |= {"cluster_mtbf_s": stops, "restart_s": 0.0, "downtime_s": 0.0}
-    causes = [fk.Cause("process", 0.8 / mtbf), fk.Cause("node", 0.2 / mtbf, destroys=1)]
-    causes += [fk.Cause("reclaim", 1.0 / reclaims, destroys=1)]
+    causes = [fk.FailureCause("process", 0.8 / mtbf), fk.FailureCause("node", 0.2 / mtbf, destroys=1)]
+    causes += [fk.FailureCause("reclaim", 1.0 / reclaims, destroys=1)]
     tiers = [fk.Tier("near", 2.0, 60.0), fk.Tier("far", 60.0, 600.0, every=size)]
     seen = fk.simulate(run, 4000, 5, causes=causes, tiers=tiers, protected_restart=True)["wall_s"]
     error = seen.std() / seen.len() ** 0.5

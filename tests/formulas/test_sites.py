@@ -1,4 +1,4 @@
-"""Runs over several data centres: what is published, and what one site leaves as it was."""
+"""Runs over several data centres: published values, and the limit of one site."""
 
 import polars as pl
 import pytest
@@ -14,7 +14,7 @@ def published() -> pl.DataFrame:
     return fk.table("multi_site_runs").collect()
 
 
-def test_the_rates_of_streaming_diloco_are_found_again(published: pl.DataFrame) -> None:
+def test_the_rates_of_streaming_diloco_are_reproduced(published: pl.DataFrame) -> None:
     """The grid of the table is 20.7 % wide; at 99 % the authors' last layer never hides, here it does."""
     needed = published.filter(source="streaming_diloco").rename(
         {"wan_bytes_per_s": "stated", "site_utilization": "site_utilization_wanted"}
@@ -46,7 +46,7 @@ def test_the_rate_needed_gives_the_utilization_wanted(latency_s: float) -> None:
     assert fk.evaluate(far | {"wan_bytes_per_s": needed}, "site_utilization")["site_utilization"] == pytest.approx(0.93)
 
 
-def test_at_the_reach_sites_wait_as_much_as_allowed_and_beyond_it_more() -> None:
+def test_sites_at_the_maximum_distance_wait_as_much_as_allowed_and_beyond_it_more() -> None:
     near = FAR | {"wan_bytes_per_s": 1e11, "inner_step_s": 0.1, "outer_hidden_steps": 0, "site_utilization_wanted": 0.9}
     reach = fk.evaluate(near, "site_reach_m")["site_reach_m"]
     at, beyond = (
@@ -57,13 +57,13 @@ def test_at_the_reach_sites_wait_as_much_as_allowed_and_beyond_it_more() -> None
     assert beyond < 0.9
 
 
-def test_latency_that_takes_too_long_needs_an_infinite_rate_and_reaches_nowhere() -> None:
+def test_too_long_a_latency_needs_an_infinite_rate_and_allows_no_distance() -> None:
     allowed = sites.outer_allowed_s(0.99, 5.0, 0.0, 5.0, 0.1)
     assert sites.wan_needed_bytes_per_s(1e10, 5.0, 4.0, 0.2, allowed) == float("inf")
     assert sites.site_reach_m(1e10, 5.0, 4.0, 1e7, allowed) == 0.0
 
 
-def test_one_site_waits_for_nobody() -> None:
+def test_one_site_never_waits() -> None:
     known = {"inner_step_s": 10.0, "parameters": 1e10}
     slow, two = ({"wan_bytes_per_s": 1e5}, {"wan_bytes_per_s": 1e5, "training_sites": 2})
     alone, hurried, waiting = (fk.evaluate(known | more, "step_s")["step_s"] for more in (slow, {}, two))
@@ -76,7 +76,7 @@ def test_fragments_of_gradients_hide_no_more_than_the_whole() -> None:
     assert whole == pytest.approx(parts)
 
 
-def test_sites_that_go_on_alone_lose_less_the_more_there_are() -> None:
+def test_independent_sites_lose_less_the_more_there_are() -> None:
     lost = [
         (
             1.0 - sites.sites_apart_goodput(1.0, 604800.0, 7200.0, 100.0, 10.0),

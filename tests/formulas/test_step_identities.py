@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factorykit.formulas import architecture, arguments, finetuning, recurrence
+from factorykit.formulas import architecture, arguments, finetuning, parallelism, recurrence
 from factorykit.formulas.network import all_to_all_s
 from factorykit.formulas.step import communication, interval, layer, parts, rates, whole
 
@@ -122,6 +122,8 @@ BASE: dict[str, Any] = LINKS | {
     "adapter_bytes": 0.0,
     "native_attention": 0.0,
     "message_s": 0.0,
+    "tensorwise_shards": 0.0,
+    "shard_part_s": 0.0,
     "narrow_rate_share": 1.0,
     "expert_exposed_across": 1.0,
     "dispatched_once": 1.0,
@@ -147,7 +149,7 @@ BASE: dict[str, Any] = LINKS | {
     "collective_skew_s": 0.0,
     "routing_launch_s": 0.0,
     "expert_launch_s": 0.0,
-    "maker_kernels": 0.0,
+    "vendor_kernels": 0.0,
     "maker_gain": 1.25,
     "sustained_memory_bytes_per_s": 2.5e12,
 }
@@ -155,23 +157,24 @@ BASE: dict[str, Any] = LINKS | {
 
 MEAN: dict[str, Callable[..., Any]] = {
     "layer_blocks": architecture.layer_blocks,
+    "optimizer_shards": parallelism.optimizer_shards,
     "mixing_parameters": architecture.mixing_parameters,
     "layer_dense_parameters": architecture.layer_dense_parameters,
     "mixing_bytes": recurrence.mixing_bytes,
     "mixing_outputs": recurrence.mixing_outputs,
 }
-"""What a mean layer has, which follows from the base."""
+"""Quantities of a mean layer, computed from the base."""
 
 
 def of(formula: Callable[..., Any], **changes: Any) -> Any:
-    """Return what a formula gives for the base with these values changed."""
+    """Return the result of a formula for the base with some values changed."""
     values = BASE | changes
     return formula(*[values[name] if name in values else of(MEAN[name], **changes) for name in arguments(formula)])
 
 
 @given(st.floats(0.0, 1.0))
 @pytest.mark.parametrize("formula", [communication.gradient_s, whole.optimizer_s])
-def test_split_or_repeated_weights_are_exchanged_and_updated_alike(formula, split: float) -> None:
+def test_split_and_repeated_weights_are_exchanged_and_updated_equally(formula, split: float) -> None:
     """A weight is a weight, whether tensor parallelism splits it or not."""
     both = {"stage_sharded_parameters": split * 1e9, "stage_replicated_parameters": (1.0 - split) * 1e9}
     together = of(formula, stage_sharded_parameters=1e9, stage_replicated_parameters=0.0)
@@ -181,7 +184,7 @@ def test_split_or_repeated_weights_are_exchanged_and_updated_alike(formula, spli
 @pytest.mark.parametrize("copies", [1.0, 2.0, 8.0, 64.0])
 @pytest.mark.parametrize("formula", [communication.gradient_s, whole.optimizer_s])
 def test_experts_are_exchanged_and_updated_over_their_own_copies(formula, copies: float) -> None:
-    """Experts of as many copies as other weights cost what those cost."""
+    """Experts with as many copies as other weights cost the same."""
     none = {"stage_sharded_parameters": 0.0, "stage_replicated_parameters": 0.0}
     experts = of(formula, **none | ALONE, stage_expert_parameters=1e9, expert_data_parallel=copies)
     dense = of(formula, **ALONE, stage_sharded_parameters=1e9, stage_replicated_parameters=0.0, data_parallel=copies)
@@ -273,7 +276,7 @@ def test_sharded_weights_are_gathered_twice_and_gradients_scattered(zero_stage: 
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
-def test_experts_that_hold_what_a_dense_layer_holds_are_gathered_alike(share: float) -> None:
+def test_experts_as_large_as_a_dense_layer_are_gathered_in_the_same_time(share: float) -> None:
     sharded = ALONE | {"zero_stage": 3.0, "expert_data_parallel": 64.0}
     dense = of(communication.gather_s, **sharded)
     experts = sharded | {"moe_layers": 80.0 * share, "routed_parameters": 5e7, "shared_parameters": 1.5e8}
@@ -305,7 +308,7 @@ def test_a_product_reads_and_writes_its_three_matrices() -> None:
     assert traffic == pytest.approx(2 * 8192 * 3e8 * inverse / 2.5e12, rel=1e-9)
 
 
-def test_fused_attention_does_what_is_attended_and_unfused_the_square() -> None:
+def test_fused_attention_computes_the_attended_part_and_unfused_the_square() -> None:
     scores = 8192 * 32 * 256
     assert of(layer.layer_attention_s) == pytest.approx(scores * 4096 / (1e15 * 0.5), rel=1e-12)
     assert of(layer.layer_attention_s, exponentials_per_s=1e12) - of(layer.layer_attention_s) == pytest.approx(
@@ -326,7 +329,7 @@ def test_heads_that_no_eight_divides_leave_the_matrix_units_unless_fused(head_si
 
 
 @pytest.mark.parametrize("precision_flop_per_s", [6e14, 1.2e15])
-def test_masks_take_each_token_past_every_place_of_its_sequence_and_back_in_16_bits(precision_flop_per_s: float):
+def test_dispatch_masks_multiply_every_token_with_every_place_in_16_bits(precision_flop_per_s: float):
     experts = {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 2.0, "routed_parameters": 4e8}
     experts |= {"expert_imbalance": 1.25, "gemm_flop_per_s": precision_flop_per_s}
     plain, masked = (of(layer.layer_gemm_s, **experts, dispatch_masks=masks) for masks in (0.0, 1.0))
@@ -334,8 +337,8 @@ def test_masks_take_each_token_past_every_place_of_its_sequence_and_back_in_16_b
     assert masked - plain == pytest.approx(2 * 2 * 8192 * places * 4096 / 6e14, rel=1e-9)
 
 
-def test_a_tile_over_the_border_of_two_experts_is_computed_for_both() -> None:
-    """Eight experts of 2,048 tokens each fill 32 tiles of 512; seven borders and an end cost eight more."""
+def test_a_tile_shared_by_two_experts_is_computed_for_both() -> None:
+    """Eight experts of 2,048 tokens each fill 32 tiles of 512; seven boundaries and an end cost eight more."""
     experts = {"moe_layers": 80.0, "experts": 8.0, "experts_per_token": 2.0, "routed_parameters": 4e8}
     plain, tiled = (of(layer.layer_gemm_s, **experts, grouped_tile_tokens=tokens) for tokens in (0.0, 512.0))
     assert tiled - plain == pytest.approx(8 / 32 * 2 * 8192 * 2 / 8 * 4e8 / 6e14, rel=1e-9)
@@ -357,7 +360,7 @@ def test_few_bits_hold_their_rate_on_less_power_and_like_16_bits_on_as_much() ->
     assert of(rates.narrow_rate_share, **chip, narrow_power_share=0.5) == 1.0
 
 
-def test_attention_of_the_chips_generation_is_ripe_at_once() -> None:
+def test_native_attention_does_not_need_to_mature() -> None:
     young = {"maturity": 0.0, "software_year": 2022.4, "young_attention_share": 0.25}
     ripe = of(layer.layer_attention_s, **young, native_attention=1.0)
     assert of(layer.layer_attention_s, **young) == pytest.approx(16.0 * ripe, rel=1e-9)
@@ -389,7 +392,7 @@ def test_weights_of_few_bits_are_widened_once_a_pass() -> None:
     assert of(layer.layer_gemm_s, **model, weight_bits=8.0, weight_bytes_per_parameter=1.0) == plain
 
 
-def test_young_kernels_ripen_on_the_chip_and_since_they_were_published() -> None:
+def test_young_kernels_mature_on_the_chip_and_since_they_were_published() -> None:
     slow = of(layer.layer_attention_s, young_attention_share=0.25, maturity=0.0, software_year=2000.0)
     assert slow == pytest.approx(of(layer.layer_attention_s) / 0.25**2, rel=1e-12)
     aged = of(layer.layer_attention_s, young_attention_share=0.25, maturity=0.0, software_year=2100.0)
@@ -409,17 +412,17 @@ def test_less_power_slows_attention_by_its_exponent() -> None:
 def test_elementwise_traffic_is_counted_tensor_by_tensor(precision: str, cast: int) -> None:
     """Bytes of a token: 20 a hidden unit, 6 one of query, key and value, 2 + 4 of the gated half; casts of 4 or 7.
 
-    Kernels that are not the maker's read what fp8 casts once more, for its scale.
+    Other kernels than the vendor's read the tensors cast to fp8 once more, for their scale.
     """
     inputs = 2 * 4096 + 32 * 128 + 16384
     moved = 20 * 4096 + 6 * (32 + 2 * 8) * 128 + 6 * 16384 + cast * inputs
-    found = of(layer.layer_elementwise_s, precision=precision, maker_kernels=1.0)
+    found = of(layer.layer_elementwise_s, precision=precision, vendor_kernels=1.0)
     assert found == pytest.approx(8192 * moved / 2.5e12, rel=1e-12)
-    others = of(layer.layer_elementwise_s, precision=precision, maker_kernels=0.0)
+    others = of(layer.layer_elementwise_s, precision=precision, vendor_kernels=0.0)
     assert others - found == pytest.approx(8192 * (precision == "fp8") * 2 * inputs / 2.5e12, rel=1e-9, abs=1e-12)
 
 
-def test_routing_adds_what_tokens_carry_to_experts_and_back() -> None:
+def test_routing_adds_the_traffic_of_tokens_to_experts_and_back() -> None:
     experts = {"moe_layers": 80.0, "experts_per_token": 3.0, "shared_experts": 1.0, "expert_ffn_size": 4096.0}
     routed = of(layer.layer_elementwise_s, **experts) - of(layer.layer_elementwise_s)
     assert routed == pytest.approx(8192 * (20 * 3 + 4) * 4096 / 2.5e12, rel=1e-9)
@@ -427,7 +430,7 @@ def test_routing_adds_what_tokens_carry_to_experts_and_back() -> None:
     assert biased - routed == pytest.approx(8192 * 28 * 3 * 4096 / 2.5e12, rel=1e-9)
 
 
-def test_adapters_read_and_write_what_they_drop_and_add() -> None:
+def test_adapters_add_the_traffic_of_their_dropout_and_sum() -> None:
     """Of query and value alone: 4,096 in and out, and 4,096 in and 1,024 out; only experts that a token meets count."""
     adapted = of(finetuning.adapter_bytes, lora_rank=16.0, lora_matrices="query_value", adapter_dropout=1.0)
     assert adapted == 7 * (4096 + 4096 + 4096 + 1024)
@@ -505,7 +508,7 @@ IN_TURN = {"interleaved_overlap": 1.0, "virtual_stages": 2.0}
 
 
 @pytest.mark.parametrize("beside", [{"expert_overlap": 1.0}, {"schedule": "dualpipe"}, IN_TURN])
-def test_a_quarter_of_an_exchange_beside_compute_shows(beside: dict[str, Any]) -> None:
+def test_an_exchange_beside_compute_exposes_a_quarter(beside: dict[str, Any]) -> None:
     experts = {"moe_layers": 80.0, "experts_per_token": 4.0, "expert_parallel": 16.0}
     plain = of(communication.expert_parallel_s, **experts)
     assert of(communication.expert_parallel_s, **experts | beside) == pytest.approx(0.25 * plain, rel=1e-12)
@@ -550,6 +553,13 @@ def test_gradients_of_every_micro_batch_hide_behind_it() -> None:
     assert (once, each) == pytest.approx((3.0 - 0.5, 3.0 - 3 * 0.5), rel=1e-12)
 
 
+def test_parts_of_tensors_sharded_one_by_one_grow_with_ranks_and_layers() -> None:
+    parts = {"tensorwise_shards": 1.0, "shard_part_s": 1e-3, "gradient_s": 0.0, "stage_s": 0.0}
+    for stage, shards in ((0.0, 0.0), (1.0, 64.0), (2.0, 64.0), (3.0, 0.0)):
+        found = of(communication.gradient_exposed_s, **parts, zero_stage=stage, optimizer_shards=64.0, stage_layers=4.0)
+        assert found == pytest.approx(4.0 * shards * 1e-3)
+
+
 def test_all_chunks_but_the_last_hide_behind_the_micro_batches_of_the_next() -> None:
     chunks = {"gradient_s": 9.0, "stage_s": 1.0, "pipeline_parallel": 4.0, "virtual_stages": 3.0}
     assert of(communication.gradient_exposed_s, **chunks) == pytest.approx(9.0 - 0.5 * (1 + 3 * 2 / 3), rel=1e-12)
@@ -592,13 +602,13 @@ STEP = {
 
 
 @pytest.mark.parametrize("accelerators", [1.0, 2.0, 1024.0])
-def test_a_step_is_its_work_slowed_by_the_slowest_and_what_recurs(accelerators: float) -> None:
+def test_a_step_is_its_work_slowed_by_stragglers_and_recurring_costs(accelerators: float) -> None:
     found = of(whole.inner_step_s, **STEP | {"accelerators": accelerators})
     assert found == pytest.approx(30.0 * (1 + 0.01 * log2(accelerators)) + 4.0, rel=1e-12)
     assert of(whole.inner_step_s, **STEP | {"accelerators": accelerators, "step_pace": 1.5}) == 1.5 * found
 
 
-def test_eager_code_updates_layer_by_layer_and_a_graph_saves_no_more_than_that() -> None:
+def test_eager_code_updates_layer_by_layer_and_a_graph_saves_at_most_that() -> None:
     """Eight layers of a quarter second."""
     eager = {"fused_kernels": 0.0}
     fused, plain, graphed = (
@@ -705,7 +715,7 @@ def test_the_step_is_the_middle_of_its_interval() -> None:
     assert high / low == pytest.approx(exp(2 * 1.6448536269514722 * 0.3), rel=1e-12)
 
 
-def test_software_that_has_ripened_on_a_chip_keeps_what_its_ceiling_allows() -> None:
+def test_mature_software_reaches_its_ceiling_on_a_chip() -> None:
     rate = {"peak_flop_per_s": 2e15, "gemm_ceiling": 0.8, "gemm_ceiling_16bit": 0.8}
     rate |= {"held_rate_share": 0.5, "narrow_rate_share": 0.5}
     shares = {"gemm_share_16bit": 0.5, "gemm_share_8bit": 0.75, "gemm_share_block": 0.25}
@@ -715,5 +725,5 @@ def test_software_that_has_ripened_on_a_chip_keeps_what_its_ceiling_allows() -> 
         assert of(rates.gemm_flop_per_s, **ripe, precision=precision) == pytest.approx(2e15 * 0.8 * 0.5 * share)
         young = of(rates.gemm_flop_per_s, **ripe | {"maturity": 0.0}, precision=precision)
         assert young == pytest.approx((0.5 if "16" in precision else 0.25) * 2e15 * 0.8 * 0.5 * share)
-        makers = of(rates.gemm_flop_per_s, **ripe | {"maker_kernels": 1.0}, precision=precision)
+        makers = of(rates.gemm_flop_per_s, **ripe | {"vendor_kernels": 1.0}, precision=precision)
         assert makers == pytest.approx(1.25 * 2e15 * 0.8 * 0.5 * share)

@@ -20,7 +20,7 @@ def fabrics() -> list[dict]:
 
 
 @pytest.mark.parametrize("fabric", fabrics(), ids=lambda fabric: fabric["fabric"])
-def test_a_fabric_needs_what_its_source_counts(fabric):
+def test_a_fabric_needs_the_published_counts(fabric):
     asked = [name for name in ("switches", "switch_links", "circuit_switches") if fabric[name] is not None]
     wired = ("network_topology", "network_endpoints", "network_planes", "switch_ports")
     found = fk.evaluate({name: fabric[name] for name in wired}, asked)
@@ -131,12 +131,12 @@ def test_above_metas_pods_a_seventh_of_the_links_remains():
 
 def test_a_dragonfly_beyond_its_radix_is_outside_its_range():
     fabric = pl.DataFrame({"network_endpoints": [262_656.0, 262_700.0], "network_planes": 1.0, "switch_ports": PORTS})
-    told = fk.out_of_range(fabric.with_columns(network_topology=pl.lit("dragonfly")), "switches")["out_of_range"]
-    assert told[0] is None
-    assert "2p^2 (2p^2 + 1) of a dragonfly" in told[1]
+    ranges = fk.out_of_range(fabric.with_columns(network_topology=pl.lit("dragonfly")), "switches")["out_of_range"]
+    assert ranges[0] is None
+    assert "2p^2 (2p^2 + 1) of a dragonfly" in ranges[1]
 
 
-def test_alibabas_rates_of_links_and_switches_foretell_llama_3s_network_failures():
+def test_alibabas_rates_of_links_and_switches_predict_the_network_failures_of_llama_3():
     """35 of 419 interruptions in 54 days on 16,384 GPUs were the network's [llama3, table 5]."""
     fabric = {"accelerators": 16_384.0, "nics_per_accelerator": 1.0, "network_planes": 1.0, "switch_ports": PORTS}
     rates = {"link_mtbf_s": 30 * 86_400 / 0.00057, "switch_mtbf_s": 30 * 86_400 / 0.00051}
@@ -146,7 +146,7 @@ def test_alibabas_rates_of_links_and_switches_foretell_llama_3s_network_failures
     assert (stops - 384) / 35 == pytest.approx(1.0, abs=0.5)
 
 
-def test_rails_alone_save_what_their_authors_say():
+def test_rails_alone_save_as_much_as_published():
     """38 to 77 % of the cost, 37 to 75 % of the power [wang2023rail]: switches and both ends of every link.
 
     A switch's part of them is unknown and the same throughout: 75 % of the cost of three layers and 60 % of the power

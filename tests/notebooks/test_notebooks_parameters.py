@@ -1,4 +1,4 @@
-"""A notebook runs for another run, chip, cluster or document: as papermill does, other values follow its parameters."""
+"""Notebooks run with other parameters, which follow their own as in papermill."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def names(source: str) -> set[str]:
     return {name.strip() for line in source.splitlines() for name in line.partition(" = ")[0].split(",")}
 
 
-def shown(cell: Any) -> list[Any]:
+def outputs(cell: Any) -> list[Any]:
     return [output.get("data") or output.get("text") for output in cell["outputs"]]
 
 
@@ -37,18 +37,18 @@ def test_every_notebook_has_parameters_after_its_title() -> None:
     ("stem", "other"),
     [pytest.param(*each, marks=[] if each[0] in QUICK else pytest.mark.long) for each in OTHERS.items()],
 )
-def test_it_runs_with_other_values_and_shows_something_else(stem: str, other: str) -> None:
+def test_a_notebook_runs_with_other_values_and_other_results(stem: str, other: str) -> None:
     nbformat = pytest.importorskip("nbformat", reason="the notebook extra is not installed; nothing was run")
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed; nothing was run")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         notebook = nbformat.read(NOTEBOOKS / f"{stem}.ipynb", as_version=4)
-        stored = {cell["id"]: shown(cell) for cell in notebook.cells if cell.cell_type == "code"}
+        stored = {cell["id"]: outputs(cell) for cell in notebook.cells if cell.cell_type == "code"}
         notebook.cells.insert(2, nbformat.v4.new_code_cell(other, id="injected"))
         nbclient.NotebookClient(
             notebook, kernel_name="python3", resources={"metadata": {"path": str(NOTEBOOKS)}}
         ).execute()
-    now = {cell["id"]: shown(cell) for cell in notebook.cells if cell.cell_type == "code"}
+    now = {cell["id"]: outputs(cell) for cell in notebook.cells if cell.cell_type == "code"}
     assert [place for place, before in stored.items() if before and json.dumps(before) != json.dumps(now[place])]
     if "opt_175b" in other and "preset" in other:
         assert "OPT-175B" in json.dumps(now)

@@ -1,4 +1,4 @@
-"""The stored pictures of the notebooks: one width, eight colours at most, and no word that is cut."""
+"""The stored pictures of the notebooks: one width, eight colours at most, and no clipped word."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pictures() -> dict[str, str]:
 
 
 def colours(svg: str) -> set[str]:
-    """What marks are drawn in, apart from the ink of text and rules."""
+    """Return the colours of marks, without those of text and rules."""
     return set(re.findall(r"(?:fill|stroke)=['\"](#\w+)['\"]", svg)) - {INK}
 
 
@@ -38,14 +38,14 @@ def test_pictures_share_a_width_and_cut_no_label_short() -> None:
     assert [name for name, svg in shown.items() if "…" in svg] == []
 
 
-def test_a_picture_tells_at_most_eight_colours_apart() -> None:
-    told = {name: colours(svg) for name, svg in pictures().items() if "linearGradient" not in svg}
-    assert {name: found for name, found in told.items() if not 1 <= len(found) <= 8} == {}
-    assert max(map(len, told.values())) >= 7
+def test_a_picture_uses_at_most_eight_colours() -> None:
+    used = {name: colours(svg) for name, svg in pictures().items() if "linearGradient" not in svg}
+    assert {name: found for name, found in used.items() if not 1 <= len(found) <= 8} == {}
+    assert max(map(len, used.values())) >= 7
 
 
 @pytest.mark.browser
-def test_every_word_stands_within_its_picture(chromium: Any) -> None:
+def test_every_word_is_inside_its_picture(chromium: Any) -> None:
     page = chromium.new_page(viewport={"width": 800, "height": 600})
     page.set_content("".join(f"<figure title='{name}'>{svg}</figure>" for name, svg in pictures().items()))
     cut = page.evaluate(

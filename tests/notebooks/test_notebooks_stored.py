@@ -1,4 +1,4 @@
-"""The notebooks as they are committed: run, numbered, held by asserts, and compared by numbers."""
+"""The committed notebooks: executed in order, checked by asserts, and compared by numbers."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ class TestStored:
         headings = re.findall(r"^## (.*?)(?: \{#.*\})?$", words(notebook), re.MULTILINE)
         assert headings[-2:] == ["Limitations", "Sources"]
 
-    def test_claims_are_held_by_asserts(self, path: Path) -> None:
+    def test_claims_are_checked_by_asserts(self, path: Path) -> None:
         assert sum("assert " in "".join(cell["source"]) for cell in code(read(path))) >= 3
 
-    def test_asserts_stand_in_folded_cells_of_their_own(self, path: Path) -> None:
+    def test_asserts_are_in_separate_folded_cells(self, path: Path) -> None:
         for cell in code(read(path)):
             if re.search(r"^\s*assert ", "".join(cell["source"]), re.MULTILINE):
                 assert cell["metadata"] == {"jupyter": {"source_hidden": True}, "tags": ["checks"]}, cell["id"]
@@ -140,7 +140,7 @@ def test_numbers_compare_as_numbers(conftest: Any, one: object, other: object, e
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What nbval says of short notebooks beside the project's conftest: one as it ran, one changed, one never run."""
+    """Report of nbval for short notebooks with the project's conftest: unchanged, changed, and never executed."""
     pytest.importorskip("nbval", reason="nbval is absent; notebooks were not compared")
     folder = tmp_path_factory.mktemp("compared")
     shutil.copy(ROOT / "notebooks" / "conftest.py", folder)

@@ -1,4 +1,4 @@
-"""A made-up project to render, the real one, and a browser to look at it."""
+"""Fixtures for the site: a synthetic project, the rendered site of this project, and a browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(tmp_path: Path) -> Made:
 
 @pytest.fixture(scope="session")
 def site() -> Path:
-    """The project's own site, rendered from stored outputs; made once for all that test beside each other."""
+    """The site of this project, rendered once from stored outputs for all parallel tests."""
     from factorykit.site import build
 
     with warnings.catch_warnings():
@@ -50,8 +50,8 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture
 def visit(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
-    """Open a page of the site; at the end nothing may have gone wrong on it, and no other host been asked."""
-    asked: list[str] = []
+    """Open a page of the site; at the end there must be no error on it and no request to another host."""
+    requests: list[str] = []
     wrong: list[str] = []
     contexts = []
 
@@ -59,7 +59,7 @@ def visit(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
         context = chromium.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(path if "://" in path else f"{address}/{path}", wait_until="load")
@@ -68,5 +68,5 @@ def visit(chromium: Any, address: str) -> Iterator[Callable[..., Any]]:
     yield open_page
     for context in contexts:
         context.close()
-    assert not [url for url in asked if not url.startswith((address, "data:", "blob:", "file:"))]
+    assert not [url for url in requests if not url.startswith((address, "data:", "blob:", "file:"))]
     assert not wrong

@@ -1,4 +1,4 @@
-"""Made-up projects to render: a few pages, notebooks and cells."""
+"""Synthetic projects to render: a few pages, notebooks and cells."""
 
 from __future__ import annotations
 
@@ -111,13 +111,13 @@ class Made:
 
         out = self.root / "_site"
         shutil.rmtree(out, ignore_errors=True)
-        self.said = render(self.root, out)
+        self.messages = render(self.root, out)
         for file in out.rglob("*.html"):
             file.write_text(file.read_text("utf-8").replace("<head>", f"<head>{GUARDED}", 1), "utf-8")
         return (out / name).read_text(encoding="utf-8")
 
     def problems(self) -> str:
-        """Return everything the checks say about the sources and the rendered folder, a line each."""
+        """Return the messages of the checks of the sources and the rendered folder, one per line."""
         from factorykit.site.checks import rendered, sources
         from factorykit.site.sources import load_project
 

@@ -33,14 +33,14 @@ def test_captions_references_equations_and_works_get_their_marks() -> None:
     assert made[4] == "#| code-summary: Checks\nassert True"
 
 
-def test_figures_and_equations_are_counted_where_they_stand() -> None:
+def test_figures_and_equations_are_numbered_in_order() -> None:
     made = ["".join(cell["source"]) for cell in notebook_markdown.numbered(CELLS)]
     assert "[Figure 1](#cell-id=fig-rate) and [Equation 1](#cell-id=eq-rate)" in made[0]
     assert made[2].startswith("**Figure 1.** ")
     assert "\\tag{1}" in made[3]
 
 
-def test_the_filter_of_quarto_says_the_same() -> None:
+def test_the_filter_of_quarto_gives_the_same_result() -> None:
     notebook = json.dumps({"cells": CELLS, "metadata": {}})
     command = [sys.executable, str(ROOT / "report" / "scripts" / "notebook.py")]
     ran = subprocess.run(command, input=notebook, capture_output=True, text=True, check=True, cwd=ROOT)

@@ -1,4 +1,4 @@
-"""The built site does not contradict itself: a preset has one value of a quantity, and what is printed is readable."""
+"""The built site is consistent: a preset has one value of a quantity, and printed text is readable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def payloads(site: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def texts(site: Path, *patterns: str) -> Iterator[tuple[str, str]]:
-    """Yield what a reader sees of the pages, without code and equations."""
+    """Yield the visible text of the pages, without code and equations."""
     for pattern in patterns:
         for page in sorted(site.glob(pattern)):
             yield page.relative_to(site).as_posix(), html.unescape(HIDDEN.sub(" ", page.read_text("utf-8")))
@@ -40,15 +40,15 @@ def charts(site: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_one_preset_has_one_value_of_a_quantity_on_every_page(charts):
-    said: dict[tuple[str, str], set[float]] = defaultdict(set)
+    shown: dict[tuple[str, str], set[float]] = defaultdict(set)
     for page, chart in charts:
         # Notebook 3 gives whole layouts of its own names; each other label is that of a preset.
         for preset in chart.get("presets") or () if not page.startswith("03") else ():
             for name, value in preset["values"].items():
-                said[preset["label"], name].add(value)
-    assert ("Llama 3.1 405B", "rental_usd_per_accelerator_h") in said
-    told = {fk.preset(name).label: fk.preset(name) for name in fk.presets()["preset"]}
-    apart = {key: values for key, values in said.items() if len(values) > 1 and key[0] in told}
+                shown[preset["label"], name].add(value)
+    assert ("Llama 3.1 405B", "rental_usd_per_accelerator_h") in shown
+    presets = {fk.preset(name).label: fk.preset(name) for name in fk.presets()["preset"]}
+    apart = {key: values for key, values in shown.items() if len(values) > 1 and key[0] in presets}
     assert not apart
 
 
@@ -76,7 +76,7 @@ def test_no_chart_has_more_than_eight_colours(charts):
 
 
 def titles_of_tips(spec: Any) -> Iterator[str]:
-    """Yield what stands before the values that the tooltips of a chart show."""
+    """Yield the titles of the values in the tooltips of a chart."""
     for name, each in spec.items() if isinstance(spec, dict) else enumerate(spec if isinstance(spec, list) else ()):
         if name == "tooltip" and isinstance(each, list):
             yield from (tip.get("title", tip["field"]) for tip in each)
@@ -84,13 +84,13 @@ def titles_of_tips(spec: Any) -> Iterator[str]:
             yield from titles_of_tips(each)
 
 
-def test_tooltips_say_words(charts):
+def test_tooltips_use_words(charts):
     for page, chart in charts:
-        said = [*titles_of_tips(chart["specs"])]
-        assert not [title for title in said if title[:1].islower() or "_" in title], (page, chart["title"])
+        titles = [*titles_of_tips(chart["specs"])]
+        assert not [title for title in titles if title[:1].islower() or "_" in title], (page, chart["title"])
 
 
-def test_what_a_chart_names_leads_to_a_page(charts, site):
+def test_tables_and_sources_of_a_chart_link_to_their_pages(charts, site):
     tables, sources = {*fk.tables()["table"]}, set()
     for page, chart in charts:
         led = {f"../{re.sub(r'^(../)*|[?#].*', '', address)}" for _, address in chart["leads"].values()}

@@ -11,7 +11,7 @@ from factorykit.site.pages.audit import audit_pages
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_claim_stands_once_with_recipe_and_reason() -> None:
+def test_every_claim_is_listed_once_with_recipe_and_reason() -> None:
     pages = audit_pages(ROOT / "data")
     text = "\n".join(pages.values())
     claims = fk.table("claims").collect()

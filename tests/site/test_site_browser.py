@@ -1,4 +1,4 @@
-"""The real site in Chromium: it asks nobody else, and works by mouse, keyboard, phone and screen reader."""
+"""The real site in Chromium: no requests to other hosts; mouse, keyboard, phone and screen reader work."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def colour_of(page: Any, query: str, name: str = "backgroundColor") -> str:
 
 @pytest.fixture(scope="module")
 def phone(chromium: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
-    """One page of a phone's width for all visits, and what went wrong on it or was asked of another host."""
+    """One page of a phone's width for all visits, with its errors and its requests to other hosts."""
     page = chromium.new_context(viewport={"width": 390, "height": 844}).new_page()
     wrong: list[str] = []
     ours = (address, "data:", "blob:")
@@ -88,7 +88,7 @@ def phone(chromium: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_fits_a_phone_and_asks_nobody_else(phone: tuple[Any, list[str]], address: str, path: str):
+def test_every_page_fits_a_phone_and_contacts_no_other_host(phone: tuple[Any, list[str]], address: str, path: str):
     page, wrong = phone
     wrong.clear()
     page.goto(f"{address}/{path}", wait_until="load")
@@ -127,10 +127,10 @@ def test_the_theme_follows_the_system_then_the_reader(visit: Callable[..., Any])
     page = visit(color_scheme="dark")
     assert page.get_attribute("html", "data-theme") == "dark"
     dark = colour_of(page, "body")
-    page.evaluate("window.addEventListener('factorykit:theme', event => { window.told = event.detail.theme; })")
+    page.evaluate("window.addEventListener('factorykit:theme', event => { window.chosen = event.detail.theme; })")
     page.get_by_role("button", name="Dark mode").click()
     assert page.get_attribute("html", "data-theme") == "light"
-    assert page.evaluate("window.told") == "light"
+    assert page.evaluate("window.chosen") == "light"
     assert colour_of(page, "body") != dark
     page.goto(page.url.replace("index.html", "report/methods.html"))
     assert page.get_attribute("html", "data-theme") == "light"
@@ -160,15 +160,16 @@ def test_search_works_where_pages_are_opened_as_files(visit: Callable[..., Any],
 def test_the_reader_gets_from_page_to_page(visit: Callable[..., Any]):
     page = visit()
     page.get_by_role("link", name="Every 4 minutes, not every 30").first.click()
-    assert page.locator('.side a[aria-current="page"]').inner_text() == "How often should a job save?"
+    assert page.locator('.side a[aria-current="page"]').inner_text() == "Checkpoints"
+    assert page.locator("h1").inner_text() == "How often should a job save?"
     page.locator("nav.toc a").last.click()
     following = page.get_by_role("link", name="Next").inner_text().split("\n")[-1]
     page.get_by_role("link", name="Next").click()
-    assert page.locator("h1").inner_text() == following
-    assert page.locator('.side a[aria-current="page"]').inner_text() == following
+    assert page.locator('.side a[aria-current="page"]').inner_text() == following == "Tiers and spares"
+    assert page.locator("h1").inner_text() == "Where should a job save, and how many spares does it need?"
 
 
-def test_the_own_entry_of_a_long_menu_is_in_sight(visit: Callable[..., Any]):
+def test_the_current_entry_of_a_long_menu_is_visible(visit: Callable[..., Any]):
     page = visit("notebooks/17-uncertainty.html", width=1280, height=600)
     box = page.locator(".side a[aria-current]").bounding_box()
     assert 0 < box["y"] < 600 - box["height"]
@@ -192,10 +193,12 @@ def test_the_landing_page_is_short_on_a_phone_and_loads_its_chart_when_it_is_nea
 
 def test_the_menu_opens_on_a_phone(visit: Callable[..., Any]):
     page = visit("report/methods.html", width=390, height=844)
-    link = page.locator(".side").get_by_role("link", name="How to cite")
+    link = page.locator(".side").get_by_role("link", name="Vocabulary")
     assert not link.is_visible()
     page.get_by_role("button", name="Menu").click()
     link.click()
+    assert page.locator("h1").inner_text() == "Vocabulary"
+    page.locator("footer").get_by_role("link", name="About").click()
     assert page.locator("h1").inner_text() == "How to cite"
 
 

@@ -198,6 +198,7 @@ def test_quarto_is_found_by_variable_and_path(tmp_path: Path, monkeypatch: pytes
     assert quarto.find() == (program, "Quarto 1.7.34 from PATH")
 
 
+@pytest.mark.usefixtures("one_page_from_code")
 def test_quarto_renders_where_it_is_found(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     outside = (
         "(root / '_site/report/other.html').write_text('<html><head><script src=\"https://cdnjs.cloudflare.com/r.js\">"
@@ -209,9 +210,10 @@ def test_quarto_renders_where_it_is_found(made: Made, tmp_path: Path, monkeypatc
     assert "cdnjs" not in (tmp_path / "out/report/other.html").read_text()
 
 
+@pytest.mark.usefixtures("one_page_from_code")
 def test_an_error_that_quarto_only_logs_fails_the_build(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    said = json.dumps({"level": 20, "levelName": "INFO", "msg": "Unable to resolve crossref @fig-x"})
-    program = fake_quarto(tmp_path / "bin" / "quarto", body=f"log.write_text({said!r})")
+    record = json.dumps({"level": 20, "levelName": "INFO", "msg": "Unable to resolve crossref @fig-x"})
+    program = fake_quarto(tmp_path / "bin" / "quarto", body=f"log.write_text({record!r})")
     monkeypatch.setenv("QUARTO_PATH", str(program))
     with pytest.raises(SiteError, match="Unable to resolve crossref @fig-x"):
         build(tmp_path / "out", project=made.root)
@@ -320,7 +322,7 @@ def test_numbers_tables_and_navigation_of_a_quarto_page_are_set_as_elsewhere(mad
         assert 'B</a></li></ul></li><li><a href="#quarto-bibliography" class="nav-link"' in page
 
 
-def test_pages_that_are_finished_twice_are_as_if_finished_once(made: Made):
+def test_finishing_pages_twice_equals_finishing_them_once(made: Made):
     import polars as pl
     from made_site import code, shown
 
@@ -337,7 +339,7 @@ def test_pages_that_are_finished_twice_are_as_if_finished_once(made: Made):
     assert {file: file.read_bytes() for file in out.rglob("*") if file.is_file()} == once
 
 
-def test_no_page_says_where_on_this_machine_a_notebook_lies(made: Made):
+def test_no_page_contains_the_local_path_of_a_notebook(made: Made):
     made.raw('<div data-notebook="/home/me/project/notebooks/01-made.ipynb" class="cell">Text</div>')
     finish.finish(load_project(made.root), made.root / "_site")
     assert '<div class="cell">Text</div>' in (made.root / "_site/report/page.html").read_text()

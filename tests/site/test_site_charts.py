@@ -28,18 +28,18 @@ def test_every_figure_leads_to_its_chart_and_back(site, names):
     assert len(names) >= 57
 
 
-def test_a_chart_has_files_that_say_what_they_show(site, names):
+def test_a_chart_has_files_with_a_description_of_their_data(site, names):
     for name in names:
         folder = site / "charts"
-        told = json.loads((folder / f"{name}.metadata.json").read_text("utf-8"))
+        metadata = json.loads((folder / f"{name}.metadata.json").read_text("utf-8"))
         csv = (folder / f"{name}.csv").read_text("utf-8")
-        assert csv.startswith(f"# {told['title']}\n"), name
+        assert csv.startswith(f"# {metadata['title']}\n"), name
         frame = pl.read_csv(csv.encode(), comment_prefix="#", infer_schema_length=None)
-        assert set(frame.columns) <= {each["name"] for each in told["columns"]}, name
+        assert set(frame.columns) <= {each["name"] for each in metadata["columns"]}, name
         assert frame.height, name
         svg = (folder / f"{name}.svg").read_text("utf-8")
         assert f"charts/{name}.html" in svg, name
-        for each in told["settings"]:
+        for each in metadata["settings"]:
             assert each["label"].split()[0] in svg, (name, each)
         for end in ("png", "card.png"):
             assert (folder / f"{name}.{end}").read_bytes().startswith(b"\x89PNG"), name

@@ -1,4 +1,4 @@
-"""The page of coverage names what there is: quantities, verbs, tables, notebooks, lines of the documents."""
+"""The page of coverage lists quantities, verbs, tables, notebooks and lines of the documents."""
 
 from functools import reduce
 from pathlib import Path
@@ -15,7 +15,7 @@ def listed(row: dict, column: str) -> list[str]:
     return row[column].split("; ") if row[column] else []
 
 
-def test_coverage_names_what_there_is() -> None:
+def test_coverage_lists_everything_that_exists() -> None:
     rows = fk.table("coverage").collect().to_dicts()
     numbers = {path.stem[:2] for path in (ROOT / "notebooks").glob("*.ipynb")}
     for row in rows:
@@ -27,13 +27,13 @@ def test_coverage_names_what_there_is() -> None:
         assert state(row) == "computed" or row["reproduces"] is None, row["topic"]
 
 
-def test_every_topic_stands_on_the_page_once() -> None:
+def test_every_topic_is_on_the_page_once() -> None:
     page = coverage_page(ROOT / "data")["coverage"]
     for topic in fk.table("coverage").collect()["topic"]:
         assert page.count(f"{{#{topic.replace('_', '-')}}}") == 1
 
 
-def test_lines_of_the_documents_are_there(shared: Path) -> None:
+def test_lines_of_the_documents_are_listed(shared: Path) -> None:
     for row in fk.table("coverage").collect().to_dicts():
         for place in listed(row, "places"):
             (document,) = (shared / "seeds").glob(f"{place[:3]}_*.txt")

@@ -1,4 +1,4 @@
-"""Tables whose cells hold markup, script and marks of markdown: pages show them as text, and nothing of them runs."""
+"""Tables whose cells contain markup, scripts and Markdown: pages show them as text, and no script runs."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ ADDRESSES = itertools.cycle(
 
 @pytest.fixture
 def dirty() -> Callable[[object], str]:
-    """Return each time the next hostile text, behind what stood there."""
+    """Return a function that appends the next hostile text to a value."""
     texts = itertools.cycle(HOSTILE)
-    return lambda said: f"{said or 'x'} {next(texts)}"
+    return lambda value: f"{value or 'x'} {next(texts)}"
 
 
 @pytest.fixture
@@ -111,12 +111,12 @@ def hostile_tables(folder: Path, dirty: Callable[[object], str]) -> dict[str, st
 
 
 class Markup(HTMLParser):
-    """Reads what of a page would run, and what it says."""
+    """Parser for the executable parts and the text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
         self.runs: list[str] = []
-        self.said = ""
+        self.text = ""
         self.inside = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -129,7 +129,7 @@ class Markup(HTMLParser):
         self.inside = ""
 
     def handle_data(self, data: str) -> None:
-        self.said += data
+        self.text += data
         if self.inside == "script" and "hit" in data:
             self.runs.append(data)
 
@@ -160,8 +160,8 @@ def test_hostile_cells_are_shown_and_do_not_run(pages: dict[str, str], made: Mad
         assert not read.runs, name
     shown = Markup()
     shown.feed(pages["vocabulary"])
-    assert "<svg onload=hit()>" in shown.said
-    assert "{{< embed" in shown.said
+    assert "<svg onload=hit()>" in shown.text
+    assert "{{< embed" in shown.text
     chromium = request.getfixturevalue("chromium")
     page = chromium.new_page()
     page.add_init_script("window.hits = 0; window.hit = () => { window.hits += 1; };")
@@ -203,4 +203,4 @@ def test_escaped_text_reads_as_it_was_written(made: Made, text: str):
     page = made.page(f"{escaped(text)}\n\n| x |\n|---|\n| {escaped(text)} |\n\nend")
     read = Markup()
     read.feed(page.split("</header>")[-1].split('<nav class="arrows"')[0])
-    assert read.said.split() == [*text.split(), "x", *text.split(), "end"]
+    assert read.text.split() == [*text.split(), "x", *text.split(), "end"]

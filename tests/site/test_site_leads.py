@@ -1,4 +1,4 @@
-"""Every printed number leads to its row, its source, its formula or the code that computes it, in a step or two."""
+"""Every printed number links to its row, its source, its formula or the code that computes it, in one or two steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMED = re.compile(
     r"\b(?:[Tt]ables?|[Ff]igures?|[Ss]ections?|[Aa]ppendix|[Nn]otebooks?|[Ll]ines?|[Dd]ocument|arXiv:?|Llama|GPT|CC BY"
     r"|TOP|factorykit)\s$"
 )
-"""What stands before a number that is a name."""
+"""Words before a number that is a name."""
 QUIET = {"script", "style", "pre", "code", "svg", "math", "h1", "h2", "h3", "h4", "nav", "time", "button", "label"}
 QUIET |= {"select", "summary", "noscript", "footer", "header"}
 """Elements whose numbers are code, drawn, or names."""
@@ -25,7 +25,7 @@ BESIDE = ("fk-signed", "fk-origin", "fk-number", "factorykit-chart", "sec-", "cs
 PARTS = {"li", "p", "dd", "figcaption", "tr", "blockquote"}
 PAGES = ("*.html", "notebooks/*.html", "report/**/*.html", "charts/*.html", "things/*/*.html")
 PARTLY = ("api", "changes", "decisions", "vocabulary", "404")
-"""Pages whose numbers are arguments of calls, versions, bounds, or what was measured on the day of a decision."""
+"""Pages whose numbers are arguments of calls, versions, bounds, or measurements of a decision."""
 LEAST = 0.97
 
 
@@ -64,7 +64,7 @@ def leads(node: LexborNode) -> bool:
     return False
 
 
-def test_numbers_lead_to_what_they_rest_on(site: Path) -> None:
+def test_numbers_link_to_their_origin(site: Path) -> None:
     found: dict[str, list[tuple[bool, str, str]]] = defaultdict(list)
     for pattern in PAGES:
         for page in sorted(site.glob(pattern)):

@@ -70,7 +70,7 @@ def test_a_failing_cell_is_named_and_the_notebook_left_alone(tmp_path: Path):
     assert [path.name for path in file.parent.iterdir()] == ["01-a.ipynb"]
 
 
-def test_a_notebook_that_is_saved_while_it_runs_keeps_what_was_saved(tmp_path: Path):
+def test_a_notebook_that_is_saved_while_it_runs_keeps_the_saved_version(tmp_path: Path):
     file = put(tmp_path, "01-a.ipynb", code("1", count=None))
     saving = "from pathlib import Path; file = Path('01-a.ipynb')\n"
     saving += "file.write_text(file.read_text().replace('# A', '# B'))"
@@ -80,7 +80,7 @@ def test_a_notebook_that_is_saved_while_it_runs_keeps_what_was_saved(tmp_path: P
     assert json.loads(file.read_text())["cells"][0]["source"] == "# B"
 
 
-def test_normalising_drops_what_differs_from_run_to_run():
+def test_normalising_drops_differences_between_runs():
     cell = code(
         "#| label: fig-a\nx",
         {"output_type": "stream", "name": "stdout", "text": "a"},

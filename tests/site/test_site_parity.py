@@ -35,7 +35,7 @@ ASKED = {
     "Colossus": "things/clusters/xai_colossus",
     "BibTeX": "report/cite",
 }
-"""What people ask, and a part of the address of the answer."""
+"""Search queries, and a part of the address of the answer."""
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +52,8 @@ def plain(node: Any) -> str:
     return " ".join(node.text().replace("\N{FUNCTION APPLICATION}", "").split())
 
 
-def told(file: Path, folder: PurePosixPath) -> dict[str, Any]:
-    """Return what a page says, apart from how its renderer marks it up."""
+def content(file: Path, folder: PurePosixPath) -> dict[str, Any]:
+    """Return the content of a page, independent of the markup of its renderer."""
     page = LexborHTMLParser(file.read_text("utf-8"))
     for node in page.css("button, svg, annotation, .visually-hidden, nav.arrows, [role=tablist]"):
         node.decompose()
@@ -66,7 +66,7 @@ def told(file: Path, folder: PurePosixPath) -> dict[str, Any]:
     menu = page.css("#quarto-sidebar a.sidebar-link[href], nav#menu > ul a")
     return {
         "title": texts("title"),
-        "told to others": {str(name): node.attributes["content"] for name, node in named.items() if name not in own},
+        "metadata": {str(name): node.attributes["content"] for name, node in named.items() if name not in own},
         "canonical": [node.attributes["href"] for node in page.css("link[rel=canonical]")],
         "menu": [(plain(a), posixpath.normpath(folder / str(a.attributes["href"]))) for a in menu],
         "contents": texts("nav#TOC a, nav.toc a"),
@@ -90,7 +90,7 @@ def told(file: Path, folder: PurePosixPath) -> dict[str, Any]:
 
 
 def compared(one: Path, other: Path) -> dict[str, tuple[Any, Any]]:
-    """Return what differs between two sites, by page and kind."""
+    """Return the differences between two sites, by page and kind."""
     assert (one / "index.html").is_file()
     found = {}
     for file in sorted(one.rglob("*.html")):
@@ -98,7 +98,7 @@ def compared(one: Path, other: Path) -> dict[str, tuple[Any, Any]]:
         if place.startswith(("things/", "tables/", "charts/")):
             assert (other / place).read_bytes() == file.read_bytes(), place
             continue
-        here, there = (told(site / place, PurePosixPath(place).parent) for site in (one, other))
+        here, there = (content(site / place, PurePosixPath(place).parent) for site in (one, other))
         found |= {f"{place}: {kind}": (here[kind], there[kind]) for kind in here if here[kind] != there[kind]}
     assert {file.relative_to(other) for file in other.rglob("*.html")} == {
         file.relative_to(one) for file in one.rglob("*.html")
@@ -106,7 +106,7 @@ def compared(one: Path, other: Path) -> dict[str, tuple[Any, Any]]:
     return found
 
 
-def test_the_workflows_say_which_quarto_they_take() -> None:
+def test_the_workflows_pin_their_version_of_quarto() -> None:
     flows = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in (ROOT / ".github/workflows").glob("*.yml")}
     taken = flows["tests"]["jobs"]["quarto"]["strategy"]["matrix"]["version"]
     assert tuple(map(int, taken[0].split(".")[:2])) == quarto.OLDEST_VERSION
@@ -116,7 +116,7 @@ def test_the_workflows_say_which_quarto_they_take() -> None:
     assert "conclusion == 'success'" in flows["pages"]["jobs"]["build"]["if"]
 
 
-def test_a_few_pages_say_the_same(program: Path, tmp_path: Path) -> None:
+def test_a_few_pages_have_the_same_content(program: Path, tmp_path: Path) -> None:
     stage = tmp_path / "project"
     _stage(ROOT, stage)
     pages.write(stage)
@@ -134,7 +134,8 @@ def test_a_few_pages_say_the_same(program: Path, tmp_path: Path) -> None:
     config = yaml.safe_load((stage / "_quarto.yml").read_text("utf-8"))
     config["project"]["render"] = FEW
     config["website"] |= {"site-url": "https://example.org/fk", "repo-url": "https://example.org/r"}
-    config["website"]["sidebar"]["contents"] = few(config["website"]["sidebar"]["contents"])
+    for sidebar in config["website"]["sidebar"]:
+        sidebar["contents"] = few(sidebar["contents"])
     config["website"]["navbar"]["left"] = []
     (stage / "_quarto.yml").write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
     assert quarto.render(program, stage, tmp_path / "log") == []
@@ -153,7 +154,7 @@ def by_quarto(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_every_page_says_the_same(by_quarto: Path, site: Path) -> None:
+def test_every_page_has_the_same_content(by_quarto: Path, site: Path) -> None:
     assert compared(site, by_quarto) == {}
 
 

@@ -1,4 +1,4 @@
-"""A person's path on a phone: from the front page to a plan, and from a number to who says it."""
+"""Navigation on a phone: from the front page to a plan, and from a number to its source."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def test_from_the_front_page_on_a_phone_to_a_trillion_parameters_on_16384_gpus(v
     page = visit("index.html", width=390, height=844, is_mobile=True, has_touch=True)
     page.wait_for_function(NEWEST)
     assert page.locator('nav[aria-label="Main"] a').first.text_content().strip() == "Plan"
-    page.select_option('select[name="model"]', label="A size, such as 70B or 1T mixture")
-    page.fill('[aria-label="Size of the model"]', "1T mixture")
+    page.select_option('select[name="model"]', label="A size, such as 70B or 1T MoE")
+    page.fill('[aria-label="Size of the model"]', "1T MoE")
     page.press('[aria-label="Size of the model"]', "Enter")
     page.select_option('select[name="accelerator"]', "b200")
     page.fill('input[name="tokens"]', "20T")

@@ -1,21 +1,42 @@
-"""The pages about Python know every public name, and show what their code answers."""
+"""The pages about Python list every public name, and show the output of their code."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 import factorykit as fk
 from factorykit.core.errors import SiteError
-from factorykit.site.pages import recipes
+from factorykit.site.page_layout import Around
+from factorykit.site.pages import api, recipes
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_every_public_name_has_its_place_in_the_reference(site):
     page = (site / "report" / "python" / "api.html").read_text("utf-8")
     assert set(re.findall(r'id="fk-([\w-]+)"', page)) == {name.replace("_", "-") for name in fk.__all__}
-    assert page.count("<strong>Parameters</strong>") > 50
-    assert ":func:" not in page
+    led = re.findall(r'href="([^"]+)" id="fk-', page)
+    assert {(site / "report" / "python" / href).resolve() for href in led} == {*(site / api.PLACE).glob("*.html")}
+
+
+def test_every_public_name_has_a_page_with_call_text_and_source(tmp_path):
+    found = api.write(tmp_path, Around(repository="https://x.org/r"))
+    files = {file.name.lower() for file in (tmp_path / api.PLACE).iterdir()}  # no two differ in case alone
+    assert len(found) == len(files) == len(fk.__all__)
+    pages = [(tmp_path / href).read_text("utf-8") for href, *_ in found]
+    for page, (_, title, _, text) in zip(pages, found, strict=True):
+        assert f"<h1>{title}</h1>" in page
+        assert len(text) > len(title) + 10
+        path, line = re.search(r'"https://x.org/r/blob/main/(factorykit/[\w/]+\.py)(?:#L(\d+))?"', page).groups()
+        lines = (ROOT / path).read_text("utf-8").splitlines()
+        assert line is None or title.removeprefix("fk.") in " ".join(lines[int(line) - 1 : int(line) + 3])
+        assert len(page) < 60_000
+    assert sum("<strong>Parameters</strong>" in page for page in pages) > 40
+    assert sum("&gt;&gt;&gt;" in page for page in pages) > 50
+    assert not any(":func:" in page for page in pages)
 
 
 def test_recipes_show_answers_and_no_place_of_this_machine(site):

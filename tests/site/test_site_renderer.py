@@ -1,4 +1,4 @@
-"""The embedded renderer does with a page what Quarto does with it."""
+"""The embedded renderer treats a page as Quarto does."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_cell_options_and_tags_are_honoured(made: Made, source: str, tags: list[
     assert "#|" not in page
 
 
-def test_code_folds_as_asked(made: Made):
+def test_code_is_folded_on_request(made: Made):
     page = made.cells(code("#| code-fold: false\na"), code("#| code-fold: show\n#| code-summary: Look\nb"))
     assert page.count("<details") == 1
     assert '<details class="code-fold" open><summary>Look</summary>' in page
@@ -210,7 +210,7 @@ def test_a_damaged_page_cache_is_rebuilt(made: Made, damage: bytes | str):
         ("report/page.qmd", '::: {from="report/_x.qmd"}\n:::', r"report/_x\.qmd is missing; factorykit prints it"),
     ],
 )
-def test_what_cannot_be_read_is_named(made: Made, name: str, text: str, match: str):
+def test_unreadable_content_is_named(made: Made, name: str, text: str, match: str):
     made.write(name, text)
     with pytest.raises(SiteError, match=match):
         made.render("index.html")

@@ -1,4 +1,4 @@
-"""Pages of things and tables: one for each row, all text escaped, every value led to its source, easily found."""
+"""Pages of entities and tables: one for each row, all text escaped, every value linked to its source."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ QUERIES = {
     "silent data corruption": r"#sdc-",
     "electricity price": r"#electricity-usd-per-kwh|table-electricity",
 }
-"""What people asked, and where the answer is."""
+"""Search queries, and the page of the answer."""
 FIND = Path(entity_pages.__file__).parent / "theme" / "find.js"
 
 
@@ -47,7 +47,7 @@ def text_of(page: Path) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", page.read_text("utf-8")))
 
 
-def test_every_row_of_a_table_of_things_has_a_page(site):
+def test_every_row_of_a_table_of_entities_has_a_page(site):
     for kind in table_data.PAGES:
         key = next(f["name"] for f in tables.resources()[kind]["schema"]["fields"] if f.get("entity"))
         keys = set(fk.table(kind).select(key).collect()[key])
@@ -58,21 +58,21 @@ def test_every_table_has_a_browser(site):
     assert {path.stem for path in (site / "tables").glob("*.html")} == set(tables.resources())
 
 
-def test_a_value_stands_beside_who_says_it_and_where(site):
-    said = text_of(site / "things" / "clusters" / "meta_24k.html")
-    assert "24,600" in said or "24,576" in said
-    assert "The Llama 3 Herd of Models" in said
-    assert "section 3.3.1" in said
-    assert "the operator's own paper" in said
+def test_a_value_is_shown_with_its_source_and_locator(site):
+    text = text_of(site / "things" / "clusters" / "meta_24k.html")
+    assert "24,600" in text or "24,576" in text
+    assert "The Llama 3 Herd of Models" in text
+    assert "section 3.3.1" in text
+    assert "the operator's own paper" in text
 
 
-def test_every_public_source_leads_to_its_address(site):
+def test_every_public_source_links_to_its_address(site):
     for source, url in fk.table("sources").select("source", "url").collect().drop_nulls().iter_rows():
         page = (site / "things" / "sources" / f"{source}.html").read_text("utf-8")
         assert f'href="{url}"' in html.unescape(page), source
 
 
-def test_every_link_between_pages_leads_somewhere(site):
+def test_every_link_between_pages_has_a_target(site):
     for page in (site / "things").rglob("*.html"):
         for address in re.findall(r'href="(\.\./(?:\w+/)?[\w.]+\.html)"', page.read_text("utf-8")):
             assert (page.parent / address).resolve().is_file(), (page, address)
@@ -84,9 +84,9 @@ def test_pages_lead_both_ways(site):
     assert "../accelerators/h100_sxm.html" in (site / "things" / "clusters" / "meta_24k.html").read_text("utf-8")
 
 
-def test_a_run_is_shown_beside_what_the_model_computes(site):
-    said = text_of(site / "things" / "runs" / "llama_3_1_405b.html")
-    assert re.search(r"6\.\d+ s\s+6\.72 s", said)
+def test_a_run_is_shown_beside_the_results_of_the_model(site):
+    text = text_of(site / "things" / "runs" / "llama_3_1_405b.html")
+    assert re.search(r"6\.\d+ s\s+6\.72 s", text)
 
 
 def test_no_key_and_no_long_float_is_printed_as_a_value(site):
@@ -101,11 +101,11 @@ def test_the_query_on_a_page_gives_its_row(site):
     page = html.unescape((site / "things" / "clusters" / "xai_colossus.html").read_text("utf-8"))
     query = re.search(r'fk\.sql\("(from clusters where [^"]+)"\)', page)[1]
     assert fk.sql(query)["cluster"].to_list() == ["xai_colossus"]
-    said = re.search(r'fk\.sql\("(from statements where [^"]+)"\)', page)[1]
-    assert fk.sql(said).height > 30
+    query = re.search(r'fk\.sql\("(from statements where [^"]+)"\)', page)[1]
+    assert fk.sql(query).height > 30
 
 
-def test_a_page_of_a_thing_is_small(site):
+def test_a_page_of_an_entity_is_small(site):
     def packed(*files: Path) -> int:
         return sum(len(gzip.compress(file.read_bytes(), 6)) for file in files)
 
@@ -120,11 +120,11 @@ def test_the_parts_of_a_large_table_hold_all_its_rows(site):
     files = sorted((site / "tables").glob("statements*.js"), key=lambda file: (len(file.name), file.name))
     parts = [json.loads(re.search(r"[{\[].*[}\]]", file.read_text("utf-8"))[0]) for file in files]
     assert parts[0]["parts"] == len(parts) - 1 > 0
-    told = [part["columns"] if place == 0 else part for place, part in enumerate(parts)]
+    columns = [part["columns"] if place == 0 else part for place, part in enumerate(parts)]
     whole = fk.table("statements").collect()
     for place, field in enumerate(parts[0]["fields"]):
         cells: list[object] = []
-        for column in (part[place] for part in told):
+        for column in (part[place] for part in columns):
             cells += [column["words"][at] for at in column["at"]] if isinstance(column, dict) else column
         assert cells == whole[field["name"]].to_list(), field["name"]
     assert parts[0]["shown"][:3] == ["kind", "thing", "field"]
@@ -196,3 +196,32 @@ def test_twenty_queries_are_answered_among_the_first_three(site):
         if not any(map(re.compile(wanted).search, found[query]))
     }
     assert not missed
+
+
+def test_an_entity_opens_with_its_numbers_a_plan_and_a_comparison(site):
+    page = (site / "things" / "accelerators" / "b200.html").read_text("utf-8")
+    lead = re.search(r'class="lead">([^<]+)<', page)
+    assert lead is not None
+    assert "2.25 PFLOP/s in 16 bits, dense; 180 GB of memory; 1,000 W of design power" in lead[1]
+    assert "plan.html?v=1&amp;accelerator=b200" in page
+    assert "compare.html?of=accelerators/b200," in page
+    assert ">the same<" not in page
+    run = text_of(site / "things" / "runs" / "llama_3_1_405b.html")
+    assert "3.8 × 10²⁵ FLOP of training compute" in run
+    assert "systemic risk, EU AI Act: from 10²⁵" in run or "systemic risk, EU AI Act: from 1 × 10²⁵ FLOP" in run
+
+
+def test_all_pages_have_one_header_and_menus_of_at_most_forty_links(site):
+    for name in (
+        "index.html",
+        "things/map.html",
+        "tables/clusters.html",
+        "charts/index.html",
+        "notebooks/07-checkpoints.html",
+    ):
+        page = (site / name).read_text("utf-8")
+        bar = page.partition('<nav class="bar"')[2].partition("</nav>")[0]
+        assert re.findall(r">(\w+)</a>", bar) == ["Plan", "Explore", "Data", "Learn", "Reference"], name
+        assert 'class="search"' in page, name
+        side = page.partition('<nav id="menu"')[2].partition("</nav>")[0].partition("</div>")[2]
+        assert side.count("<a ") <= 40, name

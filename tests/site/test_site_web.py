@@ -1,4 +1,4 @@
-"""What other programs read of the site: a feed, descriptions, data catalogue; and how each page is dated and cited."""
+"""Machine-readable parts of the site: a feed, descriptions, a data catalogue, dates and citations of each page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from factorykit.site.sources import load_project
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 
 
-def test_the_feed_tells_what_changed_in_the_tables(site):
+def test_the_feed_lists_changes_of_the_tables(site):
     feed = ElementTree.parse(site / "feed.xml")
     changes = fk.table("data_changes").collect()
     entries = feed.findall("a:entry", ATOM)
@@ -36,7 +36,7 @@ def test_every_page_is_described_dated_and_cited(site):
     pages = [
         *({*site.glob("*.html")} - {site / "404.html"}),
         *(site / "notebooks").glob("*.html"),
-        *(site / "report").rglob("*.html"),
+        *({*(site / "report").rglob("*.html")} - {*(site / "report/python/api").iterdir()}),
     ]
     for page in pages:
         text = page.read_text("utf-8")
@@ -47,7 +47,7 @@ def test_every_page_is_described_dated_and_cited(site):
         assert 'type="application/atom+xml"' in text, page
 
 
-def test_the_tables_are_a_catalogue_for_those_who_search_data(site):
+def test_the_tables_are_described_as_a_data_catalogue(site):
     text = (site / "report" / "data.html").read_text("utf-8")
     catalogue = json.loads(re.search(r'<script type="application/ld\+json">(.*?)</script>', text)[1])
     assert catalogue["@type"] == "DataCatalog"
@@ -55,7 +55,7 @@ def test_the_tables_are_a_catalogue_for_those_who_search_data(site):
     assert all((site / each["url"]).is_file() for each in catalogue["dataset"])
 
 
-def test_a_site_with_an_address_says_it_and_leads_to_its_sources(made, tmp_path):
+def test_a_site_with_an_address_shows_it_and_links_to_its_sources(made, tmp_path):
     made.raw("")
     made.write("_site/report/other.html", "<html><body><main><h1>Page</h1></main></body></html>")
     around = Around(dates={"report/other.qmd": "2026-01-02"}, site="https://x.org/fk", repository="https://x.org/r")
@@ -73,7 +73,7 @@ def test_a_site_with_an_address_says_it_and_leads_to_its_sources(made, tmp_path)
     assert '<meta name="citation_fulltext_html_url" content="https://x.org/fk/report/other.html">' in page
 
 
-def test_a_profile_says_where_the_site_is(made, monkeypatch):
+def test_a_profile_sets_the_address_of_the_site(made, monkeypatch):
     made.write("_quarto-published.yml", "website: {site-url: 'https://x.org/fk'}\n")
     made.write("404.qmd", "---\ntitle: Not here\nsearch: false\n---\nNothing.\n")
     config = yaml.safe_load((made.root / "_quarto.yml").read_text())

@@ -165,6 +165,19 @@ def test_journals_of_healthy_nodes_count_as_watched(tmp_path: Path) -> None:
     assert rate["node_mtbf_s"] == pytest.approx(75 * 86400.0)
 
 
+@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S+00:00", "%b %e %H:%M:%S"])
+def test_a_journal_watches_each_of_its_nodes_from_its_first_to_its_last_line(tmp_path: Path, form: str) -> None:
+    """The clock of one line is wrong; its file is short."""
+    start, file = datetime(2025, 12, 31, 22, 59, tzinfo=UTC), tmp_path / "journal.log"
+    stamps = [start + timedelta(minutes=minute) for minute in range(130)]
+    lines = [f"{at:{form}} n{minute % 3 and 1} kernel: usb 1-1: new device\n" for minute, at in enumerate(stamps)]
+    wrong = [f"{at} n1 kernel: clock\n" for at in ("2062-03-01T00:00:00+00:00", "1970-01-01T00:00:00+00:00")]
+    file.write_text("".join([*lines[:50], " continued\n", *(wrong if "Y" in form else []), *lines[50:]]))
+    os.utime(file, (stamps[-1].timestamp(),) * 2)
+    watched = fk.read_log(file, "xid").watched.select("node", "since", "until").sort("node")
+    assert watched.rows() == [("n0", stamps[0], stamps[129]), ("n1", stamps[1], stamps[128])]
+
+
 def test_no_rate_without_exposure(read) -> None:
     log = read("at,node,kind\n2026-03-01,a,failure\n2026-03-11,b,failure\n")
     with pytest.raises(fk.FactorykitError, match="exposure"):

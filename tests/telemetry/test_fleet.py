@@ -183,6 +183,16 @@ def test_an_anonymised_report_does_not_name_its_logs(reported: Path, folder: Pat
     assert not fk.Log(**tables).jobs["job"].str.contains("4711").any()
 
 
+def test_a_report_replaces_reports_alone(reported: Path, tmp_path: Path) -> None:
+    logs, page = str(reported / "hostile.csv"), tmp_path / "index.html"
+    page.write_text("mine")
+    assert main(["report", logs, "-o", str(tmp_path)]) != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["index.html"]
+    assert page.read_text() == "mine"
+    page.unlink()
+    assert [main(["report", logs, "-o", str(tmp_path)]) for _ in range(2)] == [0, 0]
+
+
 @pytest.mark.browser
 def test_a_report_draws_its_charts_without_network(reported: Path, chromium) -> None:
     page = chromium.new_page()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,21 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
         "steps: 10 loss: 5.55 iter time (s): 0.936 samples/sec: 136.706\n",
         {"step": 10.0, "step_s": 0.936},
     ),
+    "nanotron": (
+        "03/01/2026 12:00:00 [INFO|DP=0|PP=0|TP=0|n1]: iteration: 5 / 100 | consumed_tokens: 5.24M | "
+        "elapsed_time_per_iteration_ms: 15.6K | tokens_per_sec: 67.2K | tokens_per_sec_per_gpu: 4.2K\n",
+        {"at": AT, "step": 5.0, "step_s": 15.6},
+    ),
+    "hf_trainer": (
+        "  1%|          | 1/200 [00:02<07:13,  2.00s/it]\r  5%|5   | 10/200 [00:21<06:54,  2.18s/it]\r          \r"
+        "{'loss': 0.8853, 'grad_norm': 1.5, 'learning_rate': 4.4e-05, 'epoch': 0.12}\n",
+        {"at": None, "job": "a", "step": 10.0, "step_s": 2.18},
+    ),
+    "hf_trainer_state": (
+        '{\n  "log_history": [\n    {\n      "epoch": 0.5,\n      "loss": 1.2,\n      "step": 10\n'
+        '    },\n    {"epoch": 1.0, "loss": 1.1, "step": 20}\n  ]\n}',
+        {"at": None, "step": 10.0, "step_s": None},
+    ),
     "maxtext": (
         "completed step: 9, seconds: 5.667, TFLOP/s/device: 134.9, Tokens/s/device: 8672.7, total_weights: 196608\n",
         {"step": 9.0, "step_s": 5.667},
@@ -120,6 +136,11 @@ EXCERPTS: dict[str, tuple[str, dict[str, Any]]] = {
     "wandb_history": (
         '{"_step": 10, "_timestamp": 1772366400.0, "step_time": 4.25, "loss": 1.5}\n',
         {"at": AT, "step": 10.0, "step_s": 4.25},
+    ),
+    "wandb_chart": (
+        '"Step","run-7 - iteration-time","run-7 - iteration-time__MIN","run-7 - iteration-time__MAX"\n'
+        '"10","4.25","4.25","4.25"\n"20","","",""\n',
+        {"at": None, "job": "run-7", "step": 10.0, "step_s": 4.25},
     ),
     "tensorboard_events": (
         '{"wall_time": 1772366400.0, "step": 3, "values": {"lm loss": 2.5, "iteration-time": 1.5}}\n',
@@ -149,3 +170,94 @@ def test_an_excerpt_is_recognised_and_read(name: str, tmp_path: Path) -> None:
     assert set(log.notes["format"]) - {""} == {name}
     assert {key: rows.row(0, named=True)[key] for key in expected} == expected
     assert log.skipped == 0
+
+
+STAMP = "2026-03-01T12:00:00.250000Z "
+LINES = {
+    "xid": ("[Sun Mar  1 12:00:00 2026] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off\n", 79.0),
+    "megatron": (
+        f"{STAMP} iteration   10/ 500000 | elapsed time per iteration (ms): 4321.5/4330.1 | loss: 7 |\n",
+        10.0,
+    ),
+    "nemo": (
+        f"{STAMP}Epoch 0: : 10%|# | 9/99 [00:48<10:00, global_step=9.000, train_step_timing in s=3.130]\r"
+        "Epoch 0: : 10%|# | 10/99 [00:51<10:00, global_step=10.00, train_step_timing in s=3.120]\n",
+        10.0,
+    ),
+    "deepspeed": (f"{STAMP}[Rank 0] step=40, skipped=0, lr=[5e-05], mom=[0.9], SamplesPerSec=136.7\n", 40.0),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines_are_read_as_they_are_printed_with_times_before_them(name: str, tmp_path: Path) -> None:
+    text, value = LINES[name]
+    (tmp_path / "n7.log").write_text(text)
+    log = fk.read_log(tmp_path)
+    row = getattr(log, formats()[name].table).row(0, named=True)
+    assert float(row.get("step") or row.get("code")) == value
+    assert row["at"].replace(microsecond=0) == AT
+    assert log.skipped == 0
+
+
+def scrape(*watts: float) -> str:
+    """The text that DCGM exporter answers: it has no times."""
+    lines = (f'DCGM_FI_DEV_POWER_USAGE{{gpu="{n}",UUID="GPU-{n}",Hostname="n1"}} {w:f}\n' for n, w in enumerate(watts))
+    return "# HELP DCGM_FI_DEV_POWER_USAGE Power draw (in W).\n# TYPE DCGM_FI_DEV_POWER_USAGE gauge\n" + "".join(lines)
+
+
+def test_a_scrape_has_the_time_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "metrics.prom").write_text(scrape(612.5, 96.25))
+    os.utime(tmp_path / "metrics.prom", (AT.timestamp(), AT.timestamp()))
+    log = fk.read_log(tmp_path)
+    assert log.power.select("at", "accelerator", "accelerator_power_w").rows() == [(AT, "0", 612.5), (AT, "1", 96.25)]
+    assert dict(log.counts.iter_rows())["rows without a time, which have that of the file"] == 2
+
+
+def test_several_scrapes_without_times_in_one_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "metrics.prom").write_text(scrape(612.5) + scrape(96.25))
+    with pytest.raises(fk.FactorykitError, match="several scrapes without times; give one file per scrape"):
+        fk.read_log(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("#Entity   POWER      GPUTL\nID        W\nGPU 0     67.012     0\n", "nvidia-smi"),
+        ("timestamp, index, utilization.gpu [%]\n2026/03/01 12:00:00.000, 3, 98 %\n", "power.draw"),
+        ("[  123.456789] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n", "dmesg -T"),
+        ("{'loss': 0.8853, 'learning_rate': 4.4e-05, 'epoch': 0.12}\n", "trainer_state.json"),
+    ],
+)
+def test_a_file_without_times_or_power_is_refused_with_a_fix(text: str, fix: str, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(text)
+    with pytest.raises(fk.FactorykitError, match=fix):
+        fk.read_log(tmp_path)
+
+
+def test_records_in_a_document_of_json_are_all_read(tmp_path: Path) -> None:
+    """The last one stands alone in its line, as in a file of one record per line."""
+    rows = [f'{{"_step": {step}, "_timestamp": 1772366400.0, "step_time": 4.25}}' for step in range(3)]
+    (tmp_path / "a.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
+    assert fk.read_log(tmp_path).steps["step"].to_list() == [0.0, 1.0, 2.0]
+
+
+def test_an_inverse_pace_is_a_time(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("  5%|5  | 10/200 [00:21<06:54,  4.00it/s]\r  \r{'loss': 0.8, 'epoch': 0.12}\n")
+    assert fk.read_log(tmp_path).steps["step_s"].item() == 0.25
+
+
+def test_deepspeed_prints_steps_without_their_time(tmp_path: Path) -> None:
+    line = "[2026-03-01 12:00:{:02},250] [INFO] [logging.py:96:log_dist] [Rank 0] step={}, skipped=0, lr=[5e-05]\n"
+    file = tmp_path / "job-7.out"
+    file.write_text("".join(line.format(n, 10 * n) for n in range(1, 6)))
+    steps = fk.read_log(file).steps
+    assert steps["step"].to_list() == [10.0, 20.0, 30.0, 40.0, 50.0]
+    assert steps["at"][0] == AT.replace(second=1, microsecond=250_000)
+
+
+def test_glog_of_maxtext_has_the_year_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "job-7.log"
+    line = "I{} 12:34:56.500000 140 max_utils.py:10] completed step: {}, seconds: 2.1, TFLOP/s/device: 134.9\n"
+    file.write_text(line.format("1231", 5) + line.format("0101", 6))
+    os.utime(file, (AT.timestamp(), AT.timestamp()))
+    assert fk.read_log(file).steps["at"].dt.year().to_list() == [2025, 2026]

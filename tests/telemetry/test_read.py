@@ -140,3 +140,8 @@ def test_an_unrecognised_file_is_skipped_among_others(write, tmp_path: Path) -> 
 def test_an_unrecognised_file_is_refused(write) -> None:
     with pytest.raises(fk.FactorykitError, match="unrecognised"):
         fk.read_log(write("dear diary\n"))
+
+
+def test_object_stores_are_refused() -> None:
+    with pytest.raises(fk.FactorykitError, match="object stores are not supported; give a local"):
+        fk.read_log("s3://bucket/logs")

@@ -1,4 +1,4 @@
-"""Names completed in IPython and JupyterLab, asked of IPython's own completer."""
+"""Completion of names in IPython and JupyterLab, tested with IPython's completer."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ options.HistoryManager.enabled = False
 shell = InteractiveShell.instance(config=options)
 shell.run_cell("import factorykit as fk; run = fk.preset('llama_3_1_405b')")
 with provisionalcompleter():
-    asked = json.load(sys.stdin)
-    print(json.dumps({text: [one.text for one in shell.Completer.completions(text, len(text))] for text in asked}))
+    typed = json.load(sys.stdin)
+    print(json.dumps({text: [name.text for name in shell.Completer.completions(text, len(text))] for text in typed}))
 """
 TYPED = {
     'fk.preset("llama_3_1': "llama_3_1_405b",
@@ -47,7 +47,7 @@ SILENT = ('fk.read_hf_config("tok', 'fk.sql("tok', 'print("tok', 'fk.sample(run,
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def completions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     pytest.importorskip("IPython")
     home = tmp_path_factory.mktemp("ipython")
     done = subprocess.run(
@@ -63,13 +63,13 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("text", TYPED)
-def test_ipython_completes_a_name(text: str, answered: dict[str, list[str]]) -> None:
-    assert TYPED[text] in answered[text]
+def test_ipython_completes_a_name(text: str, completions: dict[str, list[str]]) -> None:
+    assert TYPED[text] in completions[text]
 
 
 @pytest.mark.parametrize("text", SILENT)
-def test_where_no_name_is_taken_none_is_offered(text: str, answered: dict[str, list[str]]) -> None:
-    assert not any(one.startswith(("tokens", "mfu")) for one in answered[text])
+def test_no_name_is_offered_where_none_is_accepted(text: str, completions: dict[str, list[str]]) -> None:
+    assert not any(name.startswith(("tokens", "mfu")) for name in completions[text])
 
 
 def test_a_call_of_something_else_is_left_alone() -> None:
@@ -82,5 +82,5 @@ def test_a_call_of_something_else_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x = 3", 'fk.preset("llama")', "fk.preset('a\\'b')", "]"])
-def test_outside_a_call_there_is_no_place(text: str) -> None:
+def test_nothing_is_completed_outside_a_call(text: str) -> None:
     assert place(text) is None

@@ -13,7 +13,7 @@ from factorykit.charts.explorer_spec import elasticities, exploring
 from factorykit.core.errors import ScenarioError, UnknownName, UnknownQuantity
 
 LLAMA = "llama_3_1_405b"
-OWN = {"accelerator": "b200", "precision": "bf16", "accelerators": 1024, "parameters": "70B", "tokens": "15T"}
+OWN = {"accelerator": "b200", "precision": "bf16", "accelerators": 1024, "query": "70B", "tokens": "15T"}
 
 
 @pytest.fixture(scope="module")
@@ -21,19 +21,20 @@ def explorer() -> fk.widgets.Explorer:
     return fk.explore(LLAMA, "wall_days", "rental_cost_usd", over="accelerators")
 
 
+@pytest.mark.filterwarnings("ignore:.*not used for")
 @pytest.mark.parametrize(
-    ("what", "outputs", "over"),
+    ("run", "outputs", "over"),
     [(LLAMA, (), None), ("deepseek_v3", ("goodput",), "checkpoint_interval_s"), (OWN, ("rental_cost_usd",), None)],
-    ids=["a preset", "an output over its interval", "one's own run"],
+    ids=["a preset", "an output over its interval", "a run of the user"],
 )
-def test_what_the_screen_shows_is_what_evaluate_says(what, outputs, over) -> None:
-    made = fk.explore(what, *outputs, over=over)
-    shown = made.now
-    assert dict(shown) == pytest.approx(fk.evaluate(made.scenario, list(shown), assume=True), rel=1e-9)
+def test_the_screen_equals_evaluate(run, outputs, over) -> None:
+    made = fk.explore(run, *outputs, over=over)
+    values = made.now
+    assert dict(values) == pytest.approx(fk.evaluate(made.scenario, list(values), assume=True), rel=1e-9)
     first = next(iter(made.sliders))
     made.set(**{first: made.sliders[first].value * 1.5})
-    assert dict(made.now) == pytest.approx(fk.evaluate(made.scenario, list(shown), assume=True), rel=1e-9)
-    assert dict(made.now) != dict(shown)
+    assert dict(made.now) == pytest.approx(fk.evaluate(made.scenario, list(values), assume=True), rel=1e-9)
+    assert dict(made.now) != dict(values)
 
 
 def test_elasticities_are_the_powers_of_the_formula() -> None:
@@ -54,7 +55,7 @@ def test_a_curve_of_decades_gets_a_logarithmic_axis(explorer) -> None:
     assert rows["rental_cost_usd"].max() < 100 * rows["rental_cost_usd"].min()
 
 
-def test_words_become_menus_of_what_works() -> None:
+def test_words_become_menus_of_valid_choices() -> None:
     made = fk.explore(OWN, "training_days")
     assert set(made.menus) == {"accelerator", "precision"}
     on_b200 = made.now["training_days"]
@@ -67,7 +68,7 @@ def test_words_become_menus_of_what_works() -> None:
         made.set(precision="fp3")
 
 
-def test_other_runs_stand_in_the_same_picture() -> None:
+def test_other_runs_are_drawn_in_the_same_picture() -> None:
     live = exploring(LLAMA, "goodput", over="checkpoint_interval_s", against=["deepseek_v3"])
     rows = live.rows()
     assert rows.columns[1:] == ["goodput (Llama 3.1 405B)", "goodput (DeepSeek-V3)"]
@@ -82,7 +83,7 @@ def test_settings_are_pinned_compared_and_explained(explorer) -> None:
     table = explorer.compare()
     assert table["quantity"].to_list()[:2] == ["accelerators", "mfu"]
     assert table.filter(quantity="accelerators").select("as published", "now").row(0) == (16384.0, 24576.0)
-    shares = explorer.attribute("as published", "wall_days")
+    shares = explorer.decompose("as published", "wall_days")
     change = (
         explorer.now["wall_days"] - fk.evaluate(explorer.pins["as published"], "wall_days", assume=True)["wall_days"]
     )
@@ -103,7 +104,7 @@ def test_settings_are_pinned_compared_and_explained(explorer) -> None:
         explorer.unpin("as published")
 
 
-def test_its_code_makes_the_same_setting(explorer) -> None:
+def test_the_code_of_an_explorer_reproduces_its_setting(explorer) -> None:
     explorer.reset()
     assert explorer.code == 'fk.preset("llama_3_1_405b")'
     explorer.set(accelerators=29_600)
@@ -114,7 +115,7 @@ def test_its_code_makes_the_same_setting(explorer) -> None:
     assert fk.evaluate(eval(own.code, {"fk": fk}), "wall_days")["wall_days"] == pytest.approx(own.now["wall_days"])
 
 
-def test_it_is_a_widget_like_others(explorer) -> None:
+def test_an_explorer_is_an_ordinary_widget(explorer) -> None:
     explorer.reset()
     seen = []
     explorer.observe(lambda change: seen.append(change["new"]["accelerators"]), "scenario")
@@ -133,7 +134,7 @@ def test_values_can_be_typed_with_units(explorer, typed: str, value: float) -> N
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "says"),
+    ("call", "error", "message"),
     [
         (lambda: fk.explore(LLAMA, "wall_day"), UnknownQuantity, "nearest is 'wall_days'"),
         (lambda: fk.explore("llama_3_1_405"), UnknownName, "nearest is 'llama_3_1_405b'"),
@@ -142,14 +143,14 @@ def test_values_can_be_typed_with_units(explorer, typed: str, value: float) -> N
     ],
     ids=["output", "preset", "axis that moves nothing", "slider that moves nothing"],
 )
-def test_mistakes_are_answered_like_everywhere(call, error, says: str) -> None:
-    with pytest.raises(error, match=says):
+def test_mistakes_give_the_usual_errors(call, error, message: str) -> None:
+    with pytest.raises(error, match=message):
         call()
 
 
-def test_a_setting_is_a_question_to_the_planner() -> None:
+def test_a_setting_can_be_passed_to_the_planner() -> None:
     made = fk.explore(LLAMA, over="accelerators").set(accelerators=24_576)
     assert made.link is not None
-    said = dict(part.split("=") for part in made.link.removeprefix("plan.html?").split("&"))
-    assert (said["v"], said["model"], said["accelerators"], said["tokens"]) == ("1", "405B", "24576", "1.56e13")
+    query = dict(part.split("=") for part in made.link.removeprefix("plan.html?").split("&"))
+    assert (query["v"], query["model"], query["accelerators"], query["tokens"]) == ("1", "405B", "24576", "1.56e13")
     assert fk.explore("meta_24k", "facility_power_w", over="accelerators").link is None

@@ -1,4 +1,4 @@
-"""An explorer in every front end that can be had: the picture is there, and the arrow keys of a slider move it."""
+"""An explorer in every available front end: the picture is drawn, and the arrow keys of a slider change it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 CURVE = ".fk-view svg [class*=mark-line] path"
 
 
-def needed(name: str, what: str) -> None:
+def needed(name: str, front_end: str) -> None:
     if find_spec(name) is None:
-        pytest.skip(f"{what} is absent (pip install {name}); no explorer was opened in it")
+        pytest.skip(f"{front_end} is absent (pip install {name}); no explorer was opened in it")
 
 
 def moved_by_keys(page: Any) -> None:
@@ -48,7 +48,7 @@ def moved_by_keys(page: Any) -> None:
         if page.locator(CURVE).first.get_attribute("d") != before:
             return
         page.wait_for_timeout(100)
-    pytest.fail("the curve stays as it was")
+    pytest.fail("the curve did not change")
 
 
 def test_in_notebook_7(chromium: Any, tmp_path: Path) -> None:
@@ -108,14 +108,14 @@ def test_in_the_widget_manager_of_vs_code(chromium: Any, tmp_path: Path) -> None
             page.goto(f"{address}/index.html")
             page.evaluate("ready")
             client.execute(EXPLORER)
-            bridge.carry(lambda: bridge.said)
-            page.evaluate("(id) => { show(id) }", bridge.said[0]["content"]["data"][VIEW]["model_id"])
+            bridge.carry(lambda: bridge.results)
+            page.evaluate("(id) => { show(id) }", bridge.results[0]["content"]["data"][VIEW]["model_id"])
             bridge.carry(page.locator(CURVE).count)
             slider, typed = page.locator("input[name=mfu][type=range]"), page.get_by_label("utilization, typed")
-            before, said = page.locator(CURVE).first.get_attribute("d"), typed.input_value()
+            before, value = page.locator(CURVE).first.get_attribute("d"), typed.input_value()
             slider.focus()
             page.keyboard.press("ArrowRight")
-            bridge.carry(lambda: typed.input_value() != said)
+            bridge.carry(lambda: typed.input_value() != value)
             assert page.locator(CURVE).first.get_attribute("d") != before
             page.close()
     finally:

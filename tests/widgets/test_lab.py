@@ -1,4 +1,4 @@
-"""`factorykit lab`: what JupyterLab is told, and which notebooks it trusts."""
+"""`factorykit lab`: configuration of JupyterLab, and trusted notebooks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_wheel_trusts_the_notebooks_it_was_built_with(
     assert [path.name for path in lab.trusted(checkout)] == ["02-own.ipynb"]
 
 
-def test_it_opens_the_start_and_asks_nothing(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lab_opens_the_start_page_without_dialogs(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[list[str], dict[str, Any]]] = []
     monkeypatch.setattr(lab.subprocess, "call", lambda command, env: calls.append((command, env)) or 0)
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/own")
@@ -76,10 +76,21 @@ def test_it_opens_the_start_and_asks_nothing(checkout: Path, monkeypatch: pytest
     ((command, environment),) = calls
     assert "--LabApp.default_url=/lab/tree/00-start.ipynb" in command
     assert command[-2:] == ["notebooks", "--no-browser"]
-    first, own = environment["JUPYTER_CONFIG_PATH"].split(":")
-    assert own == "/own"
-    told = json.loads((Path(first) / "labconfig" / "page_config.json").read_text())
-    assert told == {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+    first, given = environment["JUPYTER_CONFIG_PATH"].split(":")
+    assert given == "/own"
+    page = json.loads((Path(first) / "labconfig" / "page_config.json").read_text())
+    assert page == {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
     names = json.loads((Path(first) / "labconfig" / "default_setting_overrides.json").read_text())
     assert names["@jupyterlab/filebrowser-extension:browser"] == {"showLastModifiedColumn": False}
     assert names["@jupyterlab/apputils-extension:themes"] == {"overrides": {"ui-font-size1": "12px"}}
+
+
+def test_lab_copies_the_notebooks_of_the_installed_version_into_an_empty_folder(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    monkeypatch.setattr(lab, "notebooks_folder", lambda: checkout)
+    monkeypatch.setattr(lab.subprocess, "call", lambda command, env: 0)
+    assert lab.lab() == 0
+    assert {path.name for path in Path("notebooks").iterdir()} == {path.name for path in checkout.glob("*.ipynb")}

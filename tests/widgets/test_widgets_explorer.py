@@ -53,14 +53,14 @@ def test_a_slider_keeps_the_value_it_was_given() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_slider_refuses_what_the_vocabulary_refuses(value: float) -> None:
+def test_a_slider_refuses_values_out_of_bounds(value: float) -> None:
     made = slider("accelerators", 8.0)
     with pytest.raises(ScenarioError, match="accelerators"):
         made.value = value
     assert made.value == 8.0
 
 
-def test_set_moves_sliders_and_what_is_fixed(explorer: Explorer) -> None:
+def test_set_changes_sliders_and_fixed_inputs(explorer: Explorer) -> None:
     explorer.set(accelerators=1024, downtime_s=60)
     assert explorer.sliders["accelerators"].value == 1024.0
     assert explorer.values["downtime_s"] == 60.0
@@ -75,7 +75,7 @@ def test_moving_a_slider_is_enough(explorer: Explorer) -> None:
     assert explorer.summary() != before
 
 
-def test_reset_takes_everything_back(explorer: Explorer) -> None:
+def test_reset_restores_the_initial_values(explorer: Explorer) -> None:
     before = (explorer.values, explorer.summary())
     explorer.set(accelerators=1024, downtime_s=60).reset()
     assert (explorer.values, explorer.summary()) == before
@@ -123,7 +123,7 @@ def chart() -> LiveChart:
     return LiveChart(alt.Chart(alt.NamedData("table")).mark_line().encode(x="x:Q", y="y:Q", color="who:N"))
 
 
-def test_a_frame_goes_as_bytes(chart: LiveChart) -> None:
+def test_a_frame_is_sent_as_bytes(chart: LiveChart) -> None:
     chart.set_frame(frame())
     assert chart.frame["columns"] == [{"name": "x"}, {"name": "y"}, {"name": "who", "words": ["a", "b"]}]
     assert [len(buffer) for buffer in chart.buffers] == [24, 24, 6]
@@ -156,7 +156,7 @@ def test_importing_factorykit_loads_no_widget() -> None:
     assert importlib.import_module("factorykit").widgets.explore is explore
 
 
-def test_an_explorer_says_what_its_screen_shows_whatever_was_moved(explorer: Explorer) -> None:
+def test_the_scenario_of_an_explorer_equals_its_screen_after_any_move(explorer: Explorer) -> None:
     explorer.set(accelerators=1024, accelerator_mtbf_s=5e7)
     shown = {name: explorer.now[name] for name in explorer.live.shown}
     assert fk.evaluate(explorer.scenario, list(shown)) == pytest.approx(shown, rel=1e-12)

@@ -1,4 +1,4 @@
-"""What VS Code does with widgets: its own widget manager in a page, and a kernel that is reached by messages alone."""
+"""A model of VS Code: its widget manager in a page, and a kernel that is reached by messages alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ window.define = (...given) => {
 window.requirejs = (names, done) => done(...names.map((name) => held[name]()));
 const loading = {}, scripts = {
   widgetsRegisteredInRequireJs: new Set(), successHandler() {},
-  errorHandler: (...told) => console.error(told.join(" ")),
+  errorHandler: (...messages) => console.error(messages.join(" ")),
   loadWidgetScript: (name) => loading[name] ??= new Promise((done, failed) => {
     const tag = document.createElement("script");
     tag.onload = () => { held[name] = unnamed; done(); };
@@ -41,15 +41,15 @@ const text = (buffer) => btoa(letters(buffer).join(""));
 const bytes = (code) => Uint8Array.from(atob(code), (letter) => letter.charCodeAt(0)).buffer;
 class Comm {
   constructor(targetName, commId) { Object.assign(this, { targetName, commId }); comms[commId] = this; }
-  say(kind, data, metadata, buffers) {
+  post(kind, data, metadata, buffers) {
     const id = crypto.randomUUID(), content = { comm_id: this.commId, target_name: this.targetName, data };
-    const told = { id, kind, content, metadata: metadata ?? {}, buffers: (buffers ?? []).map(text) };
-    window.toKernel(JSON.stringify(told));
+    const message = { id, kind, content, metadata: metadata ?? {}, buffers: (buffers ?? []).map(text) };
+    window.toKernel(JSON.stringify(message));
     return (waiting[id] = { msg: { header: { msg_id: id } }, done: Promise.resolve() });
   }
-  open(...told) { return this.say("comm_open", ...told); }
-  send(...told) { return this.say("comm_msg", ...told); }
-  close(...told) { return this.say("comm_close", ...told); }
+  open(...message) { return this.post("comm_open", ...message); }
+  send(...message) { return this.post("comm_msg", ...message); }
+  close(...message) { return this.post("comm_close", ...message); }
 }
 const kernel = {
   id: "kernel", clientId: "page", username: "", status: "idle", connectionStatus: "connected", handleComms: true,
@@ -106,28 +106,28 @@ class Bridge:
 
     def __init__(self, page: Any, client: Any) -> None:
         self.page, self.client = page, client
-        self.said: list[dict[str, Any]] = []
+        self.results: list[dict[str, Any]] = []
         page.expose_function("toKernel", self._send)
 
-    def _send(self, told: str) -> None:
-        said = json.loads(told)
-        message = self.client.session.msg(said["kind"], said["content"], metadata=said["metadata"])
-        message["header"]["msg_id"] = message["msg_id"] = said["id"]
-        buffers = [base64.b64decode(each) for each in said["buffers"]]
+    def _send(self, text: str) -> None:
+        sent = json.loads(text)
+        message = self.client.session.msg(sent["kind"], sent["content"], metadata=sent["metadata"])
+        message["header"]["msg_id"] = message["msg_id"] = sent["id"]
+        buffers = [base64.b64decode(each) for each in sent["buffers"]]
         self.client.session.send(self.client.shell_channel.socket, message, buffers=buffers)
 
     def carry(self, done: Callable[[], object], seconds: float = 90.0) -> None:
         """Carry messages until something is done."""
         until = time.monotonic() + seconds
         while not done():
-            assert time.monotonic() < until, [message["msg_type"] for message in self.said]
+            assert time.monotonic() < until, [message["msg_type"] for message in self.results]
             self.page.wait_for_timeout(10)
             try:
                 message = self.client.get_iopub_msg(timeout=0.02)
             except queue.Empty:
                 continue
             if message["msg_type"] in ("execute_result", "error"):
-                self.said.append(message)
+                self.results.append(message)
             buffers = [base64.b64encode(bytes(each)).decode() for each in message.get("buffers", ())]
             plain = json.loads(json.dumps({**message, "buffers": buffers}, default=str))
             self.page.evaluate("(message) => { fromKernel(message) }", plain)

@@ -23,12 +23,13 @@ from factorykit.data.schemas import (
     failures,
     operations,
     performance,
+    serving,
     sources,
     training,
 )
 from factorykit.data.schemas.fields import Derived, Sourced, Stated, Table, Thing
 
-SUBJECTS: Final = (sources, equipment, training, performance, failures, economics, operations, audit)
+SUBJECTS: Final = (sources, equipment, training, performance, serving, failures, economics, operations, audit)
 """Modules that define tables, in the order in which the tables are listed."""
 VERSION: Final = "0.2.0"
 """Version of the data package: raised with every release that changes a value or a column."""

@@ -176,6 +176,25 @@ class Grids(Sourced):
     carbon_free_share = measured("carbon_free_share")
 
 
+class CloudRegions(Sourced):
+    """Cloud regions.
+
+    A row is one region of a cloud in one year: its efficiency, its water and its electricity as the operator publishes
+    them, and the carbon of its grid.
+    """
+
+    cloud_region = key("operator and region", unique=True, entity=True)
+    name = text("name for reading", required=True)
+    operator = text("who runs it", required=True)
+    country = reference("country_grids.country", "country of the region", required=True)
+    latitude = number("degree", "north of the equator", positive=False)
+    longitude = number("degree", "east of Greenwich", positive=False)
+    pue = measured("pue")
+    water_l_per_kwh = measured("water_l_per_kwh", "on the site")
+    carbon_free_share = measured("carbon_free_share", "mean of the year")
+    carbon_kg_per_kwh = measured("carbon_kg_per_kwh", "average of the electricity consumed on its grid")
+
+
 class RentalOffers(Sourced):
     """Rental offers by provider.
 

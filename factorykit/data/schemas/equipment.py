@@ -115,25 +115,25 @@ class ClusterFields(dy.Schema):
     it_power_w = measured("it_power_w")
     pue = measured("pue")
     facility_power_w = measured("facility_power_w")
-    power_w_low = number("W", "lower end of a power that the source does not call IT or facility")
-    power_w_high = number("W", "upper end of such a power; empty if the source states 'more than'")
+    power_remark = text("why its power per chip lies outside 1 to 2.5 times the design power of the chips")
     capital_usd_low = number("USD", "lower end of the cost to build it, nominal")
     capital_usd_high = number("USD", "upper end of the cost to build it, nominal")
     build_days = number("d", "time to build it")
     site = text("where it stands, as the source writes it")
     purpose = text("models trained on it")
-    example = text("why the row is an example and no cluster that stands somewhere; empty for those that do")
     site_key = reference("sites.site", "site of the sites table on which it stands")
     country = reference("country_grids.country", "country of the country_grids table")
     latitude = number("degree", "north of the equator", positive=False)
     longitude = number("degree", "east of Greenwich", positive=False)
     sector = text("who pays for it: private, public or both")
-    status = text("whether it runs", one_of=("existing", "planned", "decommissioned"))
+    status = text(
+        "phase: under construction is the next step of a site on which building was seen, planned any later step",
+        one_of=("existing", "under construction", "planned", "decommissioned"),
+    )
     certainty = text("how sure the source is that it is as described", one_of=("confirmed", "likely", "unlikely"))
     first_operational = dy.String(nullable=True, regex=DAY, description="day on which it first ran at this size")
     planned_for = text("when it is to run, in the source's words")
     h100_equivalents = number("1", "chips as so many H100, by their 8-bit or 16-bit rate, as the source computes it")
-    power_reported_w = number("W", "power that the operator or the press states, whether of chips or of the site")
     superseded_by = text("the cluster that took its place, in the source's words")
     address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
 
@@ -146,20 +146,52 @@ class ClusterStatements(ClusterFields, Stated):
     """
 
     cluster = key("name of the cluster in all tables", entity=True)
+    example = text("why the row is an example and no cluster that stands somewhere, and in no row of `clusters`")
+    power_w_low = number("W", "lower end of a power that the source does not call IT or facility")
+    power_w_high = number("W", "upper end of such a power; empty if the source states 'more than'")
+    power_reported_w = number("W", "power that the operator or the press states, whether of chips or of the site")
+
+
+class ClusterChips(Sourced):
+    """Chips of clusters, by kind.
+
+    A row is the count of one kind of chip that stood, or is to stand, in one cluster on one day: the tranches of a site
+    added up. The H100 equivalents of `site_statements` on the same day confirm the sums within 5 %, except where the
+    power remark of the cluster states otherwise.
+    """
+
+    cluster_chip = key("statement and kind of chip", unique=True, entity=True)
+    of_statement = dy.String(
+        nullable=False,
+        description="statement about the cluster that counts all its kinds together",
+        metadata={"references": "cluster_statements.statement"},
+    )
+    cluster = reference("clusters.cluster", "the cluster", required=True)
+    accelerator = reference("accelerators.accelerator", "chip, where it is one of the accelerators table")
+    accelerator_stated = text("kind of chip as the source writes it", required=True)
+    accelerators = measured("accelerators", "of this kind")
+    status = text("phase, as in `clusters`", required=True, one_of=("existing", "under construction", "planned"))
 
 
 class Clusters(ClusterFields, Thing):
     """Clusters.
 
-    A row is one cluster or pod with the best value of each field: count and chip from one statement, power from
-    another. `statements` holds the source, the date and the reason of each choice.
+    A row is one cluster or pod with the best value of each field, and one power. `statements` holds the source, the
+    date and the reason of each choice, and `cluster_statements` all other statements about power.
     """
 
     cluster = key("name of the cluster in all tables", unique=True, entity=True)
+    power_basis = text(
+        "where `facility_power_w` comes from: reported power counts where it is 1 to 2.5 times the chips' design power",
+        one_of=("stated for the facility", "reported, of chips or facility", "computed from the chips"),
+    )
+    chips_power_w = number("W", "design power of all its chips, estimated where no maker states it")
+    planned_facility_power_w = number("W", "largest facility power that is under construction or planned")
+    planned_accelerators = number("1", "largest count of chips that is under construction or planned")
     facility_power_computed_w = number(
         "W",
-        "computed, not reported: accelerators x (design power of the chip, estimated where no maker states it, + its "
-        "share of the node's other power) x PUE, the last two from the table `defaults` where they are not stated",
+        "computed, not reported: (design power of all chips + accelerators x share of a node's other power) x PUE, "
+        "the last two from the table `defaults` where they are not stated",
     )
 
 

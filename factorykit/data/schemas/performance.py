@@ -87,14 +87,14 @@ class CollectiveMeasurements(Sourced):
 class Frameworks(Sourced):
     """Training software.
 
-    A row is a framework with its defaults: the maker of its kernels, and its features with the year of their release.
+    A row is a framework with its defaults and the maker of its kernels.
     """
 
     framework = key("name of the software", unique=True, entity=True)
     name = text("name for reading", required=True)
     also_called = text("further names, separated by semicolons", required=True)
     maker = text("vendor of the chips whose kernels it carries; own if it comes with each chip from its vendor")
-    maker_kernels = share("1 if that vendor also tunes the recipes, 0.5 if it only provides the kernels")
+    vendor_kernels = share("1 if that vendor also tunes the recipes, 0.5 if it only provides the kernels")
     fused_kernels = share("1 if element-wise chains run as one kernel each; 0 for eager code")
     balanced_stages = share("1 if pipeline stages are cut by their work")
     sequence_parallel = share("1 if norms are also split over tensor-parallel ranks, in releases since 2023")
@@ -125,24 +125,25 @@ class Frameworks(Sourced):
         "memory that its allocator holds unused at the peak where there is room, above the need; empty for none"
     )
     reports_first_stage = share("1 if the memory that it reports is that of the first stage of a pipeline")
-    cuda_graphs_from = number("a", "year and part of a year from which captured graphs launch a step")
-    layer_graphs_from = number("a", "year and part of a year from which captured graphs launch attention and routing")
     selective_share = share("share of matrix products that its selective recomputation repeats")
-    flash_attention_from = number("a", "year and part of a year from which its attention is fused")
-    tensor_overlap_from = number("a", "year and part of a year from which it overlaps tensor-parallel collectives")
-    gradient_overlap_from = number("a", "year and part of a year from which it overlaps gradients")
-    grouped_experts_from = number("a", "year and part of a year from which experts multiply in one kernel")
-    dispatched_once_from = number(
-        "a", "year and part of a year from which a token crosses the network once for a domain"
-    )
-    expert_overlap_from = number(
-        "a", "year and part of a year from which the exchange of routed tokens overlaps with compute"
-    )
-    interleaved_overlap_from = number(
-        "a", "year and part of a year from which it does so where stages interleave and experts span domains"
-    )
     reduced_bytes = number("byte", "bytes of a gradient in the reductions of full sharding; empty for 2")
     grouped_tile_tokens = measured("grouped_tile_tokens", "on the maker's chips; empty for none")
+    tensorwise_shards = share("1 if its sharded optimizer cuts tensors one by one; empty for flat buffers")
+
+
+class FrameworkFeatures(Sourced):
+    """Features of training software.
+
+    A row is a feature that recipes of a framework use from a release on; of other frameworks they never use it.
+    """
+
+    feature = key("feature and framework", unique=True, pattern=STATEMENT, entity=True)
+    framework = reference("frameworks.framework", "training software", required=True)
+    quantity = text(
+        "quantity of the vocabulary, or layer_graphs: captured graphs launch attention and routing", required=True
+    )
+    since_year = number("a", "year and part of a year of the release")
+    release = text("name of the release, where it is known")
 
 
 class PerformanceConstants(Sourced):

@@ -35,7 +35,7 @@ class RunFields(dy.Schema):
     parameters = measured("parameters")
     active_parameters = measured("active_parameters", "or all of them where a source gives one number")
     tokens = measured("tokens")
-    training_flop = measured("training_flop", "as the source states it")
+    training_flop = measured("training_flop", "as the source states it; `runs` computes it where no source does")
     cluster = reference("clusters.cluster", "cluster it ran on")
     accelerator = reference("accelerators.accelerator", "chip, where the source names exactly one")
     accelerator_stated = text("chips as the source writes them")
@@ -51,7 +51,6 @@ class RunFields(dy.Schema):
     cost_usd = number("USD", "cost as the source states it, nominal")
     benchmark = text("results that the source names with the run")
     qualifier = text("qualifier in the source: estimated, about, up to")
-    example = text("why the row is an example and no run that took place; empty for those that did")
     model_key = reference("models.model", "the model of the models table that it trains")
     address = dy.String(nullable=True, regex=ADDRESS, description="page on which the source found it")
 
@@ -64,15 +63,21 @@ class RunStatements(RunFields, Stated):
     """
 
     run = key("name of the run in all tables", entity=True)
+    example = text("why the row is an example and no run that took place, and in no row of `runs`")
 
 
 class Runs(RunFields, Thing):
     """Training runs.
 
-    A row is one training run with the best value of each field. `statements` holds the source of each.
+    A row is one training run with the best value of each field. `statements` holds the source of each. Sizes and
+    comparisons that a document speaks of are no runs: `run_statements` holds them as examples.
     """
 
     run = key("name of the run in all tables", unique=True, entity=True)
+    training_flop_basis = text(
+        "whether the training compute is stated, or computed as 6 x active parameters x tokens",
+        one_of=("stated", "computed"),
+    )
 
 
 class ModelFields(dy.Schema):
@@ -167,6 +172,7 @@ class TrainingRuns(Sourced):
     cp = number("1", "context parallel")
     etp = number("1", "expert tensor parallel")
     zero_stage = measured("zero_stage")
+    optimizer_shards = measured("optimizer_shards", "where they are fewer than the ranks that hold a weight")
     offloaded_optimizer_share = measured("offloaded_optimizer_share")
     sharding_stated = text("how state is sharded, as the source writes it")
     micro_batch = number("1", "sequences of one micro-batch of all chips that share a model")
@@ -176,7 +182,7 @@ class TrainingRuns(Sourced):
     precision_stated = text("number format as the source writes it")
     recompute = text("layers or parts recomputed in the backward pass", one_of=("none", "selective", "full"))
     kept_share = measured("kept_share")
-    offloaded_share = measured("offloaded_share")
+    activation_offload_share = measured("activation_offload_share")
     recompute_stated = text("recomputation as the source writes it")
     step_time_s = number("s", "time of one step")
     tokens_per_s_per_gpu = number("1/s", "tokens per second and chip")
@@ -213,7 +219,7 @@ class TrainingRuns(Sourced):
     framework_version = text("its version")
     cuda_graphs = text("parts of a step that CUDA graphs capture", one_of=CAPTURED)
     release_month = text("month of the software's release or of the measurement, as year-month")
-    schedule = text("pipeline schedule", one_of=("1f1b", "dualpipe", "zb1p"))
+    schedule = text("pipeline schedule", one_of=("1f1b", "dualpipe", "zb1p", "zb2p"))
     sequence_parallel = measured("sequence_parallel")
     mtp_layers = measured("mtp_layers")
     gradient_accumulation_steps = number("1", "micro-batches of each replica per step")
@@ -394,8 +400,8 @@ class Architectures(Sourced):
     value_head_size = measured("value_head_size")
     attention_window = measured("attention_window")
     windowed_layers_share = measured("windowed_layers_share")
-    query_rank = measured("query_rank")
-    kv_rank = measured("kv_rank")
+    q_lora_rank = measured("q_lora_rank")
+    kv_lora_rank = measured("kv_lora_rank")
     vocabulary_size = measured("vocabulary_size")
     tied_embeddings = measured("tied_embeddings")
     experts = measured("experts")
@@ -485,3 +491,34 @@ class Stages(Sourced):
     cooling_stated = text("cooling in the source's words")
     cluster_usd_per_h = measured("cluster_usd_per_h")
     change = text("changes on the way to this size")
+
+
+class RlSteps(Sourced):
+    """Steps of reinforcement learning.
+
+    A row is one published step time of post-training, with the columns of the NeMo RL performance summary and, where a
+    source states them, the split of the accelerators and the parts of the step.
+    """
+
+    id = key("name of the row", unique=True, entity=True)
+    section = text("chip and number format, as the source states them", required=True)
+    framework = text("software", required=True)
+    algorithm = text("algorithm", required=True)
+    model = text("model, as the source states it", required=True)
+    policy = text("on policy, or by how many steps off", required=True)
+    train_max_sequence_length = number("1", "most tokens of a sequence")
+    prompt_mean_sequence_length = number("1", "tokens of a prompt, mean")
+    generation_mean_sequence_length = number("1", "tokens generated for a sample, mean")
+    gpus = number("1", "accelerators")
+    trainer_gpus = number("1", "accelerators of the trainer, where they are apart")
+    rollout_gpus = number("1", "accelerators that generate, where they are apart")
+    generation_global_batch = number("1", "samples of a step")
+    train_global_batch = number("1", "samples of an optimizer step")
+    generation_tp_pp = text("tensor and pipeline parallel of rollouts")
+    train_tp_cp_ep_pp_vpp = text("tensor, context, expert and pipeline parallel, and virtual stages of the trainer")
+    tokens_per_s_per_gpu = number("1/s", "tokens per second and accelerator")
+    step_time_s = number("s", "time of a step")
+    rollout_s = measured("rollout_s")
+    log_probability_s = measured("log_probability_s")
+    policy_update_s = measured("policy_update_s")
+    weight_sync_s = measured("weight_sync_s")

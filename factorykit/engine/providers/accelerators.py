@@ -183,14 +183,15 @@ def missing_message(names: Collection[str], words: Mapping[str, str]) -> str:
     """Return the message for missing specifications of an accelerator.
 
     >>> missing_message(["peak_flop_per_s"], {"accelerator": "t4", "precision": "fp8"})
-    'NVIDIA T4: the tables have no peak_flop_per_s at fp8, only at bf16, fp16; give peak_flop_per_s'
+    'NVIDIA T4 has no arithmetic at precision = fp8; it computes in bf16, fp16. Otherwise give peak_flop_per_s'
     """
     key = words.get("accelerator", "")
     chip = chips()[key]["name"] if key in chips() else "this accelerator"
     known = [each for each in (*SIXTEEN_BITS, *FEW_BITS) if key in chips() and _peak(chips()[key], each)]
-    only = f", only at {', '.join(known)}" if "peak_flop_per_s" in names and known else ""
-    wanted = [f"{name} at {words.get('precision') or 'bf16'}" if name == "peak_flop_per_s" else name for name in names]
-    return f"{chip}: the tables have no {', '.join(wanted)}{only}; give {' and '.join(names)}"
+    if "peak_flop_per_s" in names and known:
+        fault = f"{chip} has no arithmetic at precision = {words.get('precision')}; it computes in {', '.join(known)}"
+        return f"{fault}. Otherwise give {' and '.join(names)}"
+    return f"{chip}: the tables have no {', '.join(names)}; give {' and '.join(names)}"
 
 
 @cache

@@ -6,10 +6,20 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
+from typing import Final
 
 from factorykit.core.errors import DatasetError
 from factorykit.data.tables import table
 from factorykit.engine.providers.accelerators import Cell, chips
+
+DOCUMENTS: Final = {
+    "seed_000": "blog post",
+    "seed_001": "course chapter",
+    "seed_002": "recipe",
+    "seed_003": "supplier's article",
+    "seed_004": "reference sheet",
+}
+"""Names of the five audited documents: the kinds at the end of their titles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +38,7 @@ class Default:
     @property
     def why(self) -> str:
         """Where the value comes from, in a line."""
-        source = self.source.replace("seed_", "document ")
+        source = DOCUMENTS.get(self.source, self.source)
         said = f"{self.basis}: {source}, {self.locator}" if self.locator else f"{self.basis}: {source}"
         return f"{said}; {self.note}" if self.note else said
 

@@ -21,7 +21,7 @@ FROM: Final = (
     "expert_overlap",
     "interleaved_overlap",
 )
-"""Features that software has from a release on; the column of the table ends in ``_from``."""
+"""Features that software has from a release on, by the table ``framework_features``."""
 AMBIGUOUS: Final = frozenset(
     {"MosaicML", "Hugging Face", "HuggingFace", "PEFT", "JAX", "PyTorch", "Lightning", "OLMo", "OLMo-core", "veScale"}
 )
@@ -32,7 +32,8 @@ PARTLY_GRAPHED: Final = 0.5
 """Share of the launches of a layer that captured graphs of attention and routing save."""
 
 FEATURES: Final = (
-    *("maker_kernels", "fused_kernels", "evidence_software", "reduced_bytes_per_parameter", "grouped_tile_tokens"),
+    *("vendor_kernels", "fused_kernels", "evidence_software", "reduced_bytes_per_parameter", "grouped_tile_tokens"),
+    "tensorwise_shards",
     *FROM,
 )
 """Quantities that a framework determines."""
@@ -42,6 +43,15 @@ FEATURES: Final = (
 def frameworks() -> Mapping[str, Mapping[str, Any]]:
     """Return the rows of the ``frameworks`` table by their key."""
     return {row["framework"]: row for row in table("frameworks").collect().iter_rows(named=True)}
+
+
+@cache
+def releases() -> Mapping[str, Mapping[str, float]]:
+    """Return the year and part of a year from which each framework has each feature."""
+    found: dict[str, dict[str, float]] = {}
+    for row in table("framework_features").collect().iter_rows(named=True):
+        found.setdefault(row["framework"], {})[row["quantity"]] = row["since_year"]
+    return found
 
 
 @cache
@@ -57,25 +67,33 @@ def _names(is_publication: bool) -> tuple[tuple[re.Pattern[str], str], ...]:
 def find(text: str, *, is_publication: bool = False) -> str | None:
     """Return the key of the framework in a description of software, or None; the longest name counts.
 
-    In a publication, names that may also be of a publisher or a model do not count.
+    What stands in brackets is what a framework builds on, and counts where nothing else is a name. In a publication,
+    names that may also be of a publisher or a model do not count.
 
     >>> find("Megatron-Bridge 0.4.2 / Megatron-Core"), find("MLPerf container (NeMo)"), find("own software")
     ('megatron_bridge', 'mlperf_container', None)
+    >>> find("Primus (Megatron-LM)"), find("NeMo Megatron (neuronx)")
+    ('primus', 'neuron')
     """
     if text in frameworks():
         return text
     lowered = text.lower()
-    return next((key for pattern, key in _names(is_publication) if pattern.search(lowered)), None)
+    names = [(pattern, key) for pattern, key in _names(is_publication) if pattern.search(lowered)]
+    before = lowered.partition("(")[0]
+    return next((key for pattern, key in names if r"\(" in pattern.pattern or pattern.search(before)), None) or next(
+        (key for _, key in names), None
+    )
 
 
 @cache
-def evidence() -> Mapping[str, frozenset[str]]:
-    """Return the families of measured training runs seen with each framework."""
-    rows = table("training_runs").select("framework", "layers", "kind", "group").collect()
-    seen: dict[str, set[str]] = {}
-    for key, layers, kind, group in rows.iter_rows():
-        if key and layers and kind in ("throughput", "mlperf"):
-            seen.setdefault(key, set()).add(group.partition("-")[0])
+def evidence() -> Mapping[tuple[str, str], frozenset[str]]:
+    """Return the families of measured training runs seen with each framework on the chips of each vendor."""
+    rows = table("training_runs").select("framework", "accelerator", "layers", "kind", "group").collect()
+    vendors = dict(table("accelerators").select("accelerator", "vendor").collect().iter_rows())
+    seen: dict[tuple[str, str], set[str]] = {}
+    for key, chip, layers, kind, group in rows.iter_rows():
+        if key and chip and layers and kind in ("throughput", "mlperf"):
+            seen.setdefault((key, vendors[chip]), set()).add(group.partition("-")[0])
     return {key: frozenset(families) for key, families in seen.items()}
 
 
@@ -89,14 +107,16 @@ def features(framework: str, software_year: float, vendor: str, scale_up_domain:
     """
     row = frameworks()[framework]
     own = row["maker"] in (vendor, "own")
-    partly = PARTLY_GRAPHED * ((row["layer_graphs_from"] or 1e9) <= software_year and scale_up_domain >= RACK)
-    since = {name: float((row[f"{name}_from"] or 1e9) <= software_year) for name in FROM}
+    has = {name for name, year in releases().get(framework, {}).items() if year <= software_year}
+    partly = PARTLY_GRAPHED * ("layer_graphs" in has and scale_up_domain >= RACK)
+    since = {name: float(name in has) for name in FROM}
     return {
-        "maker_kernels": row["maker_kernels"] if own else 0.0,
+        "vendor_kernels": row["vendor_kernels"] if own else 0.0,
         "fused_kernels": row["fused_kernels"],
-        "evidence_software": float(len(evidence().get(framework, ()))),
+        "evidence_software": float(len(evidence().get((framework, vendor), ()))),
         "reduced_bytes_per_parameter": row["reduced_bytes"] or 2.0,
         "grouped_tile_tokens": (row["grouped_tile_tokens"] or 0.0) if own else 0.0,
+        "tensorwise_shards": row["tensorwise_shards"] or 0.0,
         **since,
         "cuda_graphs": max(since["cuda_graphs"], partly),
     }
@@ -106,7 +126,7 @@ def features(framework: str, software_year: float, vendor: str, scale_up_domain:
 def unnamed(software_year: float) -> dict[str, float]:
     """Return the features of unknown software of a time, by the formulas.
 
-    >>> unnamed(2025.5)["maker_kernels"]
+    >>> unnamed(2025.5)["vendor_kernels"]
     0.5
     """
     return {

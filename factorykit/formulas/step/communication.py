@@ -664,17 +664,23 @@ def gradient_exposed_s(
     virtual_stages: Numeric,
     gradient_overlap_share: Numeric,
     gradient_overlap: Numeric,
+    tensorwise_shards: Numeric,
+    optimizer_shards: Numeric,
+    stage_layers: Numeric,
+    shard_part_s: Numeric,
 ) -> Numeric:
     r"""Part of the gradient exchange that no compute hides.
 
     .. math::
         \max\left(T_{grad} - o\, \eta_o T_s \left(m^{[z = 2]} + (p - 1) \frac{v - 1}{v}\right),\, 0.1\, T_{grad}\right)
+        + [1 \le z < 3]\, s\, L_s n_z T_z
 
     Notes
     -----
     Gradients travel during the last micro-batch's backward, with ZeRO 2 during every one's, new weights during the
     first one's forward; the first and last bucket never hide. With interleaved stages a chunk is done :math:`p`
-    micro-batches of the next chunk before the end, so all chunks but the last hide behind those.
+    micro-batches of the next chunk before the end, so all chunks but the last hide behind those. Software that shards
+    one tensor after the other (:math:`s = 1`) cuts and sends a part of each for every one of :math:`n_z` ranks.
 
     References
     ----------
@@ -683,10 +689,11 @@ def gradient_exposed_s(
 
     Examples
     --------
-    >>> round(gradient_exposed_s(0.3, 0.2, 8.0, 1.0, 1.0, 1.0, 0.5, 1.0), 2)
+    >>> round(gradient_exposed_s(0.3, 0.2, 8.0, 1.0, 1.0, 1.0, 0.5, 1.0, 0.0, 64.0, 32.0, 5e-5), 2)
     0.2
     """
     later_chunks = (pipeline_parallel - 1.0) * (virtual_stages - 1.0) / virtual_stages
     rounds = where(zero_stage >= 2.0, micro_batches, 1.0)
     hidden = gradient_overlap * gradient_overlap_share * stage_s * (rounds + later_chunks)
-    return maximum(gradient_s - hidden, 0.1 * gradient_s)
+    parts = where(zero_stage >= 1.0, where(zero_stage < 3.0, stage_layers * optimizer_shards, 0.0), 0.0)
+    return maximum(gradient_s - hidden, 0.1 * gradient_s) + tensorwise_shards * parts * shard_part_s

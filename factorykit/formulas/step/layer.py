@@ -250,7 +250,7 @@ def layer_elementwise_s(
     elementwise_factor: Numeric,
     eager_traffic_factor: Numeric,
     fused_kernels: Numeric,
-    maker_kernels: Numeric,
+    vendor_kernels: Numeric,
     software_gain_per_year: Numeric,
     software_year: Numeric,
     sustained_memory_bytes_per_s: Numeric,
@@ -292,7 +292,7 @@ def layer_elementwise_s(
     each = ROUTED_BYTES + BIAS_BYTES * expert_biases
     routed = moe * (each * experts_per_token + UNROUTED_BYTES) * hidden_size
     two_levels = where(equal(precision, "nvfp4"), FOUR_BIT_BYTES, 0.0)
-    scale = where(equal(precision, "fp8"), (1.0 - maker_kernels) * SCALE_BYTES, two_levels)
+    scale = where(equal(precision, "fp8"), (1.0 - vendor_kernels) * SCALE_BYTES, two_levels)
     narrow = where(equal(precision, "bf16"), 0.0, where(equal(precision, "fp16"), 0.0, CAST_BYTES + scale))
     cast = narrow * (layer_blocks * hidden_size + mixing_outputs + inner)
     split = (2.0 + 4.0 * gated_ffn) * inner + mixing_bytes + adapter_bytes + routed + cast

@@ -34,7 +34,7 @@ def exponentials_per_s(peak_16bit_flop_per_s: Numeric) -> Numeric:
     return peak_16bit_flop_per_s / FLOP_PER_EXPONENTIAL
 
 
-def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric, maker_kernels: Numeric) -> Numeric:
+def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric, vendor_kernels: Numeric) -> Numeric:
     r"""How far the software of a run has come on its chip.
 
     .. math:: 1 - (1 - u)\, \mathrm{e}^{-\max(y - y_c,\, 0) / \tau}
@@ -53,7 +53,7 @@ def maturity(software_year: Numeric, chip_year: Numeric, maturity_years: Numeric
     >>> round(maturity(2025.5, 2022.75, 1.5, 0.0), 2)
     0.84
     """
-    return 1.0 - (1.0 - maker_kernels) * exp(-maximum(software_year - chip_year, 0.0) / maturity_years)
+    return 1.0 - (1.0 - vendor_kernels) * exp(-maximum(software_year - chip_year, 0.0) / maturity_years)
 
 
 def held_rate_share(
@@ -116,7 +116,7 @@ def gemm_16bit_flop_per_s(
     held_rate_share: Numeric,
     maturity: Numeric,
     young_gemm_share: Numeric,
-    maker_kernels: Numeric,
+    vendor_kernels: Numeric,
     maker_gain: Numeric,
 ) -> Numeric:
     r"""Rate that large matrix products sustain in 16 bits.
@@ -139,7 +139,7 @@ def gemm_16bit_flop_per_s(
     680.0
     """
     grown = 1.0 - (1.0 - maturity) * (1.0 - young_gemm_share)
-    gain = 1.0 + maker_kernels * (maker_gain - 1.0)
+    gain = 1.0 + vendor_kernels * (maker_gain - 1.0)
     sustained = gemm_ceiling_16bit * gemm_share_16bit * held_rate_share
     return peak_16bit_flop_per_s * sustained * grown * gain
 
@@ -156,7 +156,7 @@ def gemm_flop_per_s(
     maturity: Numeric,
     young_gemm_share: Numeric,
     young_attention_share: Numeric,
-    maker_kernels: Numeric,
+    vendor_kernels: Numeric,
     maker_gain: Numeric,
 ) -> Numeric:
     r"""Rate that large matrix products sustain at the precision of the run.
@@ -185,7 +185,7 @@ def gemm_flop_per_s(
     young_narrow = where(equal(precision, "fp16"), young_gemm_share, young_attention_share)
     young = where(equal(precision, "bf16"), young_gemm_share, young_narrow)
     grown = 1.0 - (1.0 - maturity) * (1.0 - young)
-    gain = 1.0 + maker_kernels * (maker_gain - 1.0)
+    gain = 1.0 + vendor_kernels * (maker_gain - 1.0)
     held_not_bf16 = where(equal(precision, "fp16"), held_rate_share, narrow_rate_share)
     held = where(equal(precision, "bf16"), held_rate_share, held_not_bf16)
     share = gemm_ceiling * sustained * held

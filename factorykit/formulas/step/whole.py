@@ -116,8 +116,7 @@ def optimizer_s(
     stage_replicated_parameters: Numeric,
     stage_expert_parameters: Numeric,
     zero_stage: Numeric,
-    data_parallel: Numeric,
-    context_parallel: Numeric,
+    optimizer_shards: Numeric,
     expert_data_parallel: Numeric,
     optimizer_bytes_per_parameter: Numeric,
     gradient_bytes_per_parameter: Numeric,
@@ -130,7 +129,7 @@ def optimizer_s(
     r"""Time of the update: state, gradients and weights read and written once, here or on the host.
 
     .. math::
-        \tau \left(\frac{N_s + N_r}{[d c]_{z \ge 1}} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
+        \tau \left(\frac{N_s + N_r}{n_z} + \frac{N_x}{[d_e]_{z \ge 1}}\right)
         \left[(1 - \omega_o) \frac{2 b_o + 6}{B_s} + \omega_o \left(\frac{b_g + 2}{B_h} + \frac{1}{U_h}\right)\right]
 
     Notes
@@ -143,14 +142,13 @@ def optimizer_s(
 
     Examples
     --------
-    >>> share = (0.0, 0.0, 0.0, 8.0, 1.0, 8.0, 12.0, 4.0, 1.0)
+    >>> share = (0.0, 0.0, 0.0, 1.0, 8.0, 12.0, 4.0, 1.0)
     >>> round(optimizer_s(1e9, *share, 0.0, 2.7e12, 2.5e10, 4e8), 4)
     0.0111
     """
     dense = stage_sharded_parameters + stage_replicated_parameters
-    ranks = where(zero_stage >= 1.0, data_parallel * context_parallel, 1.0)
     expert_ranks = where(zero_stage >= 1.0, maximum(expert_data_parallel, 1.0), 1.0)
-    parameters = trained_share * (dense / ranks + stage_expert_parameters / expert_ranks)
+    parameters = trained_share * (dense / optimizer_shards + stage_expert_parameters / expert_ranks)
     here = (2.0 * optimizer_bytes_per_parameter + 6.0) / sustained_memory_bytes_per_s
     there = (gradient_bytes_per_parameter + 2.0) / host_link_bytes_per_s + 1.0 / host_updates_per_s
     return parameters * ((1.0 - offloaded_optimizer_share) * here + offloaded_optimizer_share * there)

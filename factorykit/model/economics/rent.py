@@ -9,7 +9,9 @@ from factorykit.core.errors import ScenarioError
 from factorykit.core.validation import boolean, frame
 from factorykit.core.vocabulary import parse_columns, vocabulary
 from factorykit.data.tables import table
+from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.question import Question
+from factorykit.engine.resolve import compared
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,9 +84,14 @@ def rent(
     if "accelerators" not in values:
         raise ScenarioError("accelerators is missing; give the number that the run needs")
     wanted = float(values["accelerators"])
+    replaced = {PRICE, "spot_usd_per_accelerator_h"} if offers is None else set()
     offers = _listed(str(values.get("accelerator", "h100_sxm"))) if offers is None else offers
-    rows = _completed(offers, wanted)
-    priced = question.on(rows.with_columns(spot_usd_per_accelerator_h=PRICE)).resolve().run()
+    rows = _completed(offers, wanted, values)
+    chain = question.on(rows.with_columns(spot_usd_per_accelerator_h=PRICE)).resolve()
+    used = chain.resolution.used | compared(question.shape()) if assume else values.keys()
+    idle = values.keys() - question.sources.keys() - (used - replaced)
+    warn_of_idle({name: values[name] for name in sorted(idle)}, ("offers",))
+    priced = chain.run()
     placed = _whole(priced, wanted) if boolean("whole", whole) else _spread(priced, wanted)
     is_unknown = pl.col("taken").is_null()
     takes = (pl.col("taken") > 0.0).fill_null(value=False)
@@ -154,17 +161,17 @@ def offered(offers: Any, needed: Sequence[str]) -> pl.DataFrame:
     return offers
 
 
-def _completed(offers: pl.DataFrame, wanted: float) -> pl.DataFrame:
-    """Return the offers with defaults: never reclaimed, free egress.
+def _completed(offers: pl.DataFrame, wanted: float, values: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the offers with given values, or defaults: never reclaimed, free egress.
 
     ``is_known`` marks those with a known number of accelerators; the others are priced as if they had enough.
     """
     import polars as pl
 
     offers = parse_columns(offered(offers, ("provider", PRICE)))
-    egress = "egress_usd_per_byte" if "egress_usd_per_byte" in offers.columns else "egress_cost_usd"
+    egress = "egress_usd_per_byte" if "egress_usd_per_byte" in {*offers.columns, *values} else "egress_cost_usd"
     defaults = {"offered_accelerators": wanted, "spot_reclaim_mtbf_s": NEVER_S, egress: 0.0}
-    missing = [pl.lit(None, pl.Float64).alias(name) for name in defaults if name not in offers.columns]
+    missing = [pl.lit(values.get(name), pl.Float64).alias(name) for name in defaults if name not in offers.columns]
     kind = [] if "kind" in offers.columns else [pl.lit(None, pl.String).alias("kind")]
     rows = offers.with_columns(*missing, *kind)
     known = [name for name in rows.columns if name in vocabulary()]

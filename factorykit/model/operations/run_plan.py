@@ -49,7 +49,7 @@ def _duration(owner: str, name: str, given: Any) -> Duration:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class FailureCause:
     """A cause of failures.
 
     Parameters
@@ -70,7 +70,7 @@ class Cause:
     destroys: int = 0
 
     def __post_init__(self) -> None:
-        owner = f"Cause({short_repr(self.name)})"
+        owner = f"FailureCause({short_repr(self.name)})"
         if not (is_number(self.weight) and 0.0 <= self.weight < math.inf):
             raise ScenarioError(f"{owner}: weight = {short_repr(self.weight)} is outside [0, inf); a count or a rate")
         integer("destroys", self.destroys)
@@ -137,7 +137,7 @@ class Plan:
     restart_s: float
     downtime_s: float
     usd_per_s: float | None
-    causes: tuple[Cause, ...]
+    causes: tuple[FailureCause, ...]
     tiers: tuple[Tier, ...]
     names_causes: bool
     names_tiers: bool
@@ -197,7 +197,7 @@ class Plan:
 def plan(
     inputs: Mapping[str, Any],
     *,
-    causes: Sequence[Cause] = (),
+    causes: Sequence[FailureCause] = (),
     tiers: Sequence[Tier] = (),
     gap_s: Distribution | None = None,
     spare_nodes: int | None = None,
@@ -209,7 +209,7 @@ def plan(
 ) -> Plan:
     """Return the plan of a scenario under conditions, all of them checked; see :func:`factorykit.simulate`."""
     causes, tiers = as_list("causes", causes), as_list("tiers", tiers)
-    for name, given, kind in (("causes", causes, Cause), ("tiers", tiers, Tier)):
+    for name, given, kind in (("causes", causes, FailureCause), ("tiers", tiers, Tier)):
         if wrong := [one for one in given if not isinstance(one, kind)]:
             raise ScenarioError(f"{name} must be fk.{kind.__name__}, got {short_repr(wrong[0])}")
     if maintenance is not None and not isinstance(maintenance, Maintenance):
@@ -217,12 +217,11 @@ def plan(
     if not isinstance(inputs, Mapping):
         raise ScenarioError(f"inputs are {type(inputs).__name__}; give a Scenario or a mapping of quantities to values")
     needed = [name for name in NEEDED if not (tiers and name == "checkpoint_write_s")]
-    values = evaluate(inputs, needed, using=using, assume=assume)
     try:
-        price = evaluate(inputs, "cluster_usd_per_h", using=using, assume=assume)
-        usd_per_s = price["cluster_usd_per_h"] / SECONDS_PER_HOUR
+        values = evaluate(inputs, [*needed, "cluster_usd_per_h"], using=using, assume=assume)
+        usd_per_s = values.pop("cluster_usd_per_h") / SECONDS_PER_HOUR
     except MissingQuantity:
-        usd_per_s = None
+        values, usd_per_s = evaluate(inputs, needed, using=using, assume=assume), None
     for name, value in values.items():
         quantity(name).check(value)
     places = list(tiers) or [Tier("storage", values["checkpoint_write_s"])]
@@ -230,7 +229,7 @@ def plan(
         raise ScenarioError(
             f"Tier({short_repr(places[0].name)}): the nearest tier is written every time; leave every at 1"
         )
-    kinds: tuple[Cause, ...] = tuple(causes) or (Cause("failure"),)
+    kinds: tuple[FailureCause, ...] = tuple(causes) or (FailureCause("failure"),)
     if sum(cause.weight for cause in kinds) <= 0.0:
         raise ScenarioError("the weights of the causes sum to 0; give counts or rates")
     if spare_nodes is not None:
@@ -238,7 +237,7 @@ def plan(
         if all(cause.repair_s is None for cause in kinds):
             raise ScenarioError(
                 f"spare_nodes = {spare_nodes} has no effect without repairs; give causes with repair_s, "
-                "e.g. Cause('GPU', repair_s=86400)"
+                "e.g. FailureCause('GPU', repair_s=86400)"
             )
     if any(cause.destroys >= len(places) for cause in kinds):
         raise ScenarioError(f"a cause destroys all {len(places)} tiers; one must be left for the restart")

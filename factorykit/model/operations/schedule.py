@@ -58,7 +58,7 @@ def _usual(name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Plant:
+class Cluster:
     """The cluster under the scheduler; names, units and defaults are those of the vocabulary.
 
     ``nodes_per_pod`` nodes share a switch. A job that spans more pods than it needs takes ``pod_spread_penalty``
@@ -93,26 +93,27 @@ class Plant:
     @classmethod
     def of(
         cls, inputs: Mapping[str, Any], *, using: Mapping[str, str] | None = None, assume: bool = False, **changes: Any
-    ) -> Plant:
-        """Return the plant of a scenario, with ``changes``, computed quantities, and defaults for the rest.
+    ) -> Cluster:
+        """Return the cluster of a scenario, with ``changes``, computed quantities, and defaults for the rest.
 
         Failure rates by accelerator or by cluster are converted to those of nodes. ``using`` and
         ``assume`` are those of :func:`factorykit.evaluate`.
         """
         for name in changes:
-            one_of("value of a plant", name, _NAMED)
+            one_of("value of a cluster", name, _NAMED)
         question = Question.read(inputs, using=using, assume=assume)
         names = [field.name for field in fields(cls) if field.name not in changes]
         values = {name: found[name] for name in names if (found := question.get(name))}
+        question.asking(*values).check_used()
         rate = "node_failures_per_node_day_of_job"
         if found := replace(question, assume=False).get(rate):
             values["node_failures_per_node_day"] = found[rate]
         return cls(**values | changes)
 
-    def replace(self, **changes: Any) -> Plant:
-        """Return a plant with these values changed."""
+    def replace(self, **changes: Any) -> Cluster:
+        """Return a cluster with these values changed."""
         for name in changes:
-            one_of("value of a plant", name, _NAMED)
+            one_of("value of a cluster", name, _NAMED)
         return replace(self, **changes)
 
     @property
@@ -121,7 +122,7 @@ class Plant:
         return int(self.accelerators // self.accelerators_per_node)
 
 
-_NAMED: Final = tuple(field.name for field in fields(Plant))
+_NAMED: Final = tuple(field.name for field in fields(Cluster))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,9 @@ def _text(name: str, value: float) -> str:
     return quantity(like).text(value) if like else format_number(value)
 
 
-def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | None = None, seed: int = 0) -> Schedule:
+def schedule(
+    jobs: pl.DataFrame, cluster: Cluster | None = None, policy: Policy | None = None, seed: int = 0
+) -> Schedule:
     """Run a queue of jobs through a cluster.
 
     Parameters
@@ -160,7 +163,7 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     jobs
         One row per job: ``arrival_s``, ``accelerators``, ``run_s`` (work without stops), ``estimate_s`` (run time that
         its user asks for), ``priority`` (larger goes first). :func:`workload` makes such rows.
-    plant
+    cluster
         The cluster; 16,384 accelerators by default.
     policy
         Policy of the scheduler; by default with backfill, preemption and packing.
@@ -191,22 +194,22 @@ def schedule(jobs: pl.DataFrame, plant: Plant | None = None, policy: Policy | No
     --------
     >>> import polars as pl
     >>> two = {"arrival_s": [0.0, 1.0], "accelerators": [8.0, 8.0], "run_s": 3600.0, "estimate_s": 3600.0}
-    >>> one_node = Plant(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
+    >>> one_node = Cluster(accelerators=8, node_failures_per_node_day=0.0, checkpoint_write_s=0.0)
     >>> schedule(pl.DataFrame(two).with_columns(priority=0), one_node).jobs["queue_s"].to_list()
     [0.0, 3599.0]
     """
-    plant = Plant() if plant is None else plant
+    cluster = Cluster() if cluster is None else cluster
     policy = Policy() if policy is None else policy
-    for name, given, kind in (("plant", plant, Plant), ("policy", policy, Policy)):
+    for name, given, kind in (("cluster", cluster, Cluster), ("policy", policy, Policy)):
         if not isinstance(given, kind):
             raise ScenarioError(f"{name} must be a fk.{kind.__name__}, got {short_repr(given)}")
-    rows = _checked(jobs, plant)
-    run = _Run(rows, plant, policy, random.Random(integer("seed", seed)))
+    rows = _checked(jobs, cluster)
+    run = _Run(rows, cluster, policy, random.Random(integer("seed", seed)))
     run.play()
     return run.result(rows)
 
 
-def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
+def _checked(jobs: pl.DataFrame, cluster: Cluster) -> pl.DataFrame:
     import polars as pl
 
     needed = ("arrival_s", "accelerators", "run_s", "estimate_s", "priority")
@@ -228,9 +231,9 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
     if jobs["priority"].null_count() or not jobs["priority"].cast(pl.Float64).is_finite().all():
         raise ScenarioError("column priority holds a value missing or not finite")
     largest = jobs["accelerators"].max()
-    if largest > plant.accelerators:  # type: ignore[operator]
+    if largest > cluster.accelerators:  # type: ignore[operator]
         raise ScenarioError(
-            f"a job needs {largest:g} accelerators, the cluster has {plant.accelerators}; it never starts"
+            f"a job needs {largest:g} accelerators, the cluster has {cluster.accelerators}; it never starts"
         )
     return jobs.sort("arrival_s", maintain_order=True)
 
@@ -238,9 +241,11 @@ def _checked(jobs: pl.DataFrame, plant: Plant) -> pl.DataFrame:
 class _Run:
     """One simulation."""
 
-    def __init__(self, rows: pl.DataFrame, plant: Plant, policy: Policy, draw: random.Random) -> None:
-        self.plant, self.policy, self.draw = plant, policy, draw
-        self.nodes = Nodes(plant.nodes, int(plant.accelerators_per_node), int(plant.nodes_per_pod), policy.packed, draw)
+    def __init__(self, rows: pl.DataFrame, cluster: Cluster, policy: Policy, draw: random.Random) -> None:
+        self.cluster, self.policy, self.draw = cluster, policy, draw
+        self.nodes = Nodes(
+            cluster.nodes, int(cluster.accelerators_per_node), int(cluster.nodes_per_pod), policy.packed, draw
+        )
         self.arrival: list[float] = rows["arrival_s"].to_list()
         self.need = [math.ceil(value) for value in rows["accelerators"].to_list()]
         self.work: list[float] = rows["run_s"].to_list()
@@ -269,12 +274,12 @@ class _Run:
         self.version = [0] * count
         self.held: dict[int, list[tuple[int, int]]] = {}
         self.priorities = dict.fromkeys(self.priority, 0)
-        self.on_node: list[set[int]] = [set() for _ in range(plant.nodes)]
+        self.on_node: list[set[int]] = [set() for _ in range(cluster.nodes)]
         self.queue: list[tuple[float, int]] = []
         self.running: list[tuple[float, int]] = []
         self.segments: list[tuple[float, float, int]] = []
         self.down: list[tuple[float, float]] = []
-        self.pace = 1.0 + plant.checkpoint_write_s / plant.checkpoint_interval_s
+        self.pace = 1.0 + cluster.checkpoint_write_s / cluster.checkpoint_interval_s
         self.reserved, self.spare = math.inf, 0
         self.events: list[tuple[float, int, int, int, int]] = []
         self.order = 0
@@ -304,7 +309,7 @@ class _Run:
                 self.fill(time)
 
     def next_failure(self, now: float) -> None:
-        rate = self.plant.nodes * self.plant.node_failures_per_node_day / SECONDS_PER_DAY
+        rate = self.cluster.nodes * self.cluster.node_failures_per_node_day / SECONDS_PER_DAY
         if rate > 0.0:
             self.push(now + self.draw.expovariate(rate), FAILURE, 0)
 
@@ -392,7 +397,7 @@ class _Run:
         if held is None:
             return False
         self.pods[job], self.spread[job] = self.nodes.spread(held)
-        self.slow[job] = 1.0 + self.plant.pod_spread_penalty * self.spread[job]
+        self.slow[job] = 1.0 + self.cluster.pod_spread_penalty * self.spread[job]
         self.held[job] = held
         self.priorities[self.priority[job]] += 1
         for node, _ in held:
@@ -433,7 +438,7 @@ class _Run:
         for job in victims:
             self.saved[job] += self.progress(now, job)
             self.preemptions[job] += 1
-            self.again(now, job, self.plant.checkpoint_write_s + self.plant.restart_s, preempted=True)
+            self.again(now, job, self.cluster.checkpoint_write_s + self.cluster.restart_s, preempted=True)
         return True
 
     def again(self, now: float, job: int, overhead_s: float, *, preempted: bool) -> None:
@@ -448,12 +453,12 @@ class _Run:
             need = self.need[self.queue[0][1]]
             raise FactorykitError(
                 f"a job of {need} accelerators waits for more than a year: failures leave fewer of "
-                f"{self.plant.accelerators} up; shorten repairs or give spare nodes"
+                f"{self.cluster.accelerators} up; shorten repairs or give spare nodes"
             )
-        node = self.draw.randrange(self.plant.nodes)
+        node = self.draw.randrange(self.cluster.nodes)
         if not self.nodes.up[node]:
             return
-        interval = self.plant.checkpoint_interval_s
+        interval = self.cluster.checkpoint_interval_s
         self.nodes.fail(node)
         for job in sorted(self.on_node[node]):
             done = self.progress(now, job)
@@ -466,9 +471,9 @@ class _Run:
                     f"job {job} of {self.need[job]} accelerators failed {MOST_FAILURES} times without an end; "
                     f"shorten checkpoint_interval_s = {interval:g} or lower node_failures_per_node_day"
                 )
-            self.again(now, job, self.plant.restart_s, preempted=False)
-        spread = math.exp(self.plant.node_repair_sigma * self.draw.gauss(0.0, 1.0))
-        until = now + self.plant.node_repair_median_s * spread
+            self.again(now, job, self.cluster.restart_s, preempted=False)
+        spread = math.exp(self.cluster.node_repair_sigma * self.draw.gauss(0.0, 1.0))
+        until = now + self.cluster.node_repair_median_s * spread
         self.down.append((now, until))
         self.push(until, REPAIR, node)
         self.fill(now)
@@ -488,7 +493,7 @@ class _Run:
             *self.costs(),
         )
         start, stop = self.arrival[0], max(self.arrival[-1], self.arrival[0] + 1.0)
-        total = float(self.plant.accelerators)
+        total = float(self.cluster.accelerators)
         window = _clipped(self.segments, start, stop) / (total * (stop - start))
         busy = math.fsum((until - since) * need for since, until, need in self.segments)
         work = math.fsum(run * need for run, need in zip(self.work, self.need, strict=True))
@@ -506,7 +511,7 @@ class _Run:
             "makespan_s": _number(jobs["end_s"].max()) - start,
             "accelerator_hours": self.hours(self.busy_s),
             **self.bill(),
-            "idle_cost_usd": self.plant.rental_usd_per_accelerator_h
+            "idle_cost_usd": self.cluster.rental_usd_per_accelerator_h
             * (1.0 - window)
             * total
             * (stop - start)
@@ -526,7 +531,7 @@ class _Run:
         """Return the accelerator-hours of each job and their cost."""
         import polars as pl
 
-        per_s = [need * self.plant.rental_usd_per_accelerator_h / SECONDS_PER_HOUR for need in self.need]
+        per_s = [need * self.cluster.rental_usd_per_accelerator_h / SECONDS_PER_HOUR for need in self.need]
         wasted = [a + b for a, b in zip(self.preemption_s, self.failures_s(), strict=True)]
         return [
             pl.Series("accelerator_hours", self.busy_s) * pl.Series(self.need) / SECONDS_PER_HOUR,
@@ -544,7 +549,9 @@ class _Run:
             "failures_cost_usd": self.failures_s(),
             "spread_cost_usd": self.spread_s,
         }
-        return {name: self.plant.rental_usd_per_accelerator_h * self.hours(seconds) for name, seconds in parts.items()}
+        return {
+            name: self.cluster.rental_usd_per_accelerator_h * self.hours(seconds) for name, seconds in parts.items()
+        }
 
     def timeline(self) -> pl.DataFrame:
         """Return one row an hour: ``hour``, ``busy_share`` and ``down_share`` of all accelerators."""
@@ -553,7 +560,7 @@ class _Run:
         start = self.arrival[0]
         hours = math.ceil((max(until for _, until, _ in self.segments) - start) / 3600.0) or 1
         down = [(since, until, self.nodes.size) for since, until in self.down]
-        whole = self.plant.accelerators * 3600.0
+        whole = self.cluster.accelerators * 3600.0
         return pl.DataFrame(
             {
                 "hour": [float(hour) for hour in range(hours)],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from factorykit.core.errors import ScenarioError, warn
 from factorykit.core.extras import need
 from factorykit.core.validation import integer
-from factorykit.model.operations.run_plan import Cause, Maintenance, Tier, plan
+from factorykit.model.operations.run_plan import FailureCause, Maintenance, Tier, plan
 from factorykit.model.uncertainty.distributions import Distribution
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def simulate(
     runs: int = 10_000,
     seed: int = 0,
     *,
-    causes: Sequence[Cause] = (),
+    causes: Sequence[FailureCause] = (),
     tiers: Sequence[Tier] = (),
     gap_s: Distribution | None = None,
     spare_nodes: int | None = None,
@@ -152,7 +152,7 @@ def timeline(
     inputs: Mapping[str, Any],
     seed: int = 0,
     *,
-    causes: Sequence[Cause] = (),
+    causes: Sequence[FailureCause] = (),
     tiers: Sequence[Tier] = (),
     gap_s: Distribution | None = None,
     spare_nodes: int | None = None,

@@ -26,7 +26,7 @@ RESIDUAL_SCALE: Final = 0.05
 """Scale of the Cauchy loss: the spread between releases of one software."""
 FITS: Final = 2
 """Number of fits, each with the scenarios that are fastest under the constants of the one before."""
-ROW_COLUMNS: Final = ("row", "family", "assumed", "group", "measured_s")
+ROW_COLUMNS: Final = ("row", "family", "assumed", "group", "measured_s", "software", "generation")
 """Columns of a scenario that are not quantities."""
 Priors = Mapping[str, tuple[float, float]]
 

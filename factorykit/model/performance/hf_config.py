@@ -42,8 +42,8 @@ OTHER_MODELS: Final = ("vision_config", "audio_config", "visual")
 PARTS: Final = ("attn_config", "ffn_config")
 """Objects that hold some of the fields of a model."""
 COPIED: Final = {
-    "query_rank": "q_lora_rank",
-    "kv_rank": "kv_lora_rank",
+    "q_lora_rank": "q_lora_rank",
+    "kv_lora_rank": "kv_lora_rank",
     "rope_head_size": "qk_rope_head_dim",
     "value_head_size": "v_head_dim",
     "index_heads": "index_n_heads",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.vocabulary import quantity
 from factorykit.engine import rules
 from factorykit.engine.question import Chain, Question
-from factorykit.engine.resolve import conditional_alternatives
+from factorykit.engine.resolve import layout_models, unused
 from factorykit.engine.run import add_columns
 from factorykit.engine.step import Step, split
 from factorykit.formulas import arguments
@@ -166,6 +166,11 @@ class Layouts:
         return chain
 
     @property
+    def unused(self) -> frozenset[str]:
+        """Given quantities that the search could use instead of assumptions, and does not."""
+        return frozenset(unused(self._chain.resolution.shape))
+
+    @property
     def known(self) -> Mapping[str, Any]:
         """Quantities that all layouts share."""
         return self._chain.known
@@ -250,7 +255,7 @@ def best_layouts(
     import polars as pl
 
     tried = candidates(fixed, choices, counts["accelerators"])
-    models = {**conditional_alternatives(), **using}
+    models = {**layout_models(), **using}
     search = Layouts(fixed, tried, choices, tuple(counts.columns), models, ("step_s",), calibration=calibration)
     layouts = counts.lazy()
     for name, values in tried.items():

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, unknown_name_message
 from factorykit.core.validation import as_list, boolean, mapping
 from factorykit.core.vocabulary import quantity
+from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.grids import MAX_BLOCK_ROWS, Grid
 from factorykit.engine.question import Question, read_value
-from factorykit.engine.resolve import conditional_alternatives
+from factorykit.engine.resolve import layout_models
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, Layouts, candidates, fits_in_memory
+from factorykit.model.performance.software import calibrated_on_software
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.uncertainty.study import backends
 from factorykit.model.uncertainty.study.parts import Design, column_of
@@ -55,6 +57,7 @@ def search(
     using: Mapping[str, str] | None = None,
     assume: bool = False,
     calibration: Mapping[str, float] | None = None,
+    framework: str | None = None,
 ) -> pl.LazyFrame:
     """List the layouts of a model over a cluster that work and fit in memory, best first.
 
@@ -85,6 +88,9 @@ def search(
         Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
     calibration
         Result of :func:`factorykit.calibrate`, as in :func:`factorykit.validate`.
+    framework
+        Training framework of the ``frameworks`` table, such as ``"megatron_bridge"``: its features, and the residual
+        that layouts share with its published runs. The mean of all software by default.
 
     Returns
     -------
@@ -110,7 +116,8 @@ def search(
 
     corrections = {} if calibration is None else mapping("calibration", calibration)
     question = _read(model, {**mapping("cluster", cluster), **corrections}, global_batch_size, using)
-    fixed = dict(question.values)
+    software = None if framework is None else calibrated_on_software(framework, _accelerator(question))
+    fixed = {**(software or {}), **question.values}
     choices = {} if choices is None else mapping("choices", choices)
     if "layers" not in fixed:
         raise MissingQuantity(
@@ -119,21 +126,23 @@ def search(
     tried = candidates(fixed, _choices(choices), [float(fixed["accelerators"])])
     if not tried:
         raise ScenarioError("every part of the layout is fixed; use evaluate for a single layout")
-    layout_models = {name: model for name, model in conditional_alternatives().items() if name not in fixed}
+    timed = {name: model for name, model in layout_models().items() if name not in fixed}
     outputs = tuple(dict.fromkeys((*OUTPUTS, quantity(objective).name)))
-    measured = calibration if isinstance(calibration, Calibration) else None
+    measured = calibration if isinstance(calibration, Calibration) else software
     study = LayoutStudy(
         fixed=fixed,
         tried=tried,
         chosen=tuple(choices),
         varied=(),
-        using={**layout_models, **question.using},
+        using={**timed, **question.using},
         outputs=outputs,
         assume=boolean("assume", assume),
         calibration=measured,
         objective=quantity(objective).name,
         keep_excluded=boolean("keep_excluded", keep_excluded),
     )
+    idle = study.unused.intersection(cluster, question.values)
+    warn_of_idle({name: fixed[name] for name in sorted(idle)}, ("a search",))
     if out is None and backends.check(engine) == "local":
         axes = [pl.LazyFrame({name: column_of(name, values)}) for name, values in tried.items()]
         grid = reduce(lambda grid, axis: grid.join(axis, how="cross", maintain_order="left_right"), axes)
@@ -225,6 +234,13 @@ def _read(
         if values.get(name, 1.0) > MAX_COUNT:  # type: ignore[operator]
             raise ScenarioError(f"{name} = {values[name]:g} is more than {MAX_COUNT:g}")
     return question
+
+
+def _accelerator(question: Question) -> str:
+    found = question.values.get("accelerator")
+    if not isinstance(found, str):
+        raise ScenarioError("framework needs the name of an accelerator, e.g. accelerator = 'h100_sxm'")
+    return found
 
 
 def _choices(choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:

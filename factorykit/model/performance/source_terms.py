@@ -74,6 +74,7 @@ NOTES: Final[tuple[tuple[str, str, Any], ...]] = (
     (r"8-?bit(?: paged)?[ -]?adam|adamw?[ -_]?8-?bit", "optimizer", "adam_8bit"),
     (r"(adafactor|\blion\b|\bmuon\b)", "optimizer", str),
     (r"(?<!no )(?<!without )\b(dualpipe)", "schedule", str),
+    (r"\bzb-?(?:2p|h2)\b", "schedule", "zb2p"),
     (r"(?<!no )(?<!without )\bzero[ -]bubble", "schedule", "zb1p"),
     (r"\b(?:one|1) mtp layer|w/ mtp", "mtp_layers", 1.0),
     (
@@ -141,6 +142,12 @@ def zero_stage(text: str) -> float | None:
     return next((stage for words, stage in STAGES if re.search(words, lowered)), None)
 
 
+def _shards(sharding: str) -> dict[str, float]:
+    """Return the ranks of a shard group where a description of sharding limits them."""
+    within = re.search(r"zero-?1 within (\d+)", sharding.lower())
+    return {"optimizer_shards": float(within[1])} if within else {}
+
+
 def offloaded(sharding: str) -> dict[str, float]:
     """Return the shares of optimizer state and of weights in host memory; ZeRO-Infinity and FSDP keep weights there.
 
@@ -166,7 +173,7 @@ def recomputation(text: str) -> dict[str, Any]:
     part = re.search(r"(\d+)(?: layers?)? ?(?:of|/|out of) ?(?:the |all )?(\d+)", lowered)
     every = re.search(r"every (other|\d+)(?:st|nd|rd|th)? ?layers?", lowered)
     chunk = re.search(r"\bblock\D{0,20}(\d+)", lowered)
-    offload = {"offloaded_share": 1.0} if "offload" in lowered else {}
+    offload = {"activation_offload_share": 1.0} if "offload" in lowered else {}
     if part and 0.0 < float(part[1]) <= float(part[2]):
         return {"recompute": "full", "recompute_share": float(part[1]) / float(part[2]), **offload}
     if every:
@@ -251,7 +258,7 @@ READERS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]
     "hardware": _hardware,
     "network": _network,
     "precision": _precision,
-    "sharding": lambda text, _: {"zero_stage": zero_stage(text), **offloaded(text)},
+    "sharding": lambda text, _: {"zero_stage": zero_stage(text), **_shards(text), **offloaded(text)},
     "recompute": lambda text, _: recomputation(text),
     "framework": lambda text, _: {"framework": frameworks.find(text)},
 }

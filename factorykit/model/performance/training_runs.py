@@ -48,8 +48,14 @@ SOFTWARE: Final = (
 """Columns of features of the software, which override the defaults of its framework."""
 STATED: Final = (
     *("accelerator_memory_bytes", "devices_per_accelerator", "accelerators_per_node", "power_limit_w", "power_limited"),
-    *("scale_up_bytes_per_s", "scale_out_bytes_per_s", "zero_stage", "offloaded_optimizer_share"),
-    *("offloaded_weights_share", "offloaded_share", "recompute_share", "recompute_layers_per_chunk", "kept_share"),
+    *("scale_up_bytes_per_s", "scale_out_bytes_per_s", "zero_stage", "optimizer_shards", "offloaded_optimizer_share"),
+    *(
+        "offloaded_weights_share",
+        "activation_offload_share",
+        "recompute_share",
+        "recompute_layers_per_chunk",
+        "kept_share",
+    ),
     *("mtp_layers", "lora_rank", "adapter_dropout", "weight_bits", "optimizer_state_bits", "gradient_bits"),
 )
 """Further columns of numbers, each optional."""
@@ -150,6 +156,9 @@ Omni-Path: 135 of 400 Gb/s between nodes of Jean Zay, measured before BLOOM and 
 learning engineering," 744d01e, network, Omni-Path); its adapters leave messages to the processor. EFA: the rate of the
 tensor-parallel rows of nanotron over two and four nodes, and 0.7 ms for each further node of a ring; its messages go
 through the processor, and DeepEP, which sends tokens one by one, takes 1.2 to 2 us for each."""
+NEWER_EFA: Final = (1e11, 5e-7)
+"""Link rate of a chip from which EFA is of its fourth generation, and the time of a message there: 15 rows of DeepEP on
+B300, beside 12 of NCCL with the same layouts, between 0.3 and 0.75 us."""
 POWER_LIMITED: Final = 0.72
 """Share of a chip's design power where a source states a limit but not its value: 500 of 700 W in Meta's fleet."""
 MAX_MEMORY_RATIO: Final = 2.0
@@ -160,6 +169,9 @@ PER_DEVICE: Final = (
     *("memory_bytes_per_s", "scale_up_bytes_per_s", "scale_out_bytes_per_s"),
 )
 """Quantities of a chip that its devices share."""
+SEQUENCES_PER_REPLICA: Final = 8.0
+"""Sequences of each replica per step where a source states a throughput without pipelines and no batch, on which it
+hardly depends."""
 MICRO_BATCHES: Final = (1, 2, 4, 8, 16, 32)
 """Micro-batch sizes that are tried where a source states none; operators choose the fastest that fits."""
 TENSOR_DEGREES: Final = (1.0, 2.0, 4.0, 8.0)
@@ -169,7 +181,7 @@ EXPERT_DEGREES: Final = (1.0, 8.0, 16.0, 32.0, 64.0)
 FROZEN_8BIT: Final = ("fp8", "mxfp8")
 """Precisions in which frozen weights are stored without a copy in 16 bits (Transformer Engine's
 ``quantized_model_init``); H200 holds those of Llama 2 70B unsharded."""
-OFFLOADED: Final = ("offloaded_share", "offloaded_optimizer_share", "offloaded_weights_share")
+OFFLOADED: Final = ("activation_offload_share", "offloaded_optimizer_share", "offloaded_weights_share")
 LAYOUT_DEGREES: Final = 5
 """Inputs that are assumed where a source states no layout: tensor, pipeline, virtual, context and expert degree."""
 FRAMEWORK_COLUMNS: Final = (
@@ -253,7 +265,10 @@ def _chip(row: Mapping[str, Any], precision: str) -> dict[str, Any]:
     chip["power_limit_share"] = limit / design if limit and design else unstated_limit
     chip |= {name: row[name] for name in ("scale_up_bytes_per_s", "scale_out_bytes_per_s") if row.get(name)}
     network = {name: constants()[name] for name in ("scale_out_share", "scale_out_latency_s")} | {"message_s": 0.0}
-    return {**chip, **network, **FABRICS.get(row.get("fabric") or "", {}), "accelerator": key}
+    network |= FABRICS.get(row.get("fabric") or "", {})
+    if chip["scale_out_bytes_per_s"] >= NEWER_EFA[0]:
+        network["message_s"] = min(network["message_s"], NEWER_EFA[1])
+    return {**chip, **network, "accelerator": key}
 
 
 def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dict[str, Any]:
@@ -278,6 +293,17 @@ def _adapters(row: Mapping[str, Any], precision: str, assumed: list[str]) -> dic
 def _framework(row: Mapping[str, Any]) -> str | None:
     name = row.get("framework")
     return name if name in frameworks.frameworks() else None
+
+
+def software_of(framework: str | None, accelerator: str) -> tuple[str, str]:
+    """Return the key of a software on chips of a maker, and the generation of a chip.
+
+    >>> software_of("maxtext", "tpu_v5p"), software_of(None, "h100_sxm")
+    (('maxtext on Google', 'tpu'), ('', 'hopper'))
+    """
+    chip = chips()[accelerator]
+    key = f"{framework} on {chip['vendor']}" if framework in frameworks.frameworks() else ""
+    return key, str(chip["generation"] or accelerator)
 
 
 def _software(row: Mapping[str, Any], chip: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str, Any]:
@@ -346,8 +372,8 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
         "value_head_size": float(public.get("value_head_size") or head),
         "attention_window": float(known.get("attention_window") or 0),
         "windowed_layers_share": float(known.get("windowed_layers_share") or 0),
-        "query_rank": float(public.get("query_rank") or 0),
-        "kv_rank": float(public.get("kv_rank") or 0),
+        "q_lora_rank": float(public.get("q_lora_rank") or 0),
+        "kv_lora_rank": float(public.get("kv_lora_rank") or 0),
         "ffn_size": width,
         "gated_ffn": gated,
         "vocabulary_size": float(row.get("vocab") or DEFAULT_VOCABULARY),
@@ -415,7 +441,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         if "layout" not in assumed or replicas % batch:
             raise _Unpredictable(f"a batch of {batch:g} sequences is less than {replicas:g} data-parallel copies")
         context *= replicas / batch
-    stage = row.get("zero_stage")
+    stage, ranks = row.get("zero_stage"), count / (tensor * pipeline)
     if stage is None and count == 1.0:
         stage = 0.0
     elif stage is None:
@@ -431,6 +457,7 @@ def _layout(row: Mapping[str, Any], year: float, assumed: list[str]) -> dict[str
         "virtual_stages": chunks,
         "global_batch_size": float(batch),
         "zero_stage": stage,
+        "optimizer_shards": min(row.get("optimizer_shards") or math.inf, ranks) if stage >= 1.0 else 1.0,
         "schedule": row.get("schedule") or "1f1b",
     }
 
@@ -444,6 +471,9 @@ def _batch(row: Mapping[str, Any], replicas: float, assumed: list[str]) -> float
     steps = row.get("gradient_accumulation_steps")
     split = (row.get("tp") or 1.0) * (row.get("pp") or 1.0)
     tried, waits = "layout" in assumed and split > 1.0, (row.get("pp") or 1.0) > 1.0
+    if not (row.get("micro_batch") or steps or tried or waits) and row.get("tokens_per_s_per_gpu"):
+        assumed.append("global_batch_size")
+        return SEQUENCES_PER_REPLICA * replicas
     if not row.get("micro_batch") or tried or (steps is None and waits):
         raise _Unpredictable(
             "no global batch is stated; give global_batch, global_batch_tokens, or micro_batch and "
@@ -725,6 +755,7 @@ def _scenarios(row: Mapping[str, Any], assumed: list[str]) -> list[dict[str, Any
         "logits_layers": _logits_layers(software, shape),
         "dropout": software["dropout"] * (1.0 - shape["gated_ffn"]),
         "software_year": year,
+        **dict(zip(("software", "generation"), software_of(_framework(row), str(chip["accelerator"])), strict=True)),
     }
     found = []
     for size in _micro_batches(row, layout, assumed):

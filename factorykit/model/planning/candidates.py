@@ -17,14 +17,18 @@ from factorykit.core.vocabulary import is_number, quantity
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.question import Chain, Question
-from factorykit.engine.resolve import conditional_alternatives
+from factorykit.engine.resolve import layout_models
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     import polars as pl
 
-SIZE: Final = re.compile(r"\s*([\d.]+\s*[kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*")
+SIZE: Final = re.compile(
+    r"\s*([\d.]+\s*[kmbt])\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|moe)|a\s*([\d.]+\s*[kmbt]))?\s*",
+    re.IGNORECASE,
+)
+"""A size as text: "70B", "1T MoE", or "1T A32B" with the parameters that a token uses."""
 FAMILY: Final = ("llama3_2_1b", "llama3_2_3b", "llama3_8b", "llama3_70b", "llama3_405b")
 """Dense models of one family, between which the depth of a size is interpolated."""
 MAX_PARAMETERS: Final = 1e18
@@ -51,6 +55,8 @@ OPTIMA: Final = MappingProxyType(
     {"checkpoint_interval_s": "checkpoint_interval_optimal_s", "spare_nodes": "spare_nodes_enough"}
 )
 """Quantities that a plan sets to their optimum unless they are given."""
+CAMPAIGN: Final = MappingProxyType({"wall_s": "wall_campaign_s"})
+"""Models of whole campaigns, which are slower than their best layout."""
 OWNED: Final = MappingProxyType({"run_cost_usd": "run_cost_owned_usd"})
 RESULTS: Final = (
     "wall_days",
@@ -91,7 +97,7 @@ def model_of(model: Any) -> Scenario:
     ----------
     model
         Name of a known model, path of a ``config.json``, a mapping of quantities, or a size: ``70e9``, ``"70B"``,
-        ``"1T mixture"``.
+        ``"1T MoE"``, ``"1T A32B"`` with 32 billion active parameters.
 
     Raises
     ------
@@ -115,8 +121,10 @@ def model_of(model: Any) -> Scenario:
             f"'70B', got {short_repr(model)}"
         )
     if sized := SIZE.fullmatch(str(model)):
-        number = float(quantity("parameters").check(sized[1].replace(" ", "")))
-        return mixture(number) if sized[2] == "mixture" else dense(number)
+        number = _parameters(sized[1])
+        if sized[4]:
+            return mixture(number, _parameters(sized[4]))
+        return mixture(number) if sized[3] else dense(number)
     if str(model).endswith(".json"):
         from factorykit.model.performance.hf_config import read_hf_config
 
@@ -125,6 +133,10 @@ def model_of(model: Any) -> Scenario:
         return architecture(str(model))
     except UnknownName as error:
         raise UnknownName(f"{error}; or give a config.json, or a size such as '70B' or '1T mixture'") from None
+
+
+def _parameters(size: str) -> float:
+    return float(quantity("parameters").check(size.replace(" ", "").upper().replace("K", "k")))
 
 
 def dense(parameters: float) -> Scenario:
@@ -165,12 +177,14 @@ def dense(parameters: float) -> Scenario:
     return Scenario.sourced(f"{parameters / 1e9:.3g}B dense", shape, dict.fromkeys(shape, source))
 
 
-def mixture(parameters: float) -> Scenario:
-    """Return the architecture of a mixture of experts: the known one nearest in size, with more or fewer experts.
+def mixture(parameters: float, active: float | None = None) -> Scenario:
+    """Return a mixture of experts: the known one nearest in size, with other numbers of experts and experts per token.
 
     >>> shape = mixture(1e12)
     >>> shape.experts, round(evaluate(shape, "parameters")["parameters"] / 1e12, 2)
     (376.0, 1.01)
+    >>> mixture(1e12, 20e9).experts_per_token
+    3.0
     """
     sizes = mixtures()
     nearest = min(sizes, key=lambda name: abs(math.log(sizes[name] / parameters)))
@@ -178,10 +192,15 @@ def mixture(parameters: float) -> Scenario:
     before, fewer = float(shape["experts"]), float(shape["experts"]) - 1.0
     one = sizes[nearest] - evaluate(shape | {"experts": fewer}, "parameters")["parameters"]
     wanted = before + (parameters - sizes[nearest]) / one
-    experts = max(round(wanted / EXPERTS_STEP), 1) * float(EXPERTS_STEP)
-    source = f"chosen: shape of {nearest}, with as many experts as fill the size"
+    shape["experts"] = max(round(wanted / EXPERTS_STEP), 1) * float(EXPERTS_STEP)
     label = f"{parameters / 1e9:.4g}B mixture"
-    return Scenario.sourced(label, shape | {"experts": experts}, dict.fromkeys(shape, source))
+    if active is not None:
+        more = (active - evaluate(shape, "active_parameters")["active_parameters"]) / one
+        visited = max(round(float(shape["experts_per_token"]) + more), 1)
+        shape["experts_per_token"] = min(float(visited), float(shape["experts"]))
+        label = f"{parameters / 1e9:.4g}B A{active / 1e9:.4g}B mixture"
+    source = f"chosen: shape of {nearest}, with as many experts as fill the size"
+    return Scenario.sourced(label, shape, dict.fromkeys(shape, source))
 
 
 @cache
@@ -231,7 +250,7 @@ def default_counts(fixed: Mapping[str, Any]) -> list[float]:
     deadline are chosen from the same candidates.
     """
     needed = ("training_flop", "parameters", "peak_flop_per_s", "accelerator_memory_bytes", "scale_up_domain")
-    found = evaluate(fixed, needed, assume=True)
+    found = Question(fixed, outputs=needed, assume=True).resolve().run()
     rate = found["peak_flop_per_s"] * TYPICAL_MFU
     least = BYTES_PER_PARAMETER * found["parameters"] / found["accelerator_memory_bytes"]
     low = max(least, found["training_flop"] / rate / MAX_RUN_S, 1.0)
@@ -281,11 +300,16 @@ def with_batches(counts: Iterable[float], fixed: Mapping[str, Any], tokens_per_s
         if not math.isfinite(tokens_per_step):
             raise ScenarioError("tokens per step are infinite; give global_batch_size")
         sequences = max(tokens_per_step / fixed["sequence_length"], 1.0)
-        frame["global_batch_size"] = [_nearest_batch(sequences, number) for number in listed]
+        frame["global_batch_size"] = [nearest_batch(sequences, number) for number in listed]
     return pl.DataFrame(frame, dict.fromkeys(frame, pl.Float64))
 
 
-def _nearest_batch(sequences: float, accelerators: float) -> float:
+def nearest_batch(sequences: float, accelerators: float) -> float:
+    """Return the batch nearest to a number of sequences that divides over the accelerators.
+
+    >>> nearest_batch(1000.0, 96.0)
+    768.0
+    """
     odd = int(accelerators)
     while odd % 2 == 0:
         odd //= 2
@@ -294,7 +318,7 @@ def _nearest_batch(sequences: float, accelerators: float) -> float:
 
 def alternative_models(way: str, given: Mapping[str, Any], using: Mapping[str, str]) -> dict[str, str]:
     """Return the alternative models of plans on rented or owned machines."""
-    standard = {**conditional_alternatives(), **OPTIMA, **(OWNED if way == "own" else {})}
+    standard = {**layout_models(), **OPTIMA, **CAMPAIGN, **(OWNED if way == "own" else {})}
     return {name: model for name, model in standard.items() if name not in given} | dict(using)
 
 

@@ -20,6 +20,7 @@ from factorykit.engine.providers.defaults import defaults
 from factorykit.engine.question import Question, read_value
 from factorykit.model.economics.rent import PRICE, offered
 from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS
+from factorykit.model.performance.software import calibrated_on_software
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,12 +113,24 @@ class Request:
     seed: int
     arguments: tuple[Any, Mapping[str, Any]]
     calibration: Calibration | None
+    framework: str | None = None
 
     @cached_property
     def fixed(self) -> dict[str, Any]:
         """Inputs that all plans share: the model, given values, and defaults derived from both."""
         values = Question.read({**self.model, **self.given}).values
         return {**values} | {name: default for name, (default, _) in self.defaults.items()}
+
+    def fixed_on(self, accelerator: str) -> dict[str, Any]:
+        """Return the inputs that all plans on an accelerator share, with the features of the framework."""
+        return {**(self._software(accelerator) or {}), **self.fixed, "accelerator": accelerator}
+
+    def calibration_on(self, accelerator: str) -> Calibration | None:
+        """Return the calibration of layouts on an accelerator: that of the caller, otherwise that of the framework."""
+        return self.calibration or self._software(accelerator)
+
+    def _software(self, accelerator: str) -> Calibration | None:
+        return None if self.framework is None else calibrated_on_software(self.framework, accelerator)
 
     @cached_property
     def defaults(self) -> dict[str, tuple[float, str]]:
@@ -135,7 +148,8 @@ class Request:
     @cached_property
     def step_tokens(self) -> float:
         """Default tokens per optimizer step."""
-        return evaluate(self.fixed, "compute_optimal_step_tokens", assume=True)["compute_optimal_step_tokens"]
+        asked = Question(self.fixed, outputs=("compute_optimal_step_tokens",), assume=True)
+        return asked.resolve().run()["compute_optimal_step_tokens"]
 
     @cached_property
     def varied(self) -> dict[str, list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import math
@@ -17,16 +18,20 @@ from factorykit.core.validation import as_list, integer, mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
+from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.progress import progress
 from factorykit.engine.question import Question
+from factorykit.engine.resolve import compared
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layouts import PARTS, best_layouts
+from factorykit.model.performance.software import framework_named
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import (
     MAX_UNDIVIDED,
     RESULTS,
     alternative_models,
+    chain_of,
     complete,
     default_counts,
     dense,
@@ -92,6 +97,7 @@ def plan(
     objective: str | None = None,
     using: Mapping[str, str] | None = None,
     calibration: Mapping[str, float] | None = None,
+    framework: str | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     **given: Any,
@@ -132,6 +138,8 @@ def plan(
         Alternative models of quantities, as in :func:`factorykit.evaluate`.
     calibration
         Result of :func:`factorykit.calibrate`, as in :func:`factorykit.search`.
+    framework
+        Training framework whose features and published runs count, as in :func:`factorykit.search`.
     draws, seed
         Number of random draws, the same for every plan, and their seed.
     **given
@@ -168,6 +176,7 @@ def plan(
         "objective": objective,
         "using": using,
         "calibration": calibration,
+        "framework": framework,
         **given,
     }
     given = dict(given)
@@ -205,8 +214,24 @@ def plan(
         seed=integer("seed", seed),
         arguments=(model, {name: value for name, value in arguments.items() if value is not None}),
         calibration=calibration if isinstance(calibration, Calibration) else None,
+        framework=None if framework is None else framework_named(framework),
     )
-    return _largest(request) if is_largest else _answer(request)
+    found = _largest(request) if is_largest else _answer(request)
+    _warn_of_unused(request, {*values, *request.varied} - compared(question.shape()) - {"accelerators"})
+    return found
+
+
+def _warn_of_unused(request: Request, given: set[str]) -> None:
+    """Warn of given quantities that no plan uses."""
+    varied = ("accelerators", BATCH, *PARTS)
+    ranges = {name: each[0] for name, each in request.varied.items()}
+    for chip, way, tier in itertools.product(request.chips, request.ways, request.tiers):
+        fixed = {**request.fixed_on(chip), **ranges}
+        with contextlib.suppress(MissingQuantity):  # no plan on this chip
+            given = given - chain_of(fixed, varied, way, request.using_of(tier)).resolution.used
+        if not given:
+            return
+    warn_of_idle({name: fixed.get(name) for name in sorted(given)}, ("a plan",))
 
 
 def _as_list(given: Any) -> Any:
@@ -256,7 +281,7 @@ def _answer(request: Request) -> Plan:
     every = [*itertools.product(request.chips, precisions, request.ways, request.tiers, *request.varied.values())]
     for chip, precision, way, tier, *picked in progress(every, len(every), "chips and ways planned"):
         varied = dict(zip(request.varied, picked, strict=True))
-        fixed = {**request.fixed, **varied, "accelerator": chip, "precision": precision}
+        fixed = {**request.fixed_on(chip), **varied, "precision": precision}
         try:
             plans = _plans(request, fixed, way, tier, rows)
         except MissingQuantity as error:
@@ -315,7 +340,7 @@ class Search:
         request, fixed = self.request, self.fixed
         grid = with_batches(counts, fixed, 0.0 if BATCH in fixed else request.step_tokens)
         models = alternative_models(self.way, fixed, request.using_of(self.tier))
-        return best_layouts(fixed, grid, request.layout_choices, models, request.calibration)
+        return best_layouts(fixed, grid, request.layout_choices, models, request.calibration_on(fixed["accelerator"]))
 
     def fastest(self, available: Sequence[float]) -> pl.DataFrame:
         """Return the layouts of the counts that finish soonest, one for every available number of accelerators.

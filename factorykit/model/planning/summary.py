@@ -15,7 +15,7 @@ from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.validation import frame, frame_schema
 from factorykit.core.vocabulary import quantity, vocabulary
-from factorykit.engine.evaluate import assumed, evaluate, explain
+from factorykit.engine.evaluate import assumed, explain
 from factorykit.engine.explanation import Explanation
 from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.question import Question
@@ -189,7 +189,8 @@ class Plan:
         site = ("carbon_kg_per_kwh", "electricity_usd_per_kwh")
         named = (*CHOICES, *LOCAL_CORRECTION, *self.request.varied, *site)
         cells = row.row(0, named=True)
-        values = {**self.request.fixed, **{n: cells[n] for n in named if cells.get(n) is not None}}
+        fixed = self.request.fixed_on(cells["accelerator"])
+        values = {**fixed, **{n: cells[n] for n in named if cells.get(n) is not None}}
         if self.request.offers is not None and cells["acquire"] == "rent":
             values[PRICE] = cells[PRICE]
         return values, alternative_models(cells["acquire"], values, self.request.using_of(cells["tiers"]))
@@ -226,7 +227,7 @@ class Plan:
         return compare({"this": self.scenario, "other": other.scenario}, shared)
 
     @cached_property
-    def binding(self) -> pl.DataFrame:
+    def bottlenecks(self) -> pl.DataFrame:
         """The limits of the best plan, and the effect of one more unit of each.
 
         One row per limit: ``limit`` (deadline, budget, power, supply, memory, network, batch), ``allowed`` and ``used``
@@ -314,7 +315,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan and its tables as plain values, for JSON."""
-        frames = ("best", "frontier", "binding", "nearest", "alternatives", "assumed", "excluded")
+        frames = ("best", "frontier", "bottlenecks", "nearest", "alternatives", "assumed", "excluded")
         rows = {name: getattr(self, name).to_dicts() for name in frames}
         return {"answer": sentence(self)} | rows | {"scenario": dict(self.scenario), "code": self.code}
 
@@ -408,7 +409,7 @@ def _supply_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
 def _chip_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     """Return the row of memory or network: the best layout of the same count with a tenth more of it."""
     fixed, field = _fixed(plan, best), CHIP_LIMITS[name]
-    has = evaluate(fixed, field, assume=True)[field]
+    has = Question(fixed, outputs=(field,), assume=True).resolve().run()[field]
     counted = [column for column in ("accelerators", BATCH) if column in plan.plans.columns]
     saved = _saved(plan, best, {**fixed, field: has * MORE}, plan.best.select(counted))
     used = best["memory_peak_bytes"] if name == "memory" else None
@@ -430,7 +431,7 @@ def _batch_limit(plan: Plan, best: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _fixed(plan: Plan, best: Mapping[str, Any]) -> dict[str, Any]:
     chosen = ("accelerator", "precision", *plan.request.varied)
-    return {**plan.request.fixed, **{name: best[name] for name in chosen}}
+    return {**plan.request.fixed_on(best["accelerator"]), **{name: best[name] for name in chosen}}
 
 
 def _saved(plan: Plan, best: Mapping[str, Any], fixed: Mapping[str, Any], counts: pl.DataFrame) -> list[float]:
@@ -438,7 +439,8 @@ def _saved(plan: Plan, best: Mapping[str, Any], fixed: Mapping[str, Any], counts
     request = plan.request
     using = request.using_of(best["tiers"])
     models = alternative_models(best["acquire"], fixed, using)
-    rows = best_layouts(fixed, counts, request.layout_choices, models, request.calibration)
+    measured = request.calibration_on(fixed["accelerator"])
+    rows = best_layouts(fixed, counts, request.layout_choices, models, measured)
     found = complete(rows.filter(rows["layouts"] > 0), fixed, best["acquire"], using)
     saved = [best[name] - found[name].item() if found.height else 0.0 for name in ("wall_days", "run_cost_usd")]
     return [0.0, 0.0] if abs(saved[0]) < ROUNDING * best["wall_days"] else saved
@@ -473,7 +475,7 @@ def sentence(plan: Plan) -> str:
     text = f"{label}: {count} {_chip(row)}, {days}, {money}"
     if row["breaks"] is not None:
         return f"No plan keeps every limit. The nearest: {text}; it takes {row['breaks']}."
-    limits = plan.binding.filter(binds=True)["limit"].to_list()
+    limits = plan.bottlenecks.filter(binds=True)["limit"].to_list()
     return f"{text}. {'It is limited by ' + ', '.join(limits) if limits else 'Nothing limits it'}."
 
 

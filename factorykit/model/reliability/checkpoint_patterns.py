@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from factorykit.core.errors import ScenarioError, short_repr
-from factorykit.core.extras import need
+from factorykit.core.extras import need, public_names
 from factorykit.core.validation import as_list, integer
 from factorykit.core.vocabulary import quantity
 from factorykit.formulas.checkpoint_tiers import level_interval_s, level_overhead
 
 if TYPE_CHECKING:
     import polars as pl
+
+__dir__ = public_names(__name__)
 
 LONGEST_S = 1e9
 """Longest save or restart of a level. [s]"""

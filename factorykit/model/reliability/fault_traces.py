@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 from factorykit.core import text_io
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from factorykit.core.errors import DatasetError, short_repr
+from factorykit.core.extras import public_names
 from factorykit.core.validation import file_path
 
 if TYPE_CHECKING:
     import polars as pl
+
+__dir__ = public_names(__name__)
 
 MOMENT, MOMENT_SHOWN = "%m/%d/%Y %H:%M", "12/31/2004 23:59"
 ROUNDED_H = 0.01

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from factorykit.core.errors import ScenarioError
-from factorykit.core.extras import need
+from factorykit.core.extras import need, public_names
 from factorykit.core.validation import (
     array,
     finite_number,
@@ -27,6 +27,8 @@ from factorykit.model.reliability.reliability import weibull_mean_s
 
 if TYPE_CHECKING:
     import polars as pl
+
+__dir__ = public_names(__name__)
 
 
 MOST_POINTS = 100_000

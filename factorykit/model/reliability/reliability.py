@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError, short_repr
-from factorykit.core.extras import need
+from factorykit.core.extras import need, public_names
 from factorykit.core.validation import MAX_EXACT_INTEGER, as_list, finite_number, integer, mapping, probability
 from factorykit.core.vocabulary import format_number, is_number, quantity
 from factorykit.formulas.failure_cost import spares_usd_per_day
@@ -19,6 +19,8 @@ from factorykit.formulas.reliability import nodes_in_repair, unavailability
 
 if TYPE_CHECKING:
     import polars as pl
+
+__dir__ = public_names(__name__)
 
 
 MOST_NODES = 1e9

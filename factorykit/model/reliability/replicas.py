@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import ScenarioError
+from factorykit.core.extras import public_names
 from factorykit.core.validation import integer
 
 if TYPE_CHECKING:
     import polars as pl
+
+__dir__ = public_names(__name__)
 
 NEEDED: Final = (
     "training_s",

@@ -86,7 +86,7 @@ def compare(
     return pl.DataFrame(columns)
 
 
-def attribute(
+def decompose(
     start: Mapping[str, Any],
     end: Mapping[str, Any],
     output: QuantityName | str,
@@ -129,7 +129,7 @@ def attribute(
     --------
     >>> small = {"accelerators": 1000, "rental_usd_per_accelerator_h": 2.0}
     >>> large = {"accelerators": 2000, "rental_usd_per_accelerator_h": 3.0}
-    >>> attribute(small, large, "cluster_usd_per_h").select("quantity", "effect").rows()
+    >>> decompose(small, large, "cluster_usd_per_h").select("quantity", "effect").rows()
     [('accelerators', 2500.0), ('rental_usd_per_accelerator_h', 1500.0)]
     """
     import polars as pl

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from factorykit.core.errors import ScenarioError, short_repr
@@ -16,10 +17,12 @@ from factorykit.core.extras import need
 from factorykit.core.units import parse
 from factorykit.core.validation import as_list, finite_number, mapping, number_or_array
 from factorykit.core.vocabulary import Quantity, as_float, is_number, quantity
+from factorykit.formulas.functions import exp, sqrt, where
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+NORMAL = NormalDist()
 CENTRAL_MASS = 0.9
 """Default share of the probability between the two quantiles of a lognormal distribution: 5 to 95 %."""
 
@@ -103,9 +106,20 @@ def _ordered(kind: str, low: float, high: float) -> None:
         raise ScenarioError(f"{kind}: low = {short_repr(low)} and high = {short_repr(high)} must be numbers")
     if not as_float(low) < as_float(high):
         raise ScenarioError(
-            f"{kind}: low = {low!r} is not below high = {high!r}; give the ends of a range; a fixed value belongs "
-            "in the base"
+            f"{kind}: low = {low!r} is not below high = {high!r}; give the two ends of a range, not a mean and a "
+            "deviation; a fixed value belongs in the base"
         )
+
+
+def normal_quantile(share: Any) -> Any:
+    """Return quantiles of the standard normal distribution; those of an array need SciPy.
+
+    >>> round(normal_quantile(0.975), 2), normal_quantile(1.0)
+    (1.96, inf)
+    """
+    if not isinstance(share, float):
+        return need("scipy.special").ndtri(share)
+    return NORMAL.inv_cdf(share) if 0.0 < share < 1.0 else math.copysign(math.inf, share - 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +185,8 @@ class Normal(_InUnits):
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        ndtr, ndtri = need("scipy.special").ndtr, need("scipy.special").ndtri
-
-        below, above = ndtr((self.low - self.mean) / self.sd), ndtr((self.high - self.mean) / self.sd)
-        return self.mean + self.sd * ndtri(below + (above - below) * self._shares(q))
+        below, above = (NORMAL.cdf((end - self.mean) / self.sd) for end in (self.low, self.high))
+        return self.mean + self.sd * normal_quantile(below + (above - below) * self._shares(q))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +216,11 @@ class LogNormal(_InUnits):
     @property
     def sigma(self) -> float:
         """Standard deviation of the logarithm."""
-        ndtri = need("scipy.special").ndtri
-
-        return math.log(self.high / self.low) / (2.0 * float(ndtri(0.5 + 0.5 * self.mass)))
+        return math.log(self.high / self.low) / (2.0 * NORMAL.inv_cdf(0.5 + 0.5 * self.mass))
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        np, ndtri = need("numpy"), need("scipy.special").ndtri
-
-        return math.sqrt(self.low) * math.sqrt(self.high) * np.exp(self.sigma * ndtri(self._shares(q)))
+        return math.sqrt(self.low) * math.sqrt(self.high) * exp(self.sigma * normal_quantile(self._shares(q)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,12 +243,10 @@ class Triangular(_InUnits):
 
     def ppf(self, q: Any) -> Any:
         """Return quantiles."""
-        np = need("numpy")
-
         q, width, rise = self._shares(q), self.high - self.low, self.mode - self.low
-        left = self.low + np.sqrt(q * width * rise)
-        right = self.high - np.sqrt((1.0 - q) * width * (width - rise))
-        return np.where(q * width < rise, left, right)
+        left = self.low + sqrt(q * width * rise)
+        right = self.high - sqrt((1.0 - q) * width * (width - rise))
+        return where(q * width < rise, left, right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,19 +282,19 @@ class Quantiles(_InUnits):
         return np.interp(self._shares(q), self.shares, self.values)
 
 
-def empirical(values: Sequence[float]) -> Quantiles:
+def from_samples(values: Sequence[float]) -> Quantiles:
     """Return the empirical distribution: linear interpolation between the sorted ``values``.
 
     Between the observations the quantile is that of NumPy's and polars' ``linear`` rule.
 
-    >>> float(empirical([3.0, 1.0, 2.0]).ppf(0.5))
+    >>> float(from_samples([3.0, 1.0, 2.0]).ppf(0.5))
     2.0
     """
-    values = as_list("empirical: values", values)
-    _finite("empirical", **{f"values[{i}]": value for i, value in enumerate(values)})
+    values = as_list("from_samples: values", values)
+    _finite("from_samples", **{f"values[{i}]": value for i, value in enumerate(values)})
     seen = sorted(float(value) for value in values)
     if len(seen) < 2:
-        raise ScenarioError(f"empirical: {len(seen)} values; give two or more, or put a fixed value in the base")
+        raise ScenarioError(f"from_samples: {len(seen)} values; give two or more, or put a fixed value in the base")
     return Quantiles(tuple(i / (len(seen) - 1) for i in range(len(seen))), tuple(seen))
 
 

@@ -227,7 +227,7 @@ def _stages(known: _Known) -> Row:
     computed = known.of("pipeline_bubble")
     bubble = f"{quantity('pipeline_bubble').text(computed['pipeline_bubble'])} of the step idle" if computed else ""
     found = ", ".join(filter(None, [f"{stages:g} stages", schedule or "unknown schedule", bubble]))
-    meets = stages <= MAX_PLAIN_STAGES or schedule in ("interleaved", "zb1p", "dualpipe")
+    meets = stages <= MAX_PLAIN_STAGES or schedule in ("interleaved", "zb1p", "zb2p", "dualpipe")
     reason = f"a plain schedule over {stages:g} stages" + (f" leaves {bubble}" if bubble else " leaves a long bubble")
     return _judged(item, step, wanted, found, None if meets else reason)
 

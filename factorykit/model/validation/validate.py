@@ -11,10 +11,12 @@ from factorykit.core.vocabulary import neutral_values, quantity
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
 from factorykit.engine.providers.constants import constants
+from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.performance.activation_checkpointing import ROUNDING
 from factorykit.model.performance.calibration import Calibration
 from factorykit.model.performance.layout_features import LAYOUT_FEATURES
 from factorykit.model.performance.memory_calibration import FACTORS, PRIOR_SD, TERMS, reported_bytes
+from factorykit.model.performance.software import shared_residual
 from factorykit.model.performance.training_runs import GIB, measured_step_s, positive, prepared, tidied
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ OUTPUTS: Final = (
     "fits",
     "predicted_mfu",
 )
+MEDIAN: Final = 0.6744897501960817
+"""Standard deviations that hold half of a normal distribution."""
 ASIDE: Final = ("first_stage_activation_bytes", "memory_needed_bytes")
 
 
@@ -53,15 +57,17 @@ def validate(
         Whether a row is predicted with constants that were found without its family (the word of ``group`` before the
         first hyphen). By default so for the shipped table, and not for other rows, which no constant has seen.
     calibration
-        Result of :func:`factorykit.calibrate`, or a mapping of constants.
+        Result of :func:`factorykit.calibrate`, or a mapping of constants, empty for none. By default rows whose
+        framework is known share the residual of published runs of the same software on similar chips and layouts.
 
     Returns
     -------
     polars.DataFrame
         One row a run, in the order given: ``id``, ``group``, ``family``, ``accelerator_count``, ``step_s``,
         ``step_low_s`` and ``step_high_s`` [s], ``memory_peak_bytes`` [byte], ``memory_binding`` (the largest term),
-        ``fits``, ``predicted_mfu``, ``measured_s`` [s] (null where a row states no possible one), ``error`` (predicted
-        over measured, less one), ``memory_error``, ``assumed`` (missing inputs that a rule filled),
+        ``fits``, ``predicted_mfu``, ``measured_s`` [s] (null where a row states no possible one), ``expected_error``
+        (the median absolute error of rows known as well as this one), ``error`` (predicted over measured, less one),
+        ``memory_error``, ``assumed`` (missing inputs that a rule filled),
         ``reason`` (cause of a missing prediction; null otherwise).
 
     Raises
@@ -103,6 +109,8 @@ def validate(
         ],
         positive(frame, "mem_gib_per_gpu").alias("measured_gib"),
     ).with_columns(measured_s=measured_step_s(frame, ready))
+    if calibration is None and ready.height:
+        ready = _paced(ready, left_out)
     predicted = _predicted(ready, left_out, moved) if ready.height else _nothing()
     wide = stated.join(predicted, on="row", how="left", maintain_order="left").join(
         reasons.rename({"family": "unpredicted_family"}), on="row", how="left", maintain_order="left"
@@ -120,11 +128,25 @@ def validate(
         "fits",
         "predicted_mfu",
         "measured_s",
+        ((pl.col("step_high_s") / pl.col("step_s")).log() * (MEDIAN / NORMAL_95)).alias("expected_error"),
         (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error"),
         (pl.col("reported_bytes") / (pl.col("measured_gib") * GIB) - 1.0).alias("memory_error"),
         "assumed",
         "reason",
     )
+
+
+def _paced(ready: pl.DataFrame, left_out: bool) -> pl.DataFrame:
+    """Return scenarios with the pace of published runs of their software, of other families where one is left out."""
+    import polars as pl
+
+    layouts = evaluate(ready, LAYOUT_FEATURES).with_row_index("scenario")
+    keys = ["software", "generation", *(["family"] if left_out else [])]
+    parts = []
+    for (software, generation, *family), part in layouts.group_by(keys, maintain_order=True):
+        pace = shared_residual(part, str(software), str(generation), [str(name) for name in family])
+        parts.append(part.select("scenario").hstack(pace))
+    return ready.hstack(pl.concat(parts).sort("scenario").drop("scenario"))
 
 
 def _nothing() -> pl.DataFrame:
@@ -185,8 +207,9 @@ def errors(validated: pl.DataFrame, by: str = "family") -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``by``, ``rows``, ``median_error`` (signed), ``median_absolute_error``, ``p90_absolute_error``, and
-        ``coverage``: the share of measured times within the 90 % interval.
+        ``by``, ``rows``, ``median_error`` (signed), ``median_absolute_error``, ``p90_absolute_error``,
+        ``coverage``: the share of measured times within the 90 % interval, and ``half_width``: the median of half its
+        width, as a logarithm.
     """
     import polars as pl
 
@@ -200,6 +223,7 @@ def errors(validated: pl.DataFrame, by: str = "family") -> pl.DataFrame:
             pl.col("error").abs().median().alias("median_absolute_error"),
             pl.col("error").abs().quantile(0.9, "linear").alias("p90_absolute_error"),
             inside.mean().alias("coverage"),
+            ((pl.col("step_high_s") / pl.col("step_low_s")).log().median() / 2.0).alias("half_width"),
         )
         .sort("rows", by, descending=[True, False])
     )

@@ -20,6 +20,15 @@ from factorykit.model.performance.training_runs import (
     software_year,
     tidied,
 )
+from factorykit.model.planning.published_runs import (
+    DEFAULT_DAYS,
+    LONG_SEQUENCE,
+    LONG_YEAR,
+    MAX_ACCELERATORS,
+    MIN_ACCELERATORS,
+    SHORT_SEQUENCE,
+    START_LAG,
+)
 from factorykit.model.validation.validate import validate
 
 if TYPE_CHECKING:
@@ -33,14 +42,6 @@ OUTCOMES: Final = (
 """Columns that are unknown before a run ends; predictions do not read them."""
 NULL_UTILIZATION: Final = 0.4
 """Model FLOP utilization of the baseline, 6 N D at 40 % of the 16-bit peak."""
-START_LAG: Final = 0.5
-"""Years between the release of the software of a run and the publication of the run."""
-DEFAULT_DAYS: Final = 45.0
-"""Duration from which the number of accelerators follows where a source does not state it."""
-MIN_ACCELERATORS, MAX_ACCELERATORS = 8, 16_384
-"""Bounds of that number, a power of two."""
-SHORT_SEQUENCE, LONG_SEQUENCE, LONG_YEAR = 2048.0, 4096.0, 2023.6
-"""Tokens of a sequence where a source does not state them: of GPT-3, and since Llama 2."""
 DEFAULT_BATCH_TOKENS: Final = 4_194_304.0
 """Tokens of a batch where a source does not state them, as in LLaMA, BLOOM, PaLM and Falcon."""
 DENSE: Final[Mapping[str, str]] = {

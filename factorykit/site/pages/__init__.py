@@ -11,11 +11,12 @@ from factorykit.site import planner
 from factorykit.site.pages.api import api_page
 from factorykit.site.pages.audit import audit_pages
 from factorykit.site.pages.coverage import coverage_page
-from factorykit.site.pages.data import data_pages
+from factorykit.site.pages.data import LOCAL_SITE, data_pages
 from factorykit.site.pages.landing import new, notebooks, numbers
 from factorykit.site.pages.methods import methods_pages
 from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
+from factorykit.site.sources import load_project
 
 
 def write(root: Path) -> None:
@@ -27,7 +28,8 @@ def write(root: Path) -> None:
         If a table named in ``data/datapackage.json`` is missing or cannot be read.
     """
     report = root / "report"
-    written = methods_pages() | data_pages(root / "data", report / "downloads")
+    site = load_project(root).website.get("site-url") or LOCAL_SITE
+    written = methods_pages() | data_pages(root / "data", report / "downloads", site.rstrip("/"))
     written |= recipe_pages() | audit_pages(root / "data")
     written |= coverage_page(root / "data")
     written |= {"python/api": api_page(), "vocabulary": vocabulary_page()}

@@ -1,49 +1,88 @@
-"""The reference of ``import factorykit as fk``: every public name with its arguments, from its docstring."""
+"""The reference of ``import factorykit as fk``: an index, and a page for each public name from its docstring."""
 
 from __future__ import annotations
 
-import html
 import inspect
 import re
 import subprocess
 import textwrap
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import factorykit as fk
 from factorykit.core.extras import grouped_names
-from factorykit.site.pages.markdown import Marked, front, heading
+from factorykit.site.page_layout import Around, template
+from factorykit.site.pages.markdown import Marked, code, dashed, front, heading, table
 
 SIGNATURE: Final = 96
 """Letters from which a call is written an argument a line."""
+PLACE: Final = "report/python/api"
 SPLIT: Final = "fkfkfk"
 LISTED: Final = ("charts", "formulas", "widgets")
 """Modules whose own names stand elsewhere: charts in the notebooks, formulas on the methods pages."""
 
 
 def api_page() -> str:
-    """Return the page: headings, below each every public name with its call and its docstring."""
-    names = {name: getattr(fk, name) for name in fk.__all__}
-    entries = [(name, entry) for name, thing in names.items() for entry in _entries(f"fk.{name}", thing)]
-    texts = dict(
-        zip((call for _, (call, _) in entries), _rendered([_rst(doc) for _, (_, doc) in entries]), strict=True)
-    )
+    """Return the index: every public name by task with its first sentence; each leads to its page."""
     parts = [
-        front(
-            "Python reference",
-            f"Every public name of `import factorykit as fk`, {len(names)} of them.",
-            **{"body-classes": "fk-api"},
-        ),
+        front("Python reference", f"Every public name of `import factorykit as fk`, {len(fk.__all__)} of them."),
         'Wherever a number is taken, a text with its unit is too: `"15T"`, `"500 GB/s"`, `"30 min"`. '
-        "[Recipes](recipes.qmd) show the calls at work.",
+        "[How-to guides](/report/guides/how-to.qmd) and [recipes](recipes.qmd) show the calls at work.",
     ]
-    for title, inside in grouped_names(str(fk.__file__)).items():
-        parts.append(heading(title.capitalize(), f"sec-{title}"))
-        for name in sorted(inside, key=str.lower):
-            own = [(call, texts[call]) for of, (call, _) in entries if of == name]
-            parts.append(_shown(name, names[name], own))
+    for title, inside in grouped_names(str(fk.__doc__)).items():
+        names = sorted(inside, key=str.lower)
+        rows = [(reference(name, f"{{#fk-{dashed(name)}}}"), _summary(getattr(fk, name))) for name in names]
+        columns = [("Name", "-" * 30), ("Purpose", "-" * 70)]
+        parts += [heading(title.capitalize(), f"sec-{title}"), table(columns, rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def reference(name: str, attributes: str = "") -> Marked:
+    """Return a link to the page of a public name."""
+    return Marked(f"[{code(f'fk.{name}')}](/{PLACE}/{_file(name)}){attributes}")
+
+
+def write(out: Path, around: Around) -> list[list[str]]:
+    """Write a page for each public name below ``out``, and return their entries for the search."""
+    groups = {name: title for title, names in grouped_names(str(fk.__doc__)).items() for name in names}
+    entries = [(name, *entry) for name in fk.__all__ for entry in _entries(f"fk.{name}", getattr(fk, name))]
+    texts = _rendered([_rst(doc) for *_, doc in entries])
+    made, words = template("reference.html"), around.words("../../../")
+    (out / PLACE).mkdir(parents=True, exist_ok=True)
+    found = []
+    for name in fk.__all__:
+        whole, *members = [(call, text) for (of, call, _), text in zip(entries, texts, strict=True) if of == name]
+        thing = getattr(fk, name)
+        page = {"name": name, "group": groups.get(name, ""), "call": whole[0], "text": whole[1], "members": members}
+        page |= {"summary": _summary(thing), "source": _source(thing)}
+        (out / PLACE / _file(name)).write_text(made.render(words | page), "utf-8")
+        called = " ".join(call.partition("(")[0] for call, _ in (whole, *members))
+        found.append([f"{PLACE}/{_file(name)}", f"fk.{name}", "", f"{page['summary']} {called}"])
+    return found
+
+
+def _file(name: str) -> str:
+    """Return the file of a name; types have their own ending, since some file systems take Plan and plan for one."""
+    return f"{name}.html" if name == name.lower() else f"{name}-type.html"
+
+
+def _summary(thing: Any) -> str:
+    first = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+    return " ".join(re.sub(r":\w+:`~?|``", "`", first).split())
+
+
+def _source(thing: Any) -> str:
+    """Return the file of a definition and its line."""
+    file = Path(str(inspect.getsourcefile(thing))).relative_to(Path(fk.__file__).parents[1]).as_posix()
+    return file if isinstance(thing, types.ModuleType) else f"{file}#L{inspect.getsourcelines(thing)[1]}"
+
+
+def api_entries() -> Iterator[tuple[str, str]]:
+    """Yield every public call and its docstring."""
+    for name in fk.__all__:
+        yield from _entries(f"fk.{name}", getattr(fk, name))
 
 
 def _entries(name: str, thing: Any) -> Iterator[tuple[str, str]]:
@@ -82,21 +121,6 @@ def _arguments(signature: inspect.Signature) -> list[Any]:
     first = next((place for place, each in enumerate(given) if each.kind is each.KEYWORD_ONLY), None)
     starred = any(each.kind is each.VAR_POSITIONAL for each in given)
     return given if first is None or starred else [*given[:first], "*", *given[first:]]
-
-
-def _shown(name: str, thing: Any, own: list[tuple[str, str]]) -> Marked:
-    """Return one public name: its call, its text, and its members in a fold."""
-    (call, text), *inner = own
-    parts = [f"### fk.{name} {{#fk-{name.replace('_', '-')}}}", f"```python\n{call}\n```", _raw(text)]
-    if inner:
-        what = "functions and classes" if isinstance(thing, types.ModuleType) else "methods and properties"
-        held = "".join(f"<pre><code>{html.escape(each)}</code></pre>{text}" for each, text in inner)
-        parts.append(_raw(f"<details><summary>{len(inner)} {what}</summary>{held}</details>"))
-    return Marked("\n\n".join(parts))
-
-
-def _raw(text: str) -> str:
-    return f"```{{=html}}\n{text}\n```"
 
 
 def _rst(doc: str) -> str:

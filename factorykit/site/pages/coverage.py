@@ -49,7 +49,7 @@ def coverage_page(data: Path) -> dict[str, str]:
         mine = [row for row in rows if row["source"] == document]
         number = document.removeprefix("seed_")
         parts += [
-            heading(f"Document {number}: {titles[document].partition(' (')[0]}", f"sec-{number}"),
+            heading(titles[document], f"sec-{number}"),
             f"{link('Its claims, recomputed', f'audit/seed-{number}')}.",
             markdown.table(
                 [("Topic", "-" * 26), ("Computed by", "-" * 40), ("Reproduces", "-" * 26), ("Missing", "-" * 26)],

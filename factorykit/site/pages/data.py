@@ -7,13 +7,14 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from factorykit.core.errors import SiteError
 from factorykit.site.pages.markdown import (
     browser,
     callout,
     code,
+    code_block,
     dashed,
     escaped,
     front,
@@ -24,8 +25,38 @@ from factorykit.site.pages.markdown import (
 )
 from factorykit.site.table_data import PAGES
 
+WITHOUT_PYTHON: Final = (
+    (
+        "DuckDB",
+        "sql",
+        """\
+from 'SITE/tables/clusters.parquet' limit 5;
+attach 'SITE/factorykit.duckdb' as fk (read_only);
+select name, accelerators from fk.clusters order by accelerators desc nulls last limit 5;""",
+    ),
+    (
+        "R",
+        "r",
+        """\
+library(duckdb)
+connection <- dbConnect(duckdb())
+dbGetQuery(connection, "select name, tdp_w from 'SITE/tables/accelerators.parquet' order by tdp_w desc limit 5")""",
+    ),
+    (
+        "JavaScript",
+        "js",
+        """\
+const answer = await fetch("SITE/api/v1/accelerators/h100_sxm.json");
+const { units, tables } = await answer.json();
+console.log(tables.accelerators[0].tdp_w, units.tdp_w);""",
+    ),
+)
+"""Examples by language; ``SITE`` stands for the address of the site."""
+LOCAL_SITE: Final = "http://127.0.0.1:8000"
+"""Address of `factorykit site serve`."""
 
-def data_pages(data: Path, downloads: Path) -> dict[str, str]:
+
+def data_pages(data: Path, downloads: Path, site: str = LOCAL_SITE) -> dict[str, str]:
     """Return the pages of the data by name from ``datapackage.json``: an overview, and one page a subject.
 
     Every table goes to ``downloads`` as Parquet, CSV and JSON.
@@ -51,6 +82,18 @@ def data_pages(data: Path, downloads: Path) -> dict[str, str]:
         "Every table comes as Parquet, CSV and JSON. [datapackage.json](downloads/datapackage.json) describes them: "
         f"columns, units, keys, sources, licences and hashes.{also if croissant.is_file() else ''} "
         f"Version {escaped(package.get('version', ''))}.",
+    ]
+    overview += [
+        heading("Without Python", "sec-without-python"),
+        "Each table is a Parquet file, `tables/NAME.parquet`; `factorykit.duckdb` is all of them in one file. Both are "
+        "read in parts over HTTPS. `api/v1` has a JSON document for each entity with every statement about it, the "
+        "prices of each accelerator and the series of each quantity; [openapi.json](/api/v1/openapi.json) describes "
+        "them, and [index.json](/api/v1/index.json) lists their keys. The version is part of every document.",
+        *(
+            part
+            for name, language, text in WITHOUT_PYTHON
+            for part in (f"### {name}", code_block(text.replace("SITE", site), language))
+        ),
     ]
     pages = {"data": ""}
     for subject in package["subjects"]:

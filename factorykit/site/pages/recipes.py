@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from factorykit.core.atomic_io import temporary_folder
 from factorykit.core.errors import FactorykitError, SiteError
-from factorykit.site.pages.markdown import Marked, code, code_block, escaped, front, link
+from factorykit.site.pages.api import reference
+from factorykit.site.pages.markdown import Marked, code_block, escaped, front
 
 TEMPORARY: Final = "factorykit-recipes-"
 """Beginning of the names of the temporary folders in which the blocks of a page run."""
@@ -26,8 +27,8 @@ QUERIES: Final = (
         "Which clusters have the most chips, and how much power?",
         """
 fk.sql('''
-    select name, accelerators, coalesce(power_reported_w, facility_power_computed_w) as facility_power_w
-    from clusters where accelerators is not null
+    select name, accelerators, facility_power_w, power_basis
+    from clusters where status = 'existing'
     order by accelerators desc limit 8
 ''')""",
     ),
@@ -232,7 +233,7 @@ nothing is lost.
 PAGES: Final = {
     "python/studies": (
         "Studies: more rows than memory holds",
-        "fk.sweep, fk.sample, fk.search and fk.batch into a folder that can be stopped, resumed and asked.",
+        "fk.sweep, fk.sample, fk.search and fk.run_cases into a folder that can be stopped, resumed and asked.",
         "A study is a folder of Parquet parts. It can be stopped at any moment, and the same call resumes it; "
         "its manifest records the question, the version and the tables. Memory does not grow with rows. "
         "[`fk.study`](api.qmd#fk-study) opens one.",
@@ -299,7 +300,7 @@ def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
 def _called(source: str) -> Marked:
     """Return the links from the calls of a block to the reference."""
     names = dict.fromkeys(re.findall(r"\bfk\.(\w+)", source))
-    links = ", ".join(link(code(f"fk.{name}"), "python/api", f"fk-{name.replace('_', '-')}") for name in names)
+    links = ", ".join(map(reference, names))
     return Marked(f"::: {{.fk-meta}}\nIn the reference: {links}.\n:::")
 
 

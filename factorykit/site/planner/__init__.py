@@ -14,7 +14,7 @@ from factorykit.site.planner.model import in_json, model_script
 __all__ = ["formulas_script", "model_script", "script"]
 
 HERE: Final = Path(__file__).parent
-ENGINE: Final = ("shapes", "engine", "serve")
+ENGINE: Final = ("shapes", "draws", "rank", "engine", "serve")
 PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "page")
 FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")
 

@@ -1,6 +1,6 @@
 // The middle: eight readouts, each of which unfolds how it follows, and the pictures below them.
 import { make } from "../../charts/runtime/dom.mjs";
-import { bars, COLORS, lines, short, tornado } from "./pictures.mjs";
+import { bars, COLORS, counted, frontier, line, short, tornado } from "./pictures.mjs";
 import { rounded, span, text } from "./values.mjs";
 
 const TITLES = { step_s: "Step", predicted_mfu: "MFU", memory_peak_bytes: "Memory", failures_per_day: "Failures", goodput: "Goodput", wall_days: "Days", training_energy_kwh: "Energy", run_cost_usd: "Cost" };
@@ -28,21 +28,25 @@ export class Answer {
     this.layout = make("p", { class: "fkp-layout" });
     const cells = page.readouts.map((name) => this.readout(name));
     this.readouts = make("div", { class: "fkp-readouts" }, ...cells);
+    this.says = make("p", { class: "fkp-says" });
+    this.first = make("div", { class: "fkp-first" });
     this.pictures = make("div", { class: "fkp-pictures" });
-    this.element = make("section", { class: "fkp-answer", "aria-label": "The answer" }, this.refused, this.readouts, this.layout, this.pictures);
+    this.element = make("section", { class: "fkp-answer", "aria-label": "The answer" }, this.first, this.refused, this.says, this.readouts, this.layout, this.pictures);
     this.figures = {};
     for (const [key, title, note] of [
+      ["frontier", "Every plan: days and dollars", "the line joins the cheapest at each time; a click on a plan takes its accelerator and count"],
       ["step", "Where the time of a step goes", "shares of a step by accelerators, each at its best layout; outlined: now"],
-      ["days", "Days and dollars", "by accelerators, each at its best layout"],
-      ["saving", "Goodput over the time between checkpoints", "how often saving pays"],
-      ["cost", "What is paid for", "by accelerators"],
-      ["doubts", "What matters", "what the cost does when one thing alone lies at the ends of its 90 % interval"],
+      ["saving", "Goodput over the time between checkpoints", "best where saving and lost work are least"],
+      ["cost", "Cost by component", "by accelerators"],
+      ["doubts", "What the cost depends on", "the cost with one uncertain value at the ends of its 90 % interval"],
     ]) {
       const place = make("div", { class: "fkp-place" });
       const figure = make("figure", { class: "fkp-figure", "data-picture": key }, make("figcaption", {}, make("strong", {}, title), make("span", {}, note)), place, make("div", { class: "fkp-legend" }));
       this.figures[key] = { figure, place, legend: figure.lastChild };
-      this.pictures.append(figure);
+      (key === "frontier" ? this.first : this.pictures).append(figure);
     }
+    this.near = make("ul", { class: "fkp-near" });
+    this.first.append(this.near);
   }
 
   readout(name) {
@@ -65,8 +69,9 @@ export class Answer {
   }
 
   // Readouts and layout, at once.
-  show({ values, intervals, layouts, given, tier, available }, question) {
-    Object.assign(this, { values, given, tier, question, way: question.way });
+  show({ values, intervals, layouts, given, tier, way, available, breaks, site, provider }, question) {
+    Object.assign(this, { values, given, tier, way, question, available, breaks, where: [site, provider].filter(Boolean), judged: null });
+    this.says.textContent = this.sentence();
     for (const [name, cell] of this.cells) {
       cell.value.textContent = this.readoutText(name, values);
       const ends = intervals[name];
@@ -104,30 +109,58 @@ export class Answer {
     const chosen = layouts === null ? "The layout given" : `Best of ${layouts.toLocaleString("en")} layouts that fit`;
     const share = values.recompute_share > 0 && values.recompute_share < 1 ? `, ${rounded(values.recompute_share * 100, 2)} % recomputed` : values.recompute === "none" ? "" : `, ${values.recompute} recomputation`;
     const often = this.say("checkpoint_interval_s", values.checkpoint_interval_s);
-    const saves = this.tier === "two" ? `saves near by every ${often}, each ${rounded(values.segments_per_pattern, 2)}th time on storage too` : `saves every ${often}`;
+    const saves = this.tier === "two" ? `a local checkpoint every ${often}, each ${rounded(values.segments_per_pattern, 2)}th also on storage` : `saves every ${often}`;
     const save = `${saves}, ${rounded(values.spare_nodes)} spare nodes`;
     return `${idle}${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
   }
 
-  // One live sentence.
-  sentence({ values, refused }) {
-    if (refused) return this.refused.textContent;
-    return `${this.say("wall_days", values.wall_days)}, ${this.say("run_cost_usd", values.run_cost_usd)}, utilization ${this.say("predicted_mfu", values.predicted_mfu)}, goodput ${this.say("goodput", values.goodput)}.`;
+  chip(key, way = this.way) {
+    const [, name] = this.page.menus.accelerator.find(([each]) => each === key);
+    const own = this.page.cells.some((cell) => this.question.given[cell] !== undefined) ? " with values of your own" : "";
+    return `${name}${own}, ${{ rent: "rented", own: "owned" }[way]}`;
   }
 
-  // What stands in the way of an answer, and what to try.
-  refuse(refused, chip) {
-    this.refused.textContent = refused ? this.why(refused, chip) : "";
+  // The answer in a sentence or two: what is used, days, dollars, power, limits, ties, chances.
+  sentence() {
+    const { values, breaks, judged, available } = this;
+    const count = available > values.accelerators ? `${counted(values.accelerators)} of ${counted(available)}` : counted(values.accelerators);
+    const where = this.where.length ? ` (${this.where.join(", ")})` : "";
+    const plan = `${count} ${this.chip(this.given.accelerator)}${where}: ${["wall_days", "run_cost_usd", "facility_power_w"].map((name) => this.say(name, values[name])).join(", ")}`;
+    const over = breaks && Object.entries(breaks).map(([name, ratio]) => `${rounded(ratio)} times the ${name}`);
+    const said = [breaks ? `No plan keeps every limit. The nearest: ${plan}; it takes ${over.join(" and ")}.` : `${plan}.`];
+    if (judged) {
+      const { limits, ties, chances } = judged;
+      if (!breaks) said.push(limits.length ? `Limited by ${limits.join(", ")}.` : "Nothing limits it.");
+      for (const [name, chance] of Object.entries(chances)) said.push(`Chance of keeping the ${name}: ${rounded(chance * 100, 2)} %.`);
+      const each = ({ accelerator, way, tier, site, tied }) => `${[this.chip(accelerator, way), tier !== this.tier && `checkpoints in ${tier} tier${tier === "two" ? "s" : ""}`, site].filter(Boolean).join(", ")} in ${tied.map((name) => ({ wall_days: "days", run_cost_usd: "dollars" })[name]).join(" and ")}`;
+      if (ties.length) said.push(`Within 90 % a tie with ${ties.slice(0, 3).map(each).join("; ")}.`);
+    }
+    return said.join(" ");
+  }
+
+  showJudged(judged) {
+    this.judged = judged;
+    this.says.textContent = this.sentence();
+  }
+
+  spoken({ refused }) {
+    return refused ? this.refused.textContent : this.sentence();
+  }
+
+  // The obstacle to an answer, and remedies, each with a button.
+  refuse(refused, chip, remedies = []) {
+    this.refused.replaceChildren(...(refused ? [this.why(refused, chip), ...remedies.flatMap(([said, act]) => [" ", make("button", { type: "button", onclick: act }, said)])] : []));
     this.element.classList.toggle("fkp-none", Boolean(refused));
   }
 
-  why({ missing, rule, remedy, works, fits, ends, said }, chip) {
+  why({ missing, rule, remedy, works, fits, ends, offer, said, memory }, chip) {
     if (said) return said;
-    if (missing) return `${chip}: the tables do not say ${missing.map((name) => this.words(name)[0]).join(", ")}; give ${missing.length > 1 ? "them" : "it"} on the left.`;
+    if (missing) return `${chip}: the tables have no ${missing.map((name) => this.words(name)[0]).join(", ")}; give ${missing.length > 1 ? "them" : "it"} on the left.`;
     if (rule) return `This layout breaks a rule: ${rule}. Try: ${remedy}.`;
-    if (works === false) return "No layout divides the model and the batch over that many accelerators. Try a number with more factors of two, or leave the batch to the planner.";
-    if (fits === false) return "No layout fits in memory. Try more accelerators, a chip with more memory, or a smaller model.";
-    if (ends === false) return "The run would never end: failures come faster than it saves. Try fewer accelerators, faster storage, or a longer time between failures.";
+    if (works === false) return "No layout divides the model and the batch over that many accelerators.";
+    if (fits === false) return memory ? `No layout fits in memory: this needs ${text(this.words("accelerator_memory_bytes"), memory)} per accelerator on so few of them.` : "No layout fits in memory.";
+    if (ends === false) return "The run would never end: failures come faster than checkpoints. Try fewer accelerators, faster storage, or a longer time between failures.";
+    if (offer === false) return "No offer has enough accelerators.";
     return "No answer.";
   }
 
@@ -154,7 +187,7 @@ export class Answer {
     const { origin, href, who, given } = this.step(name);
     if (given) return this.giver(name);
     const to = origin === "chip" ? href.replace("{accelerator}", this.values.accelerator) : href;
-    const said = who || (origin === "chip" ? "its row" : origin);
+    const said = who || (origin === "chip" ? "chip data sheet" : origin);
     return to ? make("a", { class: "fkp-who", href: `${this.root}${to}` }, said) : make("span", { class: "fkp-who" }, said);
   }
 
@@ -198,7 +231,7 @@ export class Answer {
       const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
       return make("li", {}, ...shown, `${more}: `, link, ...this.publisher(link));
     });
-    return make("details", { class: "fkp-rests", open: true }, make("summary", {}, "Who says what it rests on"), make("ul", {}, ...rows));
+    return make("details", { class: "fkp-rests", open: true }, make("summary", {}, "Inputs and sources"), make("ul", {}, ...rows));
   }
 
   link(name) {
@@ -219,7 +252,7 @@ export class Answer {
     const { values } = this;
     const minutes = points.map(({ checkpoint_interval_s: s, goodput }) => [s / 60, goodput]);
     const percent = (value) => `${rounded(value * 100)} %`;
-    this.draw("saving", lines("Goodput over the time between checkpoints", [{ label: "goodput", color: COLORS[0], points: minutes, said: percent }], "minutes between checkpoints", { mark: values.checkpoint_interval_s / 60, percent: true, saidX: (value) => rounded(value, 2) }));
+    this.draw("saving", line("Goodput over the time between checkpoints", minutes, "minutes between checkpoints", { mark: values.checkpoint_interval_s / 60, saidY: percent, saidX: (value) => rounded(value, 2) }));
   }
 
   showDoubts(rows) {
@@ -229,7 +262,29 @@ export class Answer {
       const whole = `${label}, ${span(this.words(name), ends)}`;
       return { label: whole.length > LONGEST_LABEL ? label : whole, title: whole, ends: cost };
     });
-    this.draw("doubts", tornado("What the cost hangs on", shown, values.run_cost_usd, (value) => `${short(value)}$`));
+    const noticeable = shown.filter(({ ends: [a, b] }) => Math.abs(b - a) > 0.001 * values.run_cost_usd);
+    this.draw("doubts", tornado("What the cost depends on", noticeable.length ? noticeable : shown.slice(0, 1), values.run_cost_usd, (value) => `${short(value)}$`));
+  }
+
+  // Every plan, by accelerator, with the published runs near it.
+  showFrontier(rows, runs, pick) {
+    const { values, question, page, root } = this;
+    const keys = [...new Set([...question.chips, ...rows.map(({ accelerator }) => accelerator)])];
+    const name = (key) => page.menus.accelerator.find(([each]) => each === key)[1];
+    const at = (row) => [row.wall_days, Math.max(row.run_cost_usd, 1)];
+    const sets = keys.map((key, i) => ({
+      label: name(key),
+      color: COLORS[i % COLORS.length],
+      rows: rows.filter(({ accelerator }) => accelerator === key).map((row) => ({ x: at(row)[0], y: at(row)[1], faint: row.breaks, title: `${counted(row.accelerators)} ${name(key)}: ${this.say("wall_days", row.wall_days)}, ${this.say("run_cost_usd", row.run_cost_usd)}`, pick: () => pick(row) })),
+    }));
+    const found = runs.map(({ key, label, accelerator, accelerators, days, computed }) => {
+      const miss = `${computed.wall_days > days ? "+" : "−"}${rounded(Math.abs(computed.wall_days / days - 1) * 100, 2)} %`;
+      const price = computed.run_cost_usd / computed.wall_days;
+      return { x: days, y: Math.max(price * days, 1), to: at(computed), label, href: `${root}things/runs/${key}.html`, title: `${label} on ${counted(accelerators)} ${name(accelerator)}: ${rounded(days)} days published, ${rounded(computed.wall_days)} computed (${miss})` };
+    });
+    const { deadline_s, budget_usd } = question.limits;
+    this.draw("frontier", frontier("Days and dollars of every plan", sets, { narrow: this.element.clientWidth < 600, best: { x: at(values)[0], y: at(values)[1] }, limits: { x: deadline_s / 86400, y: budget_usd }, runs: found.filter(({ y }) => Number.isFinite(y)), saidY: (value) => `${short(value)}$` }), sets.map(({ label, color }) => [label, color]));
+    this.near.replaceChildren(...found.map(({ title, href }) => make("li", {}, make("a", { href }, title))));
   }
 
   showSizes(rows) {
@@ -237,25 +292,20 @@ export class Answer {
     const now = rows.findIndex((row) => row.accelerators === values.accelerators);
     const sum = (row, names) => names.reduce((total, name) => total + row[name], 0);
     const parts = Object.entries(page.stepParts);
-    const steps = rows.map((row) => ({ label: short(row.accelerators), parts: parts.map(([, names]) => sum(row, names) / row.step_s) }));
+    const steps = rows.map((row) => ({ label: counted(row.accelerators), parts: parts.map(([, names]) => sum(row, names) / row.step_s) }));
     this.draw("step", bars("Parts of a step", steps, parts.map(([name]) => name), "accelerators", (value) => `${rounded(value * 100)} %`, now), parts.map(([name], i) => [name, COLORS[i]]));
-    const sets = [
-      { label: "days", color: COLORS[0], points: rows.map((row) => [row.accelerators, row.wall_days]), dots: true, said: (value) => rounded(value) },
-      { label: "USD", color: COLORS[5], points: rows.map((row) => [row.accelerators, row.run_cost_usd]), dots: true, axis: true, dashed: true },
-    ];
-    this.draw("days", lines("Days and dollars", sets, "accelerators", { mark: values.accelerators }), [["days, left", COLORS[0]], ["dollars, right", COLORS[5]]]);
     const costs = this.way === "own" ? this.owned(rows) : this.rented(rows);
     this.draw("cost", bars("Cost by component", costs.rows, costs.names, "accelerators", (value) => `${short(value)}`, now), costs.names.map((name, i) => [name, COLORS[i]]));
   }
 
   rented(rows) {
     const part = (row) => [row.run_cost_usd - row.wasted_cost_usd - row.spares_usd_per_day * row.wall_days, row.wasted_cost_usd, row.spares_usd_per_day * row.wall_days];
-    return { names: ["progress", "lost to failures and saving", "spare nodes"], rows: rows.map((row) => ({ label: short(row.accelerators), parts: part(row) })) };
+    return { names: ["progress", "lost to failures and saving", "spare nodes"], rows: rows.map((row) => ({ label: counted(row.accelerators), parts: part(row) })) };
   }
 
   owned(rows) {
     const names = this.page.costs.own;
     const whole = (row) => names.reduce((total, name) => total + row[name], 0);
-    return { names: names.map((name) => this.words(name)[0]), rows: rows.map((row) => ({ label: short(row.accelerators), parts: names.map((name) => (row.run_cost_usd * row[name]) / whole(row)) })) };
+    return { names: names.map((name) => this.words(name)[0]), rows: rows.map((row) => ({ label: counted(row.accelerators), parts: names.map((name) => (row.run_cost_usd * row[name]) / whole(row)) })) };
   }
 }

@@ -90,7 +90,7 @@ function attention(fields, names, shape) {
   } else if (fields.get(...names.kv_heads) !== null) shape.kv_heads = fields.count(names.kv_heads);
   const rank = fields.get("kv_lora_rank");
   if (fields.get(...names.head_size) !== null || rank) shape.head_size = fields.count(rank ? ["qk_nope_head_dim"] : names.head_size);
-  for (const [name, field] of [["query_rank", "q_lora_rank"], ["kv_rank", "kv_lora_rank"], ["rope_head_size", "qk_rope_head_dim"], ["value_head_size", "v_head_dim"]]) {
+  for (const [name, field] of [["q_lora_rank", "q_lora_rank"], ["kv_lora_rank", "kv_lora_rank"], ["rope_head_size", "qk_rope_head_dim"], ["value_head_size", "v_head_dim"]]) {
     if (fields.get(field) !== null) shape[name] = fields.count([field]);
   }
 }

@@ -27,26 +27,28 @@ from factorykit.model.performance import hf_config
 from factorykit.model.performance.layouts import CANDIDATES, PARTS
 from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import COUNT_STEPS
-from factorykit.model.planning.constraints import sites
+from factorykit.model.planning.constraints import LIKELY_UNITS, sites
+from factorykit.model.planning.constraints import LIMITS as LIMIT_NAMES
 from factorykit.model.planning.summary import MULTI_SITE
 from factorykit.model.reliability.reliability import published_rates
 from factorykit.model.scenario.architectures import architecture
 from factorykit.site.pages.markdown import dashed
 from factorykit.site.planner.model import ALWAYS, DIGITS, architectures, chain, every_step, shape, unplanned
 
-PRESETS: Final[Mapping[int, Mapping[str, Any]]] = {
-    1: {
-        "model": "llama3_405b",
-        "accelerator": "h100_sxm",
-        "accelerators": 16384.0,
-        "precision": "bf16",
-        "tokens": 15.6e12,
-        "sequence_length": 8192.0,
-        "way": "rent",
-        "tiers": "one",
-    },
+RUN: Final[Mapping[str, Any]] = {
+    "model": "llama3_405b",
+    "accelerator": "h100_sxm",
+    "precision": "bf16",
+    "tokens": 15.6e12,
+    "sequence_length": 8192.0,
+    "way": "rent",
+    "tiers": "one",
 }
-"""What the page starts from, by the version in its address: the run that published the most about itself.
+PRESETS: Final[Mapping[int, Mapping[str, Any]]] = {
+    1: {**RUN, "accelerators": 16384.0},
+    2: {**RUN, "chips": "h200_sxm,b200", "deadline_s": 60.0 * SECONDS_PER_DAY},
+}
+"""Start of the page by the version in its address: the run with the most published values, its count or a deadline.
 
 An address holds what differs from the preset of its version; a changed preset is a new version, and old ones stay.
 """
@@ -55,8 +57,12 @@ MISSING: Final = tuple(name for name in BROUGHT if name not in ("evidence_famili
 NEAR: Final = ("level_one_write_s", "level_one_share", "level_one_restart_s")
 """What a near tier of checkpoints asks for."""
 GROUPS: Final = (
-    ("The run", ("model", "tokens", "sequence_length", "global_batch_size")),
-    ("The machines", ("accelerator", "accelerators", "precision", *MISSING)),
+    (
+        "The question",
+        ("model", "tokens", "deadline_s", "budget_usd", "facility_power_w", "accelerator", "chips", "accelerators"),
+    ),
+    ("More choices", ("objective", "counts", "precision", "sequence_length", "global_batch_size", "calibration")),
+    ("The chip, with values of your own", MISSING),
     ("The layout", PARTS),
     (
         "What breaks",
@@ -71,13 +77,14 @@ GROUPS: Final = (
             "spare_nodes",
         ),
     ),
-    ("The site", ("site", "pue", "carbon_kg_per_kwh", "accelerator_power_w")),
+    ("The site", ("site", "sites", "pue", "carbon_kg_per_kwh", "accelerator_power_w")),
     ("The network and further sites", ("network_topology", *MULTI_SITE)),
     (
         "The money",
         (
             "way",
             "offer",
+            "offers",
             "rental_usd_per_accelerator_h",
             "server_usd",
             "utilization",
@@ -98,8 +105,18 @@ OWNED: Final = (
 )
 SAID: Final = ("tokens", "sequence_length", "accelerators", "precision")
 """What of the preset the run that it starts from says of itself."""
-RENTED: Final = ("offer", "rental_usd_per_accelerator_h")
-BEST: Final = ("global_batch_size", "checkpoint_interval_s", "spare_nodes", *PARTS)
+LIMITS: Final = {"deadline_s": None, "budget_usd": None, "facility_power_w": (1e6, 1e9)}
+"""Limits of a plan, with the ends of a slider where the vocabulary has none."""
+OBJECTIVES: Final = {
+    "run_cost_usd": "least cost",
+    "wall_days": "least time",
+    "accelerators": "fewest accelerators",
+    "training_energy_kwh": "least energy",
+    "training_carbon_kg": "least carbon",
+    "goodput": "highest goodput",
+}
+RENTED: Final = ("offer", "offers", "rental_usd_per_accelerator_h")
+BEST: Final = ("accelerators", "global_batch_size", "checkpoint_interval_s", "spare_nodes", *PARTS)
 """What the page chooses where nobody says otherwise."""
 DOUBLING: Final = ("sequence_length", "global_batch_size", *(p for p in PARTS if not quantity(p).is_text))
 READOUTS: Final = (
@@ -123,7 +140,28 @@ COSTS: Final = {
     ),
 }
 SPELLED: Final = {
-    "s": ("s", "sec", "second", "seconds", "ms", "min", "minute", "minutes", "h", "hour", "hours", "d", "day", "days"),
+    "s": (
+        "s",
+        "sec",
+        "second",
+        "seconds",
+        "ms",
+        "min",
+        "minute",
+        "minutes",
+        "h",
+        "hour",
+        "hours",
+        "d",
+        "day",
+        "days",
+        "week",
+        "weeks",
+        "month",
+        "months",
+        "year",
+        "years",
+    ),
     "byte/s": tuple(f"{p}{u}" for u in ("B/s", "b/s", "bit/s", "bps") for p in ("", "k", "M", "G", "T")),
     "W": ("W", "kW", "MW"),
     "USD": ("USD", "kUSD", "MUSD"),
@@ -161,11 +199,20 @@ def page_data() -> dict[str, Any]:
         "version": max(PRESETS),
         "presets": PRESETS,
         "preset": PRESETS[max(PRESETS)],
+        "optional": [*LIMITS, "accelerators", "chips"],
+        "limits": [*LIMITS],
+        "objectives": [*OBJECTIVES],
+        "objectiveNames": OBJECTIVES,
+        "runs": _runs(),
+        "constants": {step.quantity: quantity(step.quantity).bounds for step in steps if step.origin == CALIBRATED},
+        "memories": [
+            [key, chip["accelerator_memory_bytes"]] for key, chip in chips().items() if chip["accelerator_memory_bytes"]
+        ],
         "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
         "controls": {name: _control(name) for name in named if name not in MENUS},
         "words": {part: [*CANDIDATES[part].values] for part in PARTS if quantity(part).is_text}
         | {"network_topology": list(quantity("network_topology").choices)},
-        "ways": {"own": list(OWNED), "rent": list(RENTED)},
+        "ways": {"own": list(OWNED), "rent": list(RENTED), "either": [*OWNED, *RENTED]},
         "tiers": {"one": [], "two": list(NEAR), "best": list(NEAR)},
         "shape": {name: {"bounds": row.bounds, "always": name in ALWAYS} for name, row in shaped.items()},
         "best": list(BEST),
@@ -183,7 +230,7 @@ def page_data() -> dict[str, Any]:
         "costs": {way: list(names) for way, names in COSTS.items()},
         "quantities": {
             name: [*_words(quantity(name)), *([quantity(name).meaning] if name in named else [])]
-            for name in dict.fromkeys([*shown, *shaped])
+            for name in dict.fromkeys([*shown, *shaped, *LIMITS])
             if name not in unfolded
         },
         "steps": {name: _step(step) for name, step in every_step().items() if name in named},
@@ -249,7 +296,10 @@ def _only_of_two_tiers() -> dict[str, Step]:
 
 COUNTS: Final = tuple(step * 2.0**power for power in range(1, 18) for step in COUNT_STEPS)
 """Numbers of accelerators at which the slider stops: they divide well."""
-MENUS: Final = ("model", "failures", "tiers", "site", "way", "offer", "accelerator", "precision")
+MENUS: Final = (
+    *("model", "failures", "tiers", "site", "sites", "way", "offer", "offers"),
+    *("accelerator", "chips", "counts", "precision", "objective", "calibration"),
+)
 """Controls that are no quantity of one number."""
 
 
@@ -258,17 +308,40 @@ def _control(name: str) -> dict[str, Any]:
     said: dict[str, Any] = {"bounds": row.bounds, "best": name in BEST}
     if row.is_text:
         return said
-    low = 1.0 if row.slider_min is None else row.slider_min
-    high = max(1.0 if row.slider_max is None else row.slider_max, low * 2.0)
+    ends = LIMITS.get(name) or (row.slider_min, row.slider_max)
+    low, high = (1.0 if end is None else end for end in ends)
+    high = max(high, low * 2.0)
     if name == "accelerators":
         said["values"] = [each for each in COUNTS if low <= each <= high]
     return said | {
         "min": low,
         "max": high,
-        "scale": "doubling" if name in DOUBLING else row.slider_scale,
+        "scale": "doubling" if name in DOUBLING else "log" if name in LIMITS else row.slider_scale,
         "whole": row.unit == "1" and high > 10,
         "units": _units(row),
+        "spread": not row.is_text and name not in (*LIMITS, *SAID, *PARTS, *BEST),
+        "likely": next((unit for limit, (unit, _) in LIKELY_UNITS.items() if name == LIMIT_NAMES[limit]), ""),
     }
+
+
+def _runs() -> list[list[Any]]:
+    """Return published runs: key, name, model, accelerator, count, tokens, days, active parameters."""
+    need = ("accelerator", "accelerators", "tokens", "parameters")
+    rows = tables.table("runs").filter(pl.all_horizontal(pl.col(need).is_not_null())).collect()
+    models = tables.table("models").select("model", "architecture").collect()
+    shapes = dict(models.iter_rows())
+    found = []
+    for row in rows.iter_rows(named=True):
+        days = row["wall_days"] or (row["accelerator_hours"] or 0.0) / 24.0 / row["accelerators"]
+        keys = (shapes.get(row["model_key"]), row["model_key"])
+        key, chip = next((key for key in keys if key in architectures()), None), row["accelerator"]
+        active = row["active_parameters"] or row["parameters"]
+        kind = "mixture" if active < row["parameters"] else "dense"
+        model = key or f"{row['parameters'] / 1e9:.4g}B {kind}"
+        if days and chip in chips():
+            run = [row["run"], row["model"], model, chip, row["accelerators"], row["tokens"], days, active]
+            found.append([float(f"{each:.6g}") if isinstance(each, float) else each for each in run])
+    return found
 
 
 def _config() -> dict[str, Any]:
@@ -301,7 +374,7 @@ def _units(row: Quantity) -> dict[str, float]:
             found[unit] = units.parse(row, f"1 {unit}")
         except ScenarioError:
             continue
-    return found
+    return found | ({"m": 60.0} if row.unit == "s" else {})
 
 
 def _words(row: Quantity) -> list[Any]:

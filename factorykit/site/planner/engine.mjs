@@ -1,4 +1,6 @@
 // What a question is answered by: the printed model, the best layout, the futures that every plan meets. No page is known.
+import { normalQuantile, strata } from "./draws.mjs";
+import { alternatives, DAY_S, ranked, requestLimits } from "./rank.mjs";
 import { shapeOf } from "./shapes.mjs";
 
 // A batch near so many sequences that divides over the accelerators.
@@ -27,9 +29,10 @@ export class Engine {
     this.model = model;
     this.kept = new Map();
     this.shapes = new Map();
+    this.columns = new Map();
   }
 
-  // What is given of a question {model, shape, given, way, tiers}: the shape of the model under what somebody says.
+  // The given values of a question {model, shape, given, chips, counts, ways, tiers, sites, offers, limits, objective}.
   given(question) {
     const key = JSON.stringify([question.model, question.shape]);
     if (!this.shapes.has(key)) this.shapes.set(key, question.shape ? this.filled(question.shape) : shapeOf(this.model, question.model));
@@ -58,55 +61,93 @@ export class Engine {
     for (const part of model.parts) usual[part] = given[part] === undefined;
     for (const part of model.parts) if (!usual[part]) tried[part] = [given[part]];
     const found = model.search(given, tried, usual) ?? { best: null, working: 0, fitting: 0 };
-    if (this.kept.size > 512) this.kept.clear();
+    if (this.kept.size > 4096) this.kept.clear();
     this.kept.set(key, found);
     return found;
   }
 
-  // What follows of a whole layout; where the tiers of checkpoints are to choose from, with those that end the run sooner.
-  complete({ way, tiers = "one" }, given) {
-    const { model } = this;
-    const tried = tiers === "best" ? Object.keys(model.tiers) : [tiers];
-    const ways = tried.map((tier) => ({ tier, values: model.tiers[tier].chain(given) }));
-    const found = ways.reduce((one, other) => (other.values.wall_days < one.values.wall_days ? other : one));
-    if (way === "own") found.values.run_cost_usd = found.values.run_cost_owned_usd;
-    return found;
+  // Every plan of a question: for each accelerator, way, tier of checkpoints and count the best layout, at each site.
+  *plans(question) {
+    for (const accelerator of question.chips) {
+      for (const way of question.ways) {
+        for (const tier of question.tiers) {
+          const fixed = { ...this.given(question), accelerator };
+          const used = new Set();
+          for (const available of question.counts ?? this.defaultCounts(fixed)) {
+            const found = question.counts ? this.soonest(way, tier, fixed, available) : this.using(way, tier, { ...fixed, accelerators: available });
+            if (used.size === used.add(found.given.accelerators).size) continue;
+            for (const site of question.sites) yield { ...this.offered(question, this.at(found, site)), available };
+          }
+        }
+      }
+    }
   }
 
-  // The nominal answer on the count that finishes soonest: a plan may leave some of the available accelerators idle.
-  nominal(question) {
-    const { model } = this;
-    const available = this.given(question).accelerators;
-    if (model.parts.some((part) => question.given[part] !== undefined)) return { ...this.using(question, available), available };
-    const { odd, undivided } = model.counts;
+  // The plan at a site, or as it is.
+  at(found, site) {
+    if (!site || found.refused) return found;
+    const { way, tier, given, layouts, fixed } = found;
+    return { ...this.using(way, tier, { ...given, ...site.given }, layouts, site.site), fixed: { ...fixed, ...site.given } };
+  }
+
+  // The plan at the cheapest of the offers that have enough of its accelerators.
+  offered(question, found) {
+    const { way, tier, given, layouts, site, fixed } = found;
+    if (way !== "rent" || !question.offers || found.refused) return found;
+    const enough = question.offers.filter((offer) => offer.accelerator === given.accelerator && offer.offered_accelerators >= given.accelerators);
+    if (!enough.length) return { ...found, refused: { offer: false } };
+    const [{ provider, rental_usd_per_accelerator_h }] = enough.sort((one, other) => one.rental_usd_per_accelerator_h - other.rental_usd_per_accelerator_h);
+    return { ...this.using(way, tier, { ...given, rental_usd_per_accelerator_h }, layouts, site), fixed: { ...fixed, rental_usd_per_accelerator_h }, provider };
+  }
+
+  // The default numbers of accelerators: enough for the memory, and for a run of two days to three years.
+  defaultCounts(given) {
+    const { steps, bytes, mfu, minS, maxS, most } = this.model.counts;
+    const { training_flop: work, parameters, peak_flop_per_s: peak, accelerator_memory_bytes: memory, scale_up_domain: domain } = this.model.chain(given);
+    const seconds = work / (peak * mfu);
+    const low = Math.max((bytes * parameters) / memory, seconds / maxS, 1);
+    const high = Math.min(Math.max(seconds / minS, 16 * low), most);
+    const found = new Set();
+    for (let power = Math.floor(Math.log2(low)) - 3; power <= Math.ceil(Math.log2(high)); power++) for (const step of steps) found.add(step * 2 ** power);
+    if (domain > 8 && Math.log2(domain) % 1) for (let power = 0; power < 11; power++) found.add(domain * 2 ** power);
+    return [...found].filter((n) => low <= n && n <= high && n % 1 === 0 && (n <= 8 || n % 8 === 0)).sort((one, other) => one - other);
+  }
+
+  // The plan on the count that finishes soonest: a plan may leave some of the available accelerators idle.
+  soonest(way, tier, fixed, available) {
+    const { parts, counts } = this.model;
+    const all = () => this.using(way, tier, { ...fixed, accelerators: available });
+    if (parts.some((part) => fixed[part] !== undefined)) return all();
     let [best, fewest] = [null, Infinity];
-    for (const [tried, count] of usable(odd, available).entries()) {
-      if (best ? count < fewest : tried === undivided) break;
-      const found = this.using(question, count);
-      if (found.refused?.missing) return { ...found, available };
+    for (const [tried, accelerators] of usable(counts.odd, available).entries()) {
+      if (best ? accelerators < fewest : tried === counts.undivided) break;
+      const found = this.using(way, tier, { ...fixed, accelerators });
+      if (found.refused?.missing) return found;
       if (found.refused || found.values.wall_days >= (best?.values.wall_days ?? Infinity)) continue;
       best = found;
-      fewest = count * found.values.predicted_mfu * found.values.goodput;
+      fewest = accelerators * found.values.predicted_mfu * found.values.goodput;
     }
-    return { ...(best ?? this.using(question, available)), available };
+    return best ?? all();
   }
 
-  // The nominal answer on a count: what follows of the best layout, what is missing of the chip, which rule the layout breaks.
-  using(question, accelerators) {
+  // The plan on a count: results of the best layout, values that are missing, the rule that the layout breaks.
+  using(way, tier, fixed, layouts = null, site = null) {
     const { model } = this;
-    const given = { ...this.given(question), accelerators };
+    const given = { ...fixed };
     if (given.global_batch_size === undefined) given.global_batch_size = this.batch(given);
     const whole = model.parts.every((part) => given[part] !== undefined);
     const found = whole ? { best: {}, working: 1, fitting: 1 } : this.layout(given);
-    const { tier, values } = this.complete(question, { ...given, ...found.best });
-    const missing = this.missing(values, given, question.way);
+    Object.assign(given, found.best);
+    const values = model.tiers[tier].chain(given);
+    if (way === "own") values.run_cost_usd = values.run_cost_owned_usd;
+    const missing = this.missing(values, given, way);
     const broken = found.best && !whole ? null : model.rules.find((rule) => !rule.holds(values));
     let refused = null;
     if (missing.length) refused = { missing };
     else if (broken && (whole || !found.working)) refused = whole ? { rule: broken.name, remedy: broken.remedy } : { works: false };
     else if (!found.best) refused = found.working ? { fits: false } : { works: false };
     else if (!Number.isFinite(values.wall_days)) refused = { ends: false };
-    return { given, values, tier, layouts: whole ? null : found.fitting, refused };
+    return { fixed, given, values, way, tier, site, layouts: layouts ?? (whole ? null : found.fitting), refused };
   }
 
   // Quantities that the answer needs, nobody gave and the tables do not say of the chip.
@@ -125,59 +166,161 @@ export class Engine {
     return [...found];
   }
 
-  // What is known of a plan in every future, and what differs between them.
-  drawn(question, { given, values }) {
+  // Values of a drawn quantity at its random shares of the probability, the same for every plan.
+  column(name, at) {
+    if (!this.columns.has(name)) this.columns.set(name, strata(name, this.model.draws.count));
+    return this.columns.get(name).map(at);
+  }
+
+  // Standard normal numbers of a chip, of which all chips share a part.
+  normals(kind, name, chip) {
+    const [all, own] = [`${name} of all`, `${kind} ${chip}`].map((each) => this.column(each, normalQuantile));
+    return all.map((z, i) => this.model.draws.sharedSd * (z + own[i]));
+  }
+
+  // The known values of a plan in every draw, and those that differ between draws.
+  drawn({ way, given, values, spread }) {
     const { model } = this;
     const known = { ...given };
-    for (const name of model.settled[question.way]) known[name] = values[name];
-    const { step, price, ...ranges } = model.draws;
-    const differs = { step_s: step.map((z) => values.step_s * Math.exp(z * values.step_spread)) };
-    for (const [name, column] of Object.entries(ranges)) if (given[name] === undefined) differs[name] = column;
-    const rents = question.way === "rent" && given.rental_usd_per_accelerator_h === undefined;
-    const sigma = model.priceSigma[given.accelerator] ?? model.priceSigma.other;
-    if (rents) differs.rental_usd_per_accelerator_h = price.map((z) => values.rental_usd_per_accelerator_h * Math.exp(z * sigma));
+    for (const name of model.settled[way]) known[name] = values[name];
+    const scaled = (name, kind, sigma) => this.normals(kind, name, given.accelerator).map((z) => values[name] * Math.exp(z * sigma));
+    const differs = { step_s: scaled("step_s", "step", values.step_spread) };
+    for (const [name, { median, sigma, lower, upper }] of Object.entries(model.draws.ranges)) {
+      if (given[name] === undefined) differs[name] = this.column(name, (share) => Math.min(Math.max(median * Math.exp(sigma * normalQuantile(share)), lower), upper));
+    }
+    for (const [name, [low, high]] of Object.entries(spread ?? {})) {
+      delete known[name];
+      differs[name] = this.column(name, (share) => low + (high - low) * share);
+    }
+    const price = "rental_usd_per_accelerator_h";
+    if (way === "rent" && given[price] === undefined) differs[price] = scaled(price, "price", model.priceSigma[given.accelerator] ?? model.priceSigma.other);
     return { known, differs };
   }
 
-  futures(question, tier, known, differs, n) {
-    const found = this.model.tiers[tier].futures(known, differs, n);
-    if (question.way === "own") found.run_cost_usd = found.run_cost_owned_usd;
+  futures({ way, tier }, known, differs, n) {
+    const { futures, chain } = this.model.tiers[tier];
+    const found = Object.keys(differs).every((name) => this.model.moved.includes(name)) ? futures(known, differs, n) : this.oneByOne(chain, known, differs, n);
+    if (way === "own") found.run_cost_usd = found.run_cost_owned_usd;
     return found;
   }
 
-  // The 90 % interval of each result, over the same futures as in Python.
-  intervals(question, nominal) {
-    const { known, differs } = this.drawn(question, nominal);
-    const found = this.futures(question, nominal.tier, known, differs, differs.step_s.length);
+  // As the printed futures, for any uncertain values.
+  oneByOne(chain, known, differs, n) {
+    const names = [...this.model.results, "run_cost_owned_usd"];
+    const rows = Array.from({ length: n }, (_, i) => chain({ ...known, ...Object.fromEntries(Object.entries(differs).map(([name, column]) => [name, column[i]])) }));
+    return Object.fromEntries(names.map((name) => [name, Float64Array.from(rows, (row) => row[name])]));
+  }
+
+  // The results of a plan in every draw.
+  draws(plan) {
+    const { known, differs } = this.drawn(plan);
+    return this.futures(plan, known, differs, differs.step_s.length);
+  }
+
+  // The 90 % interval of each result, over the same draws as in Python.
+  intervals(draws) {
     const [low, high] = this.model.probable;
     return Object.fromEntries(
       this.model.results.map((name) => {
-        const sorted = Float64Array.from(found[name]).sort();
+        const sorted = Float64Array.from(draws[name]).sort();
         return [name, [quantile(sorted, low), quantile(sorted, high)]];
       }),
     );
   }
 
-  // The answer to a question, whole: values, intervals, layout.
-  answer(question) {
-    const nominal = this.nominal(question);
-    return { ...nominal, intervals: nominal.refused ? null : this.intervals(question, nominal) };
+  // Every plan of a question that works, remembered until another question but for its limits.
+  *candidates(question) {
+    const key = JSON.stringify({ ...question, limits: null, objective: null });
+    if (this.asked !== key) {
+      const [works, others] = [[], []];
+      for (const plan of this.plans(question)) {
+        plan.spread = question.spread;
+        (plan.refused ? others : works).push(plan);
+        yield;
+      }
+      Object.assign(this, { asked: key, works, others });
+    }
+    return this;
   }
 
-  // What each doubt alone does to days and dollars: ends of its 90 % interval, the widest first.
-  doubts(question, nominal) {
-    const { known, differs } = this.drawn(question, nominal);
+  // The answer to a question, in steps between which a newer question may come.
+  *answering(question) {
+    const { works, others } = yield* this.candidates(question);
+    const plans = ranked(this.model, works, question);
+    if (!plans.length) return { ...others[0], plans };
+    const [best] = plans;
+    return { ...best, plans, intervals: this.intervals(this.draws(best)) };
+  }
+
+  answer(question) {
+    const steps = this.answering(question);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  // The effect of each uncertain value alone on days and dollars: ends of its 90 % interval, the widest first.
+  doubts(plan) {
+    const { known, differs } = this.drawn(plan);
     const [low, high] = this.model.probable;
-    const middle = { ...known, step_s: nominal.values.step_s };
-    for (const name of Object.keys(differs)) middle[name] = nominal.values[name];
+    const middle = { ...known, step_s: plan.values.step_s };
+    for (const name of Object.keys(differs)) middle[name] = plan.values[name];
     const rows = Object.entries(differs).map(([name, column]) => {
       const sorted = Float64Array.from(column).sort();
       const ends = [quantile(sorted, low), quantile(sorted, high)];
-      const found = this.futures(question, nominal.tier, middle, { [name]: ends }, 2);
+      const found = this.futures(plan, middle, { [name]: ends }, 2);
       return { name, ends, wall_days: [...found.wall_days], run_cost_usd: [...found.run_cost_usd] };
     });
     const width = ({ run_cost_usd: [a, b] }) => Math.abs(b - a);
     return rows.sort((one, other) => width(other) - width(one));
+  }
+
+  // The chance of keeping each limit, the alternatives within the 90 % interval, and the limits that bind.
+  judged(question, { plans }) {
+    const [best] = plans;
+    const draws = this.draws(best);
+    const share = (name, holds) => draws[name].reduce((count, value, i) => count + holds(value, i), 0) / draws[name].length;
+    const { deadline_s, budget_usd } = question.limits;
+    const chances = {};
+    if (deadline_s !== undefined) chances.deadline = share("wall_days", (days) => days * DAY_S <= deadline_s);
+    if (budget_usd !== undefined) chances.budget = share("run_cost_usd", (usd) => usd <= budget_usd);
+    const [low, high] = this.model.probable;
+    const ties = [];
+    for (const other of best.breaks ? [] : alternatives(plans)) {
+      const others = other.breaks ? null : this.draws(other);
+      const within = (name) => others && [share(name, (value, i) => value < others[name][i])].some((chance) => low <= chance && chance <= high);
+      const tied = ["wall_days", "run_cost_usd"].filter(within);
+      if (tied.length) ties.push({ accelerator: other.given.accelerator, way: other.way, tier: other.tier, site: other.site, tied });
+    }
+    return { chances, ties, limits: [...requestLimits(this.model, question, plans), ...this.limitsOfChip(best)] };
+  }
+
+  // Memory, network and batch, where a tenth more of them, or twice the batch, would save a noticeable time.
+  limitsOfChip(best) {
+    const { more, noticeable, chip } = this.model.binding;
+    const { values, fixed, way, tier } = best;
+    const saves = (given, share) => {
+      const other = this.using(way, tier, { ...fixed, ...given });
+      return !other.refused && values.wall_days - other.values.wall_days > share * values.wall_days;
+    };
+    const global_batch_size = best.given.global_batch_size;
+    const found = Object.keys(chip).filter((name) => saves({ global_batch_size, [chip[name]]: values[chip[name]] * more }, noticeable));
+    return saves({ global_batch_size: 2 * global_batch_size }, (noticeable * Math.LN2) / Math.log(more)) ? [...found, "batch"] : found;
+  }
+
+  // The least count that fits, and the memory that an accelerator needs for this count; null where neither is found.
+  least({ way, tier, fixed }) {
+    const works = (given) => !this.using(way, tier, { ...fixed, ...given }).refused;
+    const counts = usable(this.model.counts.odd, 64 * fixed.accelerators).filter((n) => n > fixed.accelerators);
+    const accelerators = counts.findLast((n) => works({ accelerators: n })) ?? null;
+    let [low, high] = [1e9, 1e13];
+    if (!works({ accelerator_memory_bytes: high })) return { accelerators, memory: null };
+    while (high / low > 1.02) {
+      const middle = Math.sqrt(low * high);
+      [low, high] = works({ accelerator_memory_bytes: middle }) ? [low, middle] : [middle, high];
+    }
+    return { accelerators, memory: high };
   }
 
   // Goodput over the time between checkpoints.
@@ -193,9 +336,9 @@ export class Engine {
     });
   }
 
-  // The same question on another number of accelerators; null where no plan works there.
-  on(question, accelerators) {
-    const { values, refused } = this.using(question, accelerators);
+  // The same plan on another number of accelerators; null where none works there.
+  on({ way, tier, fixed }, accelerators) {
+    const { values, refused } = this.using(way, tier, { ...fixed, accelerators });
     return refused ? null : values;
   }
 }

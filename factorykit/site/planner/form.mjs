@@ -2,16 +2,27 @@
 import { make } from "../../charts/runtime/dom.mjs";
 import { position, valueAt } from "../../charts/runtime/numbers.mjs";
 import { read, typed } from "./values.mjs";
+import { listed, refusal } from "./link.mjs";
 import { isSize } from "./shapes.mjs";
 
 const STEPS = 200;
 const GIVEN_DIGITS = 9;
 const CHOSEN_DIGITS = 4;
-const LABELS = { model: "Model", shape: "Model", accelerator: "Accelerator", failures: "Failure rate", tiers: "Checkpoints", site: "Country", way: "Rent or own", offer: "Offer", precision: "Precision" };
-const SAID = {
-  way: { rent: "Rent by the hour", own: "Own for its life" },
-  tiers: { one: "On storage alone", two: "Near by first, then on storage", best: "Whichever ends sooner" },
+const LABELS = {
+  model: "Model", shape: "Model", accelerator: "Accelerator", chips: "Compare with", accelerators: "How many", counts: "Counts to choose from",
+  deadline_s: "By when", budget_usd: "For at most how much", facility_power_w: "At most how much power", objective: "Choose the plan with",
+  failures: "Failure rate", tiers: "Checkpoints", site: "Country", sites: "Compare with countries", way: "Rent or own", offer: "Listed offer", offers: "Offers of your own", calibration: "Calibration (file of factorykit calibrate)", precision: "Precision",
 };
+const SAID = {
+  way: { rent: "Rent by the hour", own: "Own for its life", either: "Whichever is better" },
+  tiers: { one: "Remote storage", two: "Local or in memory first", best: "Whichever is better" },
+};
+const LISTS = { chips: "accelerator", sites: "site" };
+const TEXTS = {
+  counts: ["4096, 8192, 16384", (text) => text.trim().split(/[\s,;]+/).join(",")],
+  offers: ["provider, h100_sxm, 2.1 USD/h, 4096", (text) => text.trim()],
+};
+const NOTHING = { deadline_s: "no deadline", budget_usd: "no budget", facility_power_w: "no limit", accelerators: "as many as suit" };
 const A_SIZE = "a size";
 const PASTED = "pasted";
 
@@ -19,9 +30,11 @@ export function labelOf(page, name) {
   return LABELS[name] ?? page.quantities[name][0];
 }
 
-// What a menu or a pasted shape says of itself; undefined where a quantity says it.
-export function saidOf(page, name, value) {
+// A choice of a menu or a pasted shape as text; undefined for a quantity.
+export function describe(page, name, value) {
   if (name === "shape") return `${value.layers} layers of ${value.hidden_size}`;
+  if (LISTS[name]) return listed(value).map((each) => describe(page, LISTS[name], each)).join(", ");
+  if (name === "objective") return page.objectiveNames[value];
   return SAID[name]?.[value] ?? page.menus[name]?.find(([key]) => key === value)?.[1];
 }
 
@@ -36,13 +49,13 @@ export class Form {
       const element = make("div", { class: "fkp-controls" }, ...controls.map((name) => this.control(name)));
       if (!title) return element;
       const best = title === "The layout" ? this.bestButton(controls) : null;
-      return make("details", { class: "fkp-group", open: i < 2, "data-group": title }, make("summary", {}, title), best, element);
+      return make("details", { class: "fkp-group", open: i < 1, "data-group": title }, make("summary", {}, title), best, element);
     });
     this.element = make("form", { class: "fkp-form", "aria-label": "The run and the plant", onsubmit: (event) => event.preventDefault() }, ...this.groups);
   }
 
   control(name) {
-    const made = this.page.controls[name]?.min === undefined ? this.menu(name) : this.number(name);
+    const made = name === "calibration" ? this.calibration(name) : LISTS[name] ? this.list(name) : TEXTS[name] ? this.text(name) : this.page.controls[name]?.min === undefined ? this.menu(name) : this.number(name);
     this.made.set(name, made);
     return made.element;
   }
@@ -71,14 +84,14 @@ export class Form {
     if (control.scale === "doubling") control.steps = Math.floor(Math.log2(control.max / control.min));
     if (control.values) control.steps = control.values.length - 1;
     const words = page.quantities[name];
-    const field = make("input", { type: "text", inputmode: "text", autocomplete: "off", spellcheck: "false", name });
+    const field = make("input", { type: "text", inputmode: "text", autocomplete: "off", spellcheck: "false", name, placeholder: NOTHING[name] ?? "" });
     const slide = make("input", { type: "range", min: 0, max: control.steps, step: 1, "aria-label": `${words[0]}, slider` });
     const made = this.frame(name, field, slide);
     const take = () => {
       made.typing = false;
       if (field.value === made.shown) return;
       try {
-        const value = field.value.trim() === "" || field.value.trim() === "best" ? undefined : read(name, words, control, field.value);
+        const value = field.value.trim() === "" || /^(best|none|no limit)$/.test(field.value.trim()) ? undefined : read(words, control, field.value);
         made.wrong.textContent = "";
         field.removeAttribute("aria-invalid");
         this.change(name, value, true);
@@ -106,8 +119,74 @@ export class Form {
         field.removeAttribute("aria-invalid");
       }
       made.value = value;
-      if (document.activeElement !== slide && value != null) slide.value = sliderPlace(control, value);
+      if (document.activeElement !== slide && typeof value === "number") slide.value = sliderPlace(control, value);
       slide.setAttribute("aria-valuetext", made.shown);
+    };
+    return made;
+  }
+
+  // Several of a menu, as boxes to tick.
+  list(name) {
+    const field = make("details", { class: "fkp-list" }, make("summary", {}, "none"));
+    const made = this.frame(name, field);
+    const boxes = new Map();
+    for (const [group, rows] of this.options(LISTS[name], {})) {
+      const shown = rows.filter(([key]) => key);
+      for (const [key] of shown) boxes.set(key, make("input", { type: "checkbox", value: key, onchange: () => this.change(name, [...boxes.values()].filter((box) => box.checked).map((box) => box.value).join(",") || undefined, true) }));
+      field.append(make("fieldset", {}, group ? make("legend", {}, group) : null, ...shown.map(([key, text]) => make("label", {}, boxes.get(key), text))));
+    }
+    made.show = (_, state) => {
+      const chosen = listed(state[name]);
+      for (const [key, box] of boxes) {
+        box.checked = chosen.includes(key);
+        box.disabled = key === state[LISTS[name]];
+      }
+      field.firstChild.textContent = chosen.length ? describe(this.page, name, state[name]) : "none";
+    };
+    return made;
+  }
+
+  // Constants from a file of fk.calibrate.
+  calibration(name) {
+    const field = make("input", { type: "file", accept: ".json", name });
+    const made = this.frame(name, field);
+    field.addEventListener("change", async () => {
+      try {
+        const constants = Object.entries(JSON.parse(await field.files[0].text()).constants);
+        for (const [constant, value] of constants) {
+          const problem = refusal(this.page, constant, String(value));
+          if (problem) throw new Error(problem);
+        }
+        made.wrong.textContent = "";
+        constants.forEach(([constant, value], i) => this.change(constant, value, i === constants.length - 1));
+      } catch (error) {
+        made.wrong.textContent = `${field.files[0].name} is not a calibration: ${error.message}`;
+      }
+    });
+    made.show = (_, state) => {
+      const taken = Object.keys(this.page.constants).filter((constant) => state[constant] !== undefined);
+      made.calibrated = taken.length ? `${taken.length} constants of a calibration` : "";
+    };
+    return made;
+  }
+
+  text(name) {
+    const [placeholder, tidy] = TEXTS[name];
+    const field = make(name === "offers" ? "textarea" : "input", { name, placeholder, autocomplete: "off", spellcheck: "false" });
+    const made = this.frame(name, field);
+    field.addEventListener("change", () => {
+      try {
+        const value = tidy(field.value) || undefined;
+        const problem = value && refusal(this.page, name, value);
+        if (problem) throw new Error(problem);
+        made.wrong.textContent = "";
+        this.change(name, value, true);
+      } catch (error) {
+        made.wrong.textContent = error.message;
+      }
+    });
+    made.show = (value, state) => {
+      if (document.activeElement !== field && !made.wrong.textContent) field.value = state[name] ?? "";
     };
     return made;
   }
@@ -138,8 +217,9 @@ export class Form {
 
   options(name, state) {
     const { page } = this;
-    const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "nowhere in particular" : page.best.includes(name) ? "best" : "as usual"];
-    if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T mixture"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [said, why]]) => [key, said, why])]];
+    const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "no country (0.35 kg CO₂/kWh)" : name === "objective" ? "the default for the limits" : page.best.includes(name) ? "best" : "as usual"];
+    if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T MoE"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [said, why]]) => [key, said, why])]];
+    if (name === "objective") return [["", [assumed, ...Object.entries(page.objectiveNames)]]];
     if (SAID[name]) return [["", Object.entries(SAID[name])]];
     if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
     if (name === "accelerator") {
@@ -159,7 +239,7 @@ export class Form {
 
   // A size that is typed, or a configuration that is pasted.
   ownModel() {
-    const size = make("input", { type: "text", "aria-label": "Size of the model", placeholder: "1T mixture", autocomplete: "off", spellcheck: "false" });
+    const size = make("input", { type: "text", "aria-label": "Size of the model", placeholder: "70B, 1T MoE, 1T A32B", autocomplete: "off", spellcheck: "false" });
     const pasted = make("textarea", { "aria-label": "A config.json of a model", rows: 4, placeholder: '{"hidden_size": 4096, …}', spellcheck: "false" });
     const wrong = make("span", { class: "fkp-wrong", role: "alert" });
     const element = make("div", { class: "fkp-own" }, size, pasted, wrong);
@@ -167,7 +247,7 @@ export class Form {
       if (isSize(size.value)) {
         wrong.textContent = "";
         this.change("model", size.value.trim(), true);
-      } else wrong.textContent = `'${size.value}' is no size; write 70B, or 1T mixture`;
+      } else wrong.textContent = `'${size.value}' is not a size; give 70B, 1T MoE or 1T A32B`;
     });
     pasted.addEventListener("change", async () => {
       try {
@@ -197,14 +277,13 @@ export class Form {
     const { page } = this;
     for (const [name, made] of this.made) {
       const given = state[name];
-      made.show(given ?? values?.[name], state);
+      made.show(given ?? (page.limits.includes(name) ? undefined : values?.[name]), state);
       made.back.hidden = given === page.preset[name] && !(name === "model" && state.shape);
       this.say(name, made, state, values);
       made.element.classList.toggle("fkp-missing", missing.includes(name));
       if (missing.includes(name)) made.element.closest("details")?.setAttribute("open", "");
-      const asked = !page.ofChip.includes(name) || !page.cells.includes(name) || missing.includes(name) || given !== undefined;
       const elsewhere = [[page.ways, state.way], [page.tiers, state.tiers]].some(([words, word]) => !words[word].includes(name) && Object.values(words).flat().includes(name));
-      made.element.hidden = !asked || elsewhere;
+      made.element.hidden = elsewhere || (name === "offer" && Boolean(state.chips)) || (name === "counts" && state.accelerators !== undefined);
     }
   }
 
@@ -217,23 +296,24 @@ export class Form {
   say(name, made, state, values) {
     const { page, root } = this;
     const step = page.steps[name];
-    let said = "";
+    let said = made.calibrated ?? "";
     let href = "";
     if (state[name] !== undefined) {
-      if (name === "model" && state.shape) said = saidOf(page, "shape", state.shape);
-      else if (name === "model" && this.known(state.model)) [said, href] = ["its shape", `${root}tables/architectures.html?q=${state.model}`];
-      else if (name === "accelerator") [said, href] = ["its row", `${root}things/accelerators/${state.accelerator}.html`];
+      if (name === "model" && state.shape) said = describe(page, "shape", state.shape);
+      else if (name === "model" && this.known(state.model)) [said, href] = ["architecture", `${root}tables/architectures.html?q=${state.model}`];
+      else if (name === "accelerator") [said, href] = ["data sheet", `${root}things/accelerators/${state.accelerator}.html`];
       else if (name === "offer") [said, href] = ["the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
       else if (name === "site") [said, href] = ["its grid", `${root}tables/country_grids.html?q=${state.site}`];
       else if (name === "failures") [said, href] = ["its source", this.source(state)];
       else if (state[name] !== page.preset[name]) said = "yours";
       else if (name in page.said && state.model === page.preset.model && !state.shape) [said, href] = [page.said[name][0], `${root}${page.said[name][1]}`];
-    } else if (page.best.includes(name)) said = values ? "best" : "";
+    } else if (page.limits.includes(name)) said = "";
+    else if (page.best.includes(name)) said = values ? "best" : "";
     else if (name === "accelerator_mtbf_s" && state.failures) [said, href] = ["of the rate above", this.source(state)];
     else if (name === "rental_usd_per_accelerator_h" && state.offer) [said, href] = ["of the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
     else if (name === "carbon_kg_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/country_grids.html?q=${state.site}`];
     else if (name === "electricity_usd_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/electricity.html?q=${state.site}`];
-    else if (step?.[0] === "chip") [said, href] = [step[2] ? "of the chip" : "its row", `${root}${step[1].replace("{accelerator}", state.accelerator)}`];
+    else if (step?.[0] === "chip") [said, href] = [step[2] ? "of the chip" : "chip data sheet", `${root}${step[1].replace("{accelerator}", state.accelerator)}`];
     else if (step) [said, href] = [sourceOf(step[2]), step[1] && `${root}${step[1]}`];
     const title = step && state[name] === undefined ? step[2] : "";
     const now = `${said} ${href} ${title}`;

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from factorykit.charts.performance import MEMORY
 from factorykit.charts.performance import PARTS as PARTS_OF_A_STEP
+from factorykit.core.vocabulary import quantity
 from factorykit.data.tables import table
 from factorykit.engine.emit.javascript import (
     brief,
@@ -21,13 +22,14 @@ from factorykit.engine.providers.accelerators import chips
 from factorykit.engine.question import Chain, Question
 from factorykit.engine.step import SPECIFICATION, Step
 from factorykit.model.economics.rent import PRICE
+from factorykit.model.performance.layouts import BEST_IS_MOST, PARTS, SHARE
 from factorykit.model.performance.layouts import MEMORY as LAYOUT_MEMORY
-from factorykit.model.performance.layouts import PARTS, SHARE
-from factorykit.model.planning import candidates, uncertainty
+from factorykit.model.planning import candidates, summary, uncertainty
 from factorykit.model.planning.candidates import OPTIMA, OWNED, RESULTS, alternative_models, outputs
 from factorykit.model.planning.constraints import TIERS, WAYS
-from factorykit.model.planning.plan import DRAWS
+from factorykit.model.planning.plan import DRAWS, MAX_USUAL_DAYS
 from factorykit.model.scenario.architectures import architecture
+from factorykit.model.uncertainty.distributions import LogNormal
 from factorykit.site.planner.layout_search import candidates_function, search_function
 
 RUN: Final = ("accelerator", "precision", "accelerators", "tokens", "global_batch_size", "sequence_length")
@@ -43,6 +45,7 @@ ALWAYS: Final = (
 )
 """What every configuration file says of a model."""
 PICTURED: Final = (
+    "active_parameters",
     "compute_optimal_step_tokens",
     "run_cost_owned_usd",
     "checkpoint_interval_optimal_s",
@@ -56,7 +59,9 @@ PICTURED: Final = (
 UNPLANNED: Final = "not each of its layers has one block that mixes tokens and one feed-forward block; fk.plan plans it"
 """Why a known model is not on the page."""
 DIGITS: Final = 6
-"""Significant digits of a drawn number in the page."""
+"""Significant digits of a failure rate in the page."""
+LARGEST: Final = 1e300
+"""Stands for infinity in JSON."""
 
 
 @cache
@@ -127,12 +132,16 @@ def _settled(way: str) -> tuple[str, ...]:
     return tuple(name for name in (*outputs(way), "step_spread") if name not in changing)
 
 
-@cache
-def draws() -> Mapping[str, tuple[float, ...]]:
-    """Return what the futures of a plan differ in, the same as in Python where one chip is asked for."""
-    drawn = uncertainty.distributions({})
-    table = uncertainty.draw(drawn, ("",), DRAWS, 0).rename({"step ": "step", "price ": "price"})
-    return {name: tuple(_rounded(value) for value in table[name]) for name in (*drawn, "step", "price")}
+def draws() -> dict[str, Any]:
+    """Return the distributions of the draws of a plan: medians and spreads of lognormal ones, with their bounds."""
+    needed = {name for tiers in TIERS for step in chain(tiers).steps for name in (*step.arguments, step.quantity)}
+    ranges = {
+        name: {"median": drawn.ppf(0.5), "sigma": drawn.sigma, "lower": row.lower, "upper": min(row.upper, LARGEST)}
+        for name, drawn in uncertainty.distributions({}).items()
+        if isinstance(drawn, LogNormal) and name in needed
+        for row in (quantity(name),)
+    }
+    return {"count": DRAWS, "sharedSd": uncertainty.SHARED_SD, "ranges": ranges}
 
 
 @cache
@@ -161,7 +170,21 @@ def model_script() -> str:
         "counts": {
             "odd": candidates.ODD_FACTORS,
             "undivided": candidates.MAX_UNDIVIDED,
+            "steps": candidates.COUNT_STEPS,
+            "bytes": candidates.BYTES_PER_PARAMETER,
+            "mfu": candidates.TYPICAL_MFU,
+            "minS": candidates.MIN_RUN_S,
+            "maxS": candidates.MAX_RUN_S,
+            "most": candidates.MAX_COUNT,
         },
+        "usualDays": MAX_USUAL_DAYS,
+        "binding": {
+            "share": summary.BINDING_SHARE,
+            "more": summary.MORE,
+            "noticeable": summary.NOTICEABLE,
+            "chip": summary.CHIP_LIMITS,
+        },
+        "bestIsMost": sorted(BEST_IS_MOST),
         "parts": PARTS,
         "shape": shape(),
         "architectures": architectures(),
@@ -184,6 +207,7 @@ def model_script() -> str:
         "draws": draws(),
         "probable": uncertainty.INTERVAL,
         "results": RESULTS,
+        "moved": moved,
         "priceSigma": {chip: uncertainty.price_sigma(chip) for chip in chips()}
         | {"other": uncertainty.price_sigma("")},
     }
@@ -205,10 +229,6 @@ def model_script() -> str:
 def _interval(tiers: str) -> str:
     """Return what a plan with so many tiers saves by where nobody gives an interval."""
     return {**OPTIMA, **TIERS[tiers]}["checkpoint_interval_s"]
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
 
 
 def in_json(value: Any) -> str:

@@ -3,7 +3,7 @@ import { make } from "../../charts/runtime/dom.mjs";
 import { Answer, formulas } from "./answer.mjs";
 import { readConfig } from "./config.mjs";
 import { Form } from "./form.mjs";
-import { asked, recalled, written } from "./link.mjs";
+import { asked, listed, recalled, written } from "./link.mjs";
 import { Pins } from "./pins.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
@@ -14,9 +14,14 @@ const DISPLACES = {
   failures: ["accelerator_mtbf_s"],
   accelerator_mtbf_s: ["failures"],
   offer: ["rental_usd_per_accelerator_h"],
-  rental_usd_per_accelerator_h: ["offer"],
+  rental_usd_per_accelerator_h: ["offer", "offers"],
   site: ["carbon_kg_per_kwh", "electricity_usd_per_kwh"],
   tiers: ["checkpoint_interval_s"],
+  chips: ["offer"],
+  offers: ["offer", "rental_usd_per_accelerator_h"],
+  sites: ["carbon_kg_per_kwh", "electricity_usd_per_kwh"],
+  counts: ["accelerators"],
+  accelerators: ["counts"],
 };
 
 // The engine in a worker of the same file. A page opened as a file may have none; there it runs beside the page.
@@ -29,16 +34,15 @@ function worker({ address, serve }) {
 
 class Planner {
   constructor(place, page, engine, brief) {
-    Object.assign(this, { place, page, brief, root: place.dataset.root ?? "", id: 0, answer: null, waits: null, busy: false });
-    this.form = new Form(page, (...change) => this.change(...change), { only: brief ? BRIEF : null, root: this.root });
+    const { state, refused, version } = recalled(page, brief ? "?v=1" : location.search);
+    Object.assign(this, { place, page, brief, state, version, root: place.dataset.root ?? "", id: 0, answer: null, waits: null, busy: false });
+    this.form = new Form({ ...page, preset: page.presets[version] }, (...change) => this.change(...change), { only: brief ? BRIEF : null, root: this.root });
     this.view = new Answer(page, this.root);
     this.live = make("p", { class: "fkp-live", role: "status", "aria-live": "polite" });
     if (brief) this.layBrief();
     else this.layWhole();
     this.worker = worker(engine);
     this.worker.onmessage = ({ data }) => this.heard(data);
-    const { state, refused } = recalled(page, brief ? "" : location.search);
-    this.state = state;
     if (refused.length) this.note(`Not taken from the address: ${refused.join("; ")}.`);
     if (!brief) window.addEventListener("popstate", () => this.back());
     this.ask();
@@ -46,9 +50,9 @@ class Planner {
 
   layWhole() {
     const { page } = this;
-    this.pins = new Pins(page, { now: () => ({ state: this.state, question: this.question, answer: this.answer }), recall: (state) => this.go({ ...page.preset, ...state }) });
+    this.pins = new Pins(page, { now: () => ({ state: this.state, question: this.question, answer: this.answer }), recall: (state) => this.go({ ...state }) });
     this.noted = make("p", { class: "fkp-noted", role: "alert" });
-    const reset = make("button", { type: "button", class: "fkp-link", onclick: () => this.go({ ...page.preset }) }, "Start over");
+    const reset = make("button", { type: "button", class: "fkp-link", onclick: () => this.go({ ...page.presets[this.version] }) }, "Start over");
     const left = make("div", { class: "fkp-left" }, this.form.element, reset);
     if (this.place.id) {
       this.form.element.querySelector("input[type=range]").id = this.place.id;
@@ -67,6 +71,7 @@ class Planner {
     for (const [name, { element }] of view.cells) element.hidden = !kept.includes(name);
     for (const [name, { element }] of view.cells) if (!kept.includes(name)) element.remove();
     view.pictures.remove();
+    view.first.remove();
     this.place.replaceChildren(this.form.element, view.element, this.whole, this.live);
     this.place.classList.add("fkp", "fkp-brief");
   }
@@ -95,6 +100,7 @@ class Planner {
       state.precision = precisions[0];
     }
     delete state.offer;
+    state.chips = listed(state.chips).filter((key) => key !== state.accelerator).join(",") || undefined;
     for (const name of page.ofChip) delete state[name];
   }
 
@@ -106,7 +112,7 @@ class Planner {
 
   remember() {
     if (this.brief) return;
-    const query = written(this.page, this.state);
+    const query = written(this.page, this.state, this.version);
     if (query === location.search) return;
     try {
       history.pushState(null, "", `${location.pathname}${query}`);
@@ -116,8 +122,8 @@ class Planner {
   }
 
   back() {
-    const { state, refused } = recalled(this.page, location.search);
-    this.state = state;
+    const { state, refused, version } = recalled(this.page, location.search);
+    Object.assign(this, { state, version });
     this.note(refused.length ? `Not taken from the address: ${refused.join("; ")}.` : "");
     this.ask();
   }
@@ -125,7 +131,7 @@ class Planner {
   // Asks the worker; while it is busy only the newest question waits.
   ask() {
     this.question = asked(this.page, this.state);
-    if (this.whole) this.whole.href = `${this.root}plan.html${written(this.page, this.state)}`;
+    if (this.whole) this.whole.href = `${this.root}plan.html${written(this.page, this.state, this.version)}`;
     this.id += 1;
     this.place.dataset.asked = String(this.id);
     if (!this.busy) this.post();
@@ -135,7 +141,7 @@ class Planner {
     const { worker: engine } = this;
     this.busy = true;
     this.posted = this.id;
-    engine.postMessage({ id: this.id, question: this.question, brief: this.brief }, []);
+    engine.postMessage({ id: this.id, question: this.question, runs: this.page.runs, brief: this.brief }, []);
   }
 
   heard(data) {
@@ -145,21 +151,43 @@ class Planner {
       if (this.posted !== this.id) this.post();
     }
     if (data.id !== this.id) return;
-    if (data.saving) {
+    if (data.judged) {
+      this.view.showJudged(data.judged);
       this.view.showSaving(data.saving);
       this.view.showDoubts(data.doubts);
     }
+    if (data.frontier) this.view.showFrontier(data.frontier, data.runs, ({ accelerator, accelerators }) => this.take(accelerator, accelerators));
+    if (data.least) this.refuse({ ...this.answer.refused, memory: data.least.memory }, data.least);
     if (data.sizes) {
       this.view.showSizes(data.sizes);
       this.place.dataset.drawn = String(this.id);
     }
   }
 
+  // A plan of the picture: its accelerator, with as many as it uses.
+  take(accelerator, accelerators) {
+    const { chips, counts: _, deadline_s: __, ...state } = this.state;
+    const others = [...new Set([this.state.accelerator, ...listed(chips)])].filter((key) => key !== accelerator).join(",");
+    this.go({ ...state, accelerator, accelerators, ...(others ? { chips: others } : {}) });
+  }
+
+  // The reason that there is no answer, with ways out of it.
+  refuse(refused, { accelerators, memory } = {}) {
+    const { page, state, view } = this;
+    const chip = ([key]) => key === state.accelerator;
+    const remedies = [];
+    if (accelerators) remedies.push([`Use ${accelerators.toLocaleString("en")} accelerators`, () => this.change("accelerators", accelerators, true)]);
+    const larger = memory && page.memories.filter(([key, bytes]) => bytes >= memory && page.offers[key]).sort(([, one], [, other]) => one - other)[0];
+    if (larger) remedies.push([`Use ${page.menus.accelerator.find(([key]) => key === larger[0])[1]}`, () => this.change("accelerator", larger[0], true)]);
+    const parts = page.parts.filter((name) => state[name] !== undefined);
+    if (refused && !refused.missing && parts.length) remedies.push(["Choose the layout for me", () => parts.forEach((name, i) => this.change(name, undefined, i === parts.length - 1))]);
+    view.refuse(refused, page.menus.accelerator.find(chip)[1], remedies);
+  }
+
   answered({ answer, took }) {
     this.answer = answer;
-    const { page, view } = this;
-    const chip = page.menus.accelerator.find(([key]) => key === this.state.accelerator)[1];
-    view.refuse(answer.refused, chip);
+    const { view } = this;
+    this.refuse(answer.refused);
     if (!answer.refused) view.show(answer, this.question);
     this.form.show(this.state, answer.refused && !answer.refused.missing ? null : answer.values, answer.refused?.missing);
     this.pins?.show();
@@ -167,7 +195,7 @@ class Planner {
     this.place.dataset.took = took?.toFixed(1);
     clearTimeout(this.waits);
     this.waits = setTimeout(() => {
-      this.live.textContent = view.sentence(answer);
+      this.live.textContent = view.spoken(answer);
     }, SAID_AFTER_MS);
   }
 }

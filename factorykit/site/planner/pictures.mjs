@@ -23,6 +23,9 @@ function ticks(low, high, most = 5) {
   return found;
 }
 
+// A count with its thousands separated, short from a million on; money and others in thousands.
+export const counted = (value) => (value < 1e6 ? rounded(value, 9) : short(value));
+
 export function short(value) {
   const [size, letter] = [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""];
   return `${rounded(value / size)}${letter}`;
@@ -44,9 +47,9 @@ function grid(svg, marks, y, said) {
 export function bars(name, rows, parts, xTitle, said = short, now = -1) {
   const { x0, x1, y0, y1 } = inner();
   const most = Math.max(...rows.map((row) => row.parts.reduce((a, b) => a + Math.max(b, 0), 0)));
-  const y = (value) => y0 - ((y0 - y1) * value) / most;
+  const y = (value) => y0 - ((y0 - y1) * value) / (most || 1);
   const svg = frame(name, xTitle);
-  grid(svg, ticks(0, most, 4), y, said);
+  grid(svg, ticks(0, most || 1, 4), y, said);
   const step = (x1 - x0) / rows.length;
   const every = Math.ceil(rows.length / 7);
   for (const [i, row] of rows.entries()) {
@@ -63,27 +66,57 @@ export function bars(name, rows, parts, xTitle, said = short, now = -1) {
   return svg;
 }
 
-// Lines over a logarithmic x: [{label, color, points: [[x, y]], dashed}], each on its own y axis; a second stands right.
-export function lines(name, sets, xTitle, { saidX = short, saidY = short, mark = null, percent = false } = {}) {
+// A line over a logarithmic x, with a mark.
+export function line(name, points, xTitle, { saidX = short, saidY = short, mark }) {
   const { x0, x1, y0, y1 } = inner();
-  const right = sets.length > 1 && sets[1].axis ? x1 - 40 : x1;
-  const xs = sets[0].points.map(([x]) => x);
+  const [xs, values] = [points.map(([x]) => x), points.map(([, value]) => value)];
   const [low, high] = [Math.min(...xs), Math.max(...xs)];
-  const x = (value) => x0 + ((right - x0) * Math.log(value / low)) / (Math.log(high / low) || 1);
+  const x = (value) => x0 + ((x1 - x0) * Math.log(value / low)) / (Math.log(high / low) || 1);
+  const [bottom, top] = [Math.min(...values) * 0.97, Math.min(Math.max(...values) * 1.02, 1)];
+  const y = (value) => y0 - ((y0 - y1) * (value - bottom)) / (top - bottom);
   const svg = frame(name, xTitle);
-  for (const [i, set] of sets.entries()) {
-    const values = set.points.map(([, value]) => value);
-    const top = percent ? Math.min(Math.max(...values) * 1.02, 1) : Math.max(...values) * 1.06;
-    const bottom = percent ? Math.min(...values) * 0.97 : 0;
-    const y = (value) => y0 - ((y0 - y1) * (value - bottom)) / (top - bottom);
-    if (i === 0) grid(svg, ticks(bottom, top, 4), y, set.said ?? saidY);
-    else if (set.axis) for (const tick of ticks(bottom, top, 4)) svg.append(label(right + 5, y(tick) + 4, (set.said ?? saidY)(tick), "start", { fill: set.color }));
-    svg.append(node("path", { d: `M${set.points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join("L")}`, fill: "none", stroke: set.color, "stroke-width": 2.2, "stroke-dasharray": set.dashed ? "5 4" : "none" }));
-    if (set.dots) for (const [a, b] of set.points) svg.append(node("circle", { cx: x(a), cy: y(b), r: 2.6, fill: set.color }, node("title", {}, `${saidX(a)}: ${set.label} ${(set.said ?? saidY)(b)}`)));
-    if (mark) svg.append(node("circle", { cx: x(mark), cy: y(valueOn(set.points, mark)), r: 5, fill: set.color, class: "fkp-here" }));
+  grid(svg, ticks(bottom, top, 4), y, saidY);
+  svg.append(node("path", { d: `M${points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join("L")}`, fill: "none", stroke: COLORS[0], "stroke-width": 2.2 }));
+  svg.append(node("circle", { cx: x(mark), cy: y(valueOn(points, mark)), r: 5, fill: COLORS[0], class: "fkp-here" }));
+  for (const tick of ticksOf(low, high)) svg.append(label(x(tick), y0 + 15, saidX(tick)));
+  return svg;
+}
+
+const decades = (low, high) => Array.from({ length: 40 }, (_, i) => [1, 2, 5].map((part) => part * 10 ** (i - 15))).flat().filter((tick) => low <= tick && tick <= high);
+
+// Plans on logarithmic axes, cost over days: sets [{label, color, rows: [{x, y, title, pick}]}], the cheapest at each time
+// joined, the best one outlined, limits as lines, published runs [{x, y, to, title, href}] as diamonds.
+export function frontier(name, sets, { best, limits, runs, saidY, narrow }) {
+  const [width, height] = narrow ? [420, 300] : [860, 380];
+  const [x0, x1, y0, y1] = [62, width - 14, height - 42, 10];
+  const rows = sets.flatMap((set) => set.rows);
+  const all = [...rows, ...runs, ...runs.map(({ to: [a, b] }) => ({ x: a, y: b })), ...(limits.x ? [{ x: limits.x, y: best.y }] : []), ...(limits.y ? [{ x: best.x, y: limits.y }] : [])];
+  const ends = (axis, pad) => [Math.min(...all.map((row) => row[axis])) / pad, Math.max(...all.map((row) => row[axis])) * pad];
+  const [[xl, xh], [yl, yh]] = [ends("x", 1.15), ends("y", 1.12)];
+  const x = (value) => x0 + ((x1 - x0) * Math.log(value / xl)) / Math.log(xh / xl);
+  const y = (value) => y0 - ((y0 - y1) * Math.log(value / yl)) / Math.log(yh / yl);
+  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" }, label((x0 + x1) / 2, height - 6, "days", "middle", { class: "fkp-axis" }));
+  const marks = decades(yl, yh);
+  for (const mark of marks.length > 1 ? marks : ticks(yl, yh, 4)) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, saidY(mark), "end"));
+  for (const mark of decades(xl, xh)) svg.append(label(x(mark), y0 + 16, rounded(mark)));
+  if (limits.x) svg.append(node("line", { x1: x(limits.x), x2: x(limits.x), y1, y2: y0, class: "fkp-line" }), label(x(limits.x) + 4, y1 + 10, "deadline", "start"));
+  if (limits.y) svg.append(node("line", { x1: x0, x2: x1, y1: y(limits.y), y2: y(limits.y), class: "fkp-line" }), label(x1 - 4, y(limits.y) - 5, "budget", "end"));
+  let least = Infinity;
+  const front = rows.toSorted((a, b) => a.x - b.x || a.y - b.y).filter((row) => row.y < least && ((least = row.y), true));
+  svg.append(node("path", { d: `M${front.map((row) => `${x(row.x).toFixed(1)},${y(row.y).toFixed(1)}`).join("L")}`, class: "fkp-front" }));
+  for (const { color, rows: of } of sets) {
+    for (const row of of) {
+      const circle = node("circle", { cx: x(row.x), cy: y(row.y), r: 4, fill: color, opacity: row.faint ? 0.35 : 1, class: "fkp-pick" }, node("title", {}, row.title));
+      circle.addEventListener("click", row.pick);
+      svg.append(circle);
+    }
   }
-  const shown = ticksOf(low, high);
-  for (const tick of shown) svg.append(label(x(tick), y0 + 15, saidX(tick)));
+  for (const run of runs) {
+    const [cx, cy] = [x(run.x), y(run.y)];
+    const link = node("a", { href: run.href }, node("path", { d: `M${cx},${cy - 7}l6,7l-6,7l-6,-7z`, class: "fkp-run" }), node("title", {}, run.title));
+    svg.append(node("line", { x1: cx, y1: cy, x2: x(run.to[0]), y2: y(run.to[1]), class: "fkp-miss" }), link, label(cx + 9, cy - 6, run.label, "start"));
+  }
+  svg.append(node("circle", { cx: x(best.x), cy: y(best.y), r: 9, class: "fkp-now" }));
   return svg;
 }
 
@@ -110,6 +143,7 @@ export function tornado(name, rows, now, said) {
   const [low, high] = [Math.min(...all, now), Math.max(...all, now)];
   const x = (value) => 14 + ((width - 28) * (value - low)) / (high - low || 1);
   const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" });
+  svg.append(node("line", { x1: x(now), x2: x(now), y1: 14, y2: height - 16, class: "fkp-line" }), label(x(now), height - 4, said(now)));
   for (const [i, row] of rows.entries()) {
     const y = 20 + i * 34;
     const [a, b] = row.ends.map(x);
@@ -117,6 +151,5 @@ export function tornado(name, rows, now, said) {
     svg.append(node("rect", { x: Math.min(a, b), width: Math.max(Math.abs(b - a), 1), y, height: 11, fill: COLORS[0], rx: 2 }, node("title", {}, `${row.title}: ${row.ends.map(said).join(" to ")}`)));
     svg.append(label(width - left / 4, y - 4, row.ends.toSorted((p, q) => p - q).map(said).join(" to "), "end"));
   }
-  svg.append(node("line", { x1: x(now), x2: x(now), y1: 14, y2: height - 16, class: "fkp-line" }), label(x(now), height - 4, said(now)));
   return svg;
 }

@@ -1,6 +1,6 @@
 // The right side: up to three plans kept beside the present one with what differs, and what may be taken along.
 import { make } from "../../charts/runtime/dom.mjs";
-import { labelOf, saidOf } from "./form.mjs";
+import { labelOf, describe } from "./form.mjs";
 import { bibtex, command, csv, python } from "./share.mjs";
 import { text } from "./values.mjs";
 
@@ -71,7 +71,7 @@ export class Pins {
     const plans = [{ letter: "now", state, values: { ...answer.given, ...answer.values } }, ...kept];
     const shown = (name, value) => {
       if (value === undefined) return "–";
-      return saidOf(page, name, value) ?? (page.quantities[name] ? text(page.quantities[name], value) : String(value));
+      return describe(page, name, value) ?? (page.quantities[name] ? text(page.quantities[name], value) : String(value));
     };
     const inputs = [...new Set(plans.flatMap((plan) => Object.keys(plan.state)))].filter((name) => new Set(plans.map((plan) => JSON.stringify(plan.state[name]))).size > 1);
     const row = (title, cells, kind) => make("tr", { class: kind }, make("th", { scope: "row" }, title), ...cells.map((cell) => make("td", {}, cell)));

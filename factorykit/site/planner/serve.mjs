@@ -1,43 +1,90 @@
-// The worker: the newest question is answered first, its pictures after it, and what is outdated is left.
+// The worker: the newest question is answered first, its pictures after it; outdated questions end.
 import { about, Engine } from "./engine.mjs";
 
-// What takes longer waits until nothing has been asked for so long: a slider that moves is answered first.
+// Longer work waits until no question has come for this time: a slider that moves is answered first.
 const QUIET_MS = 150;
 const SOON_MS = 40;
+const SLICE_MS = 50;
+// Published runs within this factor of the work, as a logarithm, and how many of them are shown.
+const SIMILAR = Math.log(4);
+const SHOWN = 5;
 
 export function serve(port, model) {
   const engine = new Engine(model);
   let newest = null;
 
-  // Answers in a task of its own, so that a newer question is heard between two of them.
+  // Acts in a task of its own, so that a newer question is heard between two of them.
   const later = (id, act, wait = 0) => setTimeout(() => newest?.id === id && act(), wait);
 
-  function pictures(id, question) {
-    const nominal = engine.nominal(question);
-    port.postMessage({ id, saving: engine.saving(nominal), doubts: engine.doubts(question, nominal) });
-    const counts = about(nominal.given.accelerators);
-    const sizes = [];
-    const next = (n) => {
-      const values = engine.on(question, counts[n]);
-      if (values) sizes.push(values);
-      if (n + 1 < counts.length) later(id, () => next(n + 1));
-      else port.postMessage({ id, sizes });
+  // Runs steps in slices, then hands on their result.
+  function run(id, steps, then) {
+    const end = performance.now() + SLICE_MS;
+    try {
+      for (;;) {
+        const { done, value } = steps.next();
+        if (done) return then(value);
+        if (performance.now() > end) return later(id, () => run(id, steps, then));
+      }
+    } catch (error) {
+      return port.postMessage({ id, answer: { refused: { said: error.message } } });
+    }
+  }
+
+  // A plan as the pictures need it.
+  const slim = ({ given, values, way, tier, site, breaks }) => {
+    const { accelerators, wall_days, run_cost_usd } = values;
+    return { accelerator: given.accelerator, accelerators, wall_days, run_cost_usd, way, tier, site, breaks: Boolean(breaks) };
+  };
+
+  function* sizes({ plans: [best] }) {
+    const found = [];
+    for (const count of about(best.given.accelerators)) {
+      const values = engine.on(best, count);
+      if (values) found.push(values);
+      yield;
+    }
+    return found;
+  }
+
+  // The published runs nearest in work, each with the plan for its accelerators.
+  function* runs(published, { given: { precision, sequence_length } }, { values }) {
+    const far = ([, , , , , tokens, , active]) => Math.abs(Math.log((6 * active * tokens) / values.training_flop));
+    const found = [];
+    for (const [key, label, like, accelerator, accelerators, tokens, days] of published.filter((row) => far(row) < SIMILAR).sort((one, other) => far(one) - far(other)).slice(0, SHOWN)) {
+      const [plan] = engine.plans({ model: like, given: { tokens, precision, sequence_length }, chips: [accelerator], counts: [accelerators], ways: ["rent"], tiers: ["one"], sites: [null] });
+      if (Number.isFinite(plan.values.wall_days)) found.push({ key, label, accelerator, accelerators, days, computed: plan.values });
+      yield;
+    }
+    return found;
+  }
+
+  // The picture of a question of one count shows other counts, too.
+  function* frontier(question, { plans }) {
+    if (!question.counts) return plans.map(slim);
+    const all = yield* engine.answering({ ...question, counts: null });
+    return [...all.plans, ...plans].map(slim);
+  }
+
+  function details({ id, question, runs: published }, answer) {
+    const [best] = answer.plans;
+    port.postMessage({ id, judged: engine.judged(question, answer), saving: engine.saving(best), doubts: engine.doubts(best) });
+    const drawSizes = () => run(id, sizes(answer), (found) => port.postMessage({ id, sizes: found }));
+    const drawFrontier = (found, near) => {
+      port.postMessage({ id, frontier: found, runs: near });
+      later(id, drawSizes);
     };
-    later(id, () => next(0), QUIET_MS);
+    later(id, () => run(id, frontier(question, answer), (found) => run(id, runs(published, question, best), (near) => drawFrontier(found, near))), question.counts ? QUIET_MS : 0);
   }
 
   port.onmessage = ({ data }) => {
     newest = data;
-    queueMicrotask(() => {
-      const { id, question, brief } = data;
-      const started = performance.now();
-      try {
-        const answer = engine.answer(question);
-        port.postMessage({ id, answer, took: performance.now() - started });
-        if (!brief && !answer.refused) later(id, () => pictures(id, question), SOON_MS);
-      } catch (error) {
-        port.postMessage({ id, answer: { refused: { said: error.message } } });
-      }
-    });
+    const { id, question, brief } = data;
+    const started = performance.now();
+    queueMicrotask(() => run(id, engine.answering(question), (answer) => {
+      const { plans, ...best } = answer;
+      port.postMessage({ id, answer: { ...best, count: plans.length }, took: performance.now() - started });
+      if (!plans.length && answer.refused?.fits === false) later(id, () => port.postMessage({ id, least: engine.least(answer) }), SOON_MS);
+      if (!brief && plans.length) later(id, () => details(data, answer), SOON_MS);
+    }));
   };
 }

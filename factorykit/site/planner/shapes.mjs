@@ -1,7 +1,7 @@
-// The shape of a model: a known one by name, or one that suits a size such as "70B dense" or "1T mixture".
+// The shape of a model: a known one by name, or one that suits a size such as "70B dense" or "1T MoE".
 
-const SIZED = /^\s*([\d.]+)\s*([kMBT])\s*(?:parameters?)?\s*(dense|mixture)?\s*$/;
-const MAGNITUDES = { k: 1e3, M: 1e6, B: 1e9, T: 1e12 };
+const SIZED = /^\s*([\d.]+)\s*([kMBT])\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|MoE)|A\s*([\d.]+)\s*([kMBT]))?\s*$/i;
+const MAGNITUDES = { k: 1e3, m: 1e6, b: 1e9, t: 1e12 };
 
 export function isSize(text) {
   return SIZED.test(text);
@@ -9,10 +9,11 @@ export function isSize(text) {
 
 export function shapeOf(model, text) {
   if (Object.hasOwn(model.architectures, text)) return named(model, text);
-  const found = SIZED.exec(text);
-  if (!found || !(Number(found[1]) > 0)) throw new Error(`no model '${text}'; choose one, or give a size such as 70B or 1T mixture`);
-  const parameters = Number(found[1]) * MAGNITUDES[found[2]];
-  return found[3] === "mixture" ? mixture(model, parameters) : dense(model, parameters);
+  const [, number, letter, , mixed, used, usedLetter] = SIZED.exec(text) ?? [];
+  if (!(Number(number) > 0)) throw new Error(`no model '${text}'; choose one, or give a size such as 70B, 1T MoE or 1T A32B`);
+  const parameters = Number(number) * MAGNITUDES[letter.toLowerCase()];
+  if (!mixed && !used) return dense(model, parameters);
+  return mixture(model, parameters, used ? Number(used) * MAGNITUDES[usedLetter.toLowerCase()] : null);
 }
 
 function named(model, key) {
@@ -38,15 +39,18 @@ function dense(model, parameters) {
   return { ...known, layers, hidden_size: hidden, ffn_size: ffn, attention_heads: heads, kv_heads: shared, head_size: head, tied_embeddings: 0 };
 }
 
-// The known mixture nearest in size, with more or fewer experts.
-function mixture(model, parameters) {
+// The known mixture nearest in size, with other numbers of experts and of experts per token.
+function mixture(model, parameters, active) {
   const { mixtures, together } = model.sizes;
   const far = ([, size]) => Math.abs(Math.log(size / parameters));
   const [nearest, size] = Object.entries(mixtures).reduce((one, other) => (far(other) < far(one) ? other : one));
   const known = named(model, nearest);
   const one = size - model.chain({ ...known, experts: known.experts - 1 }).parameters;
   const experts = Math.max(Math.round((known.experts + (parameters - size) / one) / together), 1) * together;
-  return { ...known, experts };
+  const shape = { ...known, experts };
+  if (active === null) return shape;
+  const more = (active - model.chain(shape).active_parameters) / one;
+  return { ...shape, experts_per_token: Math.min(Math.max(Math.round(known.experts_per_token + more), 1), experts) };
 }
 
 function between(size, family) {

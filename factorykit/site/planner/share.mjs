@@ -1,35 +1,39 @@
 // A plan to take along: Python, a command line, rows for a spreadsheet, a citation.
+import { pick } from "./link.mjs";
 import { quoted } from "../../charts/runtime/quoted.mjs";
 
-const MENUS = new Set(["model", "shape", "way", "tiers", "failures", "offer", "accelerator", "accelerators", "tokens", "site"]);
-
-function parts(page, state, { given }) {
-  const rest = Object.entries(given).filter(([name]) => !MENUS.has(name));
+// Given quantities that differ from the defaults of fk.plan.
+function parts(page, state, { given, spread }) {
+  const ranges = Object.keys(spread).map((name) => [name, state[name]]);
+  const rest = Object.entries({ ...given, ...Object.fromEntries(ranges) }).filter(([name]) => name !== "tokens");
   return rest.filter(([name, value]) => name !== "precision" || value !== "bf16").filter(([name, value]) => name !== "sequence_length" || value !== page.preset.sequence_length);
 }
 
-export function python(page, state, question) {
-  const literal = (value) => (typeof value === "string" ? JSON.stringify(value) : String(value));
-  const lines = [
-    `tokens=${state.tokens},`,
-    `chips=${literal(state.accelerator)},`,
-    `counts=[${state.accelerators}],`,
-    ...(state.way === "own" ? ['acquire="own",'] : []),
-    ...(state.tiers === "one" ? [] : [`tiers=${state.tiers === "best" ? '["one", "two"]' : '"two"'},`]),
-    ...parts(page, state, question).map(([name, value]) => `${name}=${literal(value)},`),
-  ];
-  const model = state.shape ? JSON.stringify(state.shape) : literal(state.model);
-  return `import factorykit as fk\n\np = fk.plan(\n    ${[`${model},`, ...lines].join("\n    ")}\n)\nprint(p)\n`;
+// All arguments of fk.plan, as name and value; the model first.
+function all(page, state, question) {
+  const { chips, counts, ways, tiers, sites, offers, limits, objective } = question;
+  const named = { model: state.shape ?? state.model, tokens: state.tokens, chips, counts, acquire: ways, tiers: tiers.join() === "one" ? null : tiers };
+  Object.assign(named, { sites: sites[0] && sites.map(({ site }) => site), offers, ...limits, objective }, Object.fromEntries(parts(page, state, question)));
+  return Object.entries(named).filter(([, value]) => value != null);
 }
 
-export function command(page, state, question, answer) {
-  const word = (value) => (/^[\w.+-]+$/.test(String(value)) ? String(value) : `'${String(value).replaceAll("'", `'\\''`)}'`);
-  const options = [`--tokens ${state.tokens}`, `--chips ${word(state.accelerator)}`, `--counts ${state.accelerators}`];
-  if (state.way === "own") options.push("--acquire own");
-  if (state.tiers !== "one") options.push(`--tiers ${state.tiers === "best" ? "one,two" : "two"}`);
-  const shape = state.shape ? Object.keys(page.shape).map((name) => [name, answer.given[name]]) : [];
-  const rest = [...shape, ...parts(page, state, question)].map(([name, value]) => `${name}=${word(value)}`);
-  return ["factorykit plan", word(state.model), ...rest, ...options].join(" ");
+export function python(page, state, question) {
+  const [[, model], ...named] = all(page, state, question);
+  const literal = (value) => (typeof value === "string" && value.includes("..") ? `fk.Uniform(${value.replace("..", ", ")})` : JSON.stringify(value));
+  return `import factorykit as fk\n\np = fk.plan(\n    ${[`${JSON.stringify(model)},`, ...named.map(([name, value]) => `${name}=${literal(value)},`)].join("\n    ")}\n)\nprint(p)\n`;
+}
+
+// A value in TOML: JSON but for tables.
+function toml(value) {
+  if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.entries(value).map(([name, each]) => `${name} = ${toml(each)}`).join(", ")}}`;
+}
+
+export function command(page, state, question) {
+  if (Object.keys(question.spread).length) return `python - <<'END'\n${python(page, state, question)}END\n`;
+  const lines = all(page, state, question).map(([name, value]) => `${name} = ${toml(value)}`);
+  return `cat > run.toml <<'END'\n${lines.join("\n")}\nEND\nfactorykit plan run.toml\n`;
 }
 
 export function csv(page, state, answer) {
@@ -38,10 +42,6 @@ export function csv(page, state, answer) {
     return [name, label, value, unit, ...(answer.intervals?.[name] ?? ["", ""])];
   });
   return `${[["quantity", "label", "value", "unit", "low", "high"], ...rows].map((row) => row.map(quoted).join(",")).join("\n")}\n`;
-}
-
-function pick(values, names) {
-  return Object.fromEntries(names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]));
 }
 
 export function bibtex(page, address) {

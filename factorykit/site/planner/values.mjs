@@ -45,44 +45,57 @@ export function span(words, ends) {
 // What stands in a field: short, and read back as the same value.
 export function typed(words, value, digits = 6) {
   const [, unit, shown, scale] = words;
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return value.split("..").map((end) => typed(words, Number(end), digits)).join(" to ");
   const [size, letter] = ["1", "USD"].includes(unit) && !shown ? ([[1e12, "T"], [1e9, "B"], [1e6, "M"]].find(([each]) => Math.abs(value) >= each) ?? [1, ""]) : [1, ""];
   const number = Number((value / (shown ? scale : size)).toPrecision(digits));
   if (SI.has(unit) && !shown) {
     const [step, prefix] = PREFIXES.find(([each]) => Math.abs(value) >= each) ?? [1, ""];
     return `${Number((value / step).toPrecision(digits))} ${prefix}${unit.replace("byte", "B")}`;
   }
-  const said = `${formatted({ maximumSignificantDigits: digits }, number)}${letter}`;
+  const magnitude = Math.abs(number);
+  const plain = !magnitude || (magnitude >= 1e-4 && magnitude < 1e9);
+  const said = `${plain ? formatted({ maximumSignificantDigits: digits, useGrouping: words[0].includes("year") ? false : "auto" }, number) : number.toExponential().replace("e+", "e")}${letter}`;
   const named = shown || (unit === "1" ? "" : unit);
   return named ? `${said} ${named}` : said;
 }
 
-// The value that a text means for a control, or an error that says what is allowed.
-export function read(name, words, control, said) {
+// The value that a text means for a control, or an error with the expected form.
+export function read(words, control, entry) {
   const [label, unit] = words;
-  const spoken = unit === "1" ? "a plain number" : unit;
-  const found = NUMBER.exec(said.trim());
-  if (!found || !/\d/.test(found[3])) throw new Error(`${label} = '${said}' begins with no number; give ${spoken}`);
+  const [first, last] = entry.split(/\s+to\s+|\.\./);
+  if (last !== undefined && control.spread) {
+    const high = read(words, control, last);
+    const low = read(words, control, /[a-z%$]/i.test(first) ? first : `${first} ${last.replace(/^[\d\s.,_]+(e[+-]?\d+)?/i, "")}`);
+    if (!(low < high)) throw new Error(`${label} = '${entry}' is not a range; give the lower end first`);
+    return `${low}..${high}`;
+  }
+  const spoken = Object.keys(control.units)[0] ?? (unit === "1" ? "" : unit);
+  const example = spoken ? `a number with a unit, such as ${words[2] ? `2 ${words[2]}` : `2 ${spoken}`}` : "a number, such as 24k or 1e9";
+  const found = NUMBER.exec(entry.trim().replaceAll("_", ""));
+  if (!found || !/\d/.test(found[3])) throw new Error(`${label} = '${entry}' is no number; give ${example}`);
   const [, sign, money, digits, rest] = found;
-  if (money && money !== "$") throw new Error(`${label} = '${said}': currencies are not converted; give US dollars`);
+  if (money && money !== "$") throw new Error(`${label} = '${entry}': currencies are not converted; give US dollars`);
+  if (control.likely && !rest) throw new Error(`${label} = '${entry}' has no unit; give '${digits} ${control.likely}'`);
   const number = Number(`${sign}${digits.replaceAll(",", "")}`);
-  const value = number * factor(label, spoken, control.units, money ? "USD" : "", rest.replaceAll(/\s+/g, ""));
+  const value = number * factor(label, example, control.units, money ? "USD" : "", rest.replaceAll(/\s+/g, ""));
   if (!holds(control.bounds, value)) throw new Error(`${label} = ${rounded(value)} is outside ${control.bounds}${hint(control.bounds, value, label, spoken)}`);
   if (control.whole && value % 1) throw new Error(`${label} = ${rounded(value)} is not whole`);
   return value;
 }
 
-function factor(label, spoken, units, money, rest) {
+// Money without its time, such as "$2.5", is a price in the unit of the quantity. Scales may be of either case: "15t", "10m".
+function factor(label, example, units, money, rest) {
   const unit = `${money}${rest}`.replaceAll("$", "USD").replace(/^USDUSD/, "USD");
-  if (!unit) return 1;
-  if (Object.hasOwn(units, unit)) return units[unit];
-  const scale = Object.keys(SCALES).toSorted((a, b) => b.length - a.length).find((each) => rest.startsWith(each));
-  const after = scale === undefined ? null : `${money}${rest.slice(scale.length)}`.replaceAll("$", "USD");
-  if (scale !== undefined && (after === "" || Object.hasOwn(units, after))) return SCALES[scale] * (units[after] ?? 1);
+  const named = (entry) => (entry === "" || entry === "USD" ? 1 : units[Object.keys(units).find((each) => each === entry) ?? Object.keys(units).find((each) => each.toLowerCase() === entry.toLowerCase())]);
+  if (named(unit) !== undefined) return named(unit);
+  const scales = Object.keys(SCALES).toSorted((a, b) => b.length - a.length);
+  const scale = scales.find((each) => rest.startsWith(each)) ?? scales.find((each) => rest.toLowerCase().startsWith(each.toLowerCase()));
+  const after = scale === undefined ? undefined : named(`${money}${rest.slice(scale.length)}`.replaceAll("$", "USD"));
+  if (after !== undefined) return SCALES[scale] * after;
   const known = Object.keys(units).slice(0, 6).join(", ");
-  throw new Error(`${label}: '${rest}' is no unit of it; give ${spoken}${known ? `, or ${known}` : ""}`);
+  throw new Error(`${label}: '${rest}' is not one of its units${known ? ` (${known})` : ""}; give ${example}`);
 }
 
 function hint(bounds, value, label, spoken) {
-  return bounds.endsWith("1]") && value > 1 && value <= 100 ? `; give a fraction, e.g. ${value / 100}, or ${value} %` : `; give ${label} in ${spoken}`;
+  return bounds.endsWith("1]") && value > 1 && value <= 100 ? `; give a fraction, e.g. ${value / 100}, or ${value} %` : `${spoken ? `; give ${label} in ${spoken}` : ""}`;
 }

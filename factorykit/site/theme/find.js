@@ -89,6 +89,31 @@
     var kept = said.filter(function (word) { return !STOP.test(word); });
     return kept.length ? kept : said;
   };
+  var KINDS = [
+    [/^things\/accelerators/, "Chip"], [/^things\/clusters/, "Cluster"], [/^things\/sites/, "Site"], [/^things\/models/, "Model"], [/^things\/runs/, "Run"],
+    [/^things\/organisations/, "Organisation"], [/^things\/sources/, "Source"], [/^tables/, "Table"], [/^charts/, "Chart"], [/^notebooks/, "Notebook"],
+    [/^report\/(methods|vocabulary)/, "Formula"], [/^report\/data/, "Table"], [/^report\/audit/, "Claim"], [/^report\/python/, "Python"], [/^plan/, "Planner"]
+  ];
+  /* The kind of place that an address is. */
+  into.kind = function (address) {
+    var found = KINDS.find(function (pair) { return pair[0].test(address); });
+    return found ? found[1] : "Page";
+  };
+  /* The value of an entity for which a query asks, such as "Design power (TDP): 1,000 W"; nothing if it asks for none. */
+  into.value = function (row, query) {
+    if (!row[0].startsWith("things/")) return "";
+    var name = (row[1] + " " + (row[4] || "").split(" | ").slice(0, -1).join(" ")).toLowerCase();
+    var left = into.words(query).filter(function (word) { return name.indexOf(word) < 0; }), best = 0, found = "";
+    row[3].split("; ").forEach(function (part) {
+      var label = part.split(": ")[0].toLowerCase();
+      var score = left.reduce(function (sum, word) {
+        var same = (SAME[word] || []).some(function (other) { return label.indexOf(other) >= 0; });
+        return sum + (label.indexOf(word) >= 0 ? 2 : same ? 1 : 0);
+      }, 0);
+      if (score > best) { best = score; found = part; }
+    });
+    return found;
+  };
   into.rank = function (rows, query, most) {
     var all = prepared(rows), words = into.words(query), whole = words.join(" ");
     var asked = words.map(function (word) { return ways(word, rows); });

@@ -139,10 +139,14 @@
       item.id = "found-" + place;
       link.href = root + row[0];
       link.tabIndex = -1;
-      var name = document.createElement("strong"), text = document.createElement("span");
+      var name = document.createElement("strong"), text = document.createElement("span"), kind = document.createElement("em");
+      var value = window.siteFind.value(row, input.value);
+      kind.textContent = window.siteFind.kind(row[0]);
       marked(name, row[2] ? row[1] + " › " + row[2] : row[1], words);
       var at = row[3].toLowerCase().indexOf(words[0]);
-      marked(text, (at > 60 ? "… " : "") + row[3].slice(Math.max(0, at - 60), Math.max(0, at - 60) + 170), words);
+      if (value) marked(text, value, words);
+      else marked(text, (at > 60 ? "… " : "") + row[3].slice(Math.max(0, at - 60), Math.max(0, at - 60) + 170), words);
+      link.appendChild(kind);
       link.appendChild(name);
       link.appendChild(text);
       item.appendChild(link);

@@ -30,7 +30,7 @@ def test_small_jobs_fill_the_cheapest_first():
     assert found["offer_cost_usd"].sum() == pytest.approx(alone * mixed, rel=1e-12)
 
 
-def test_an_offer_that_does_not_say_how_many_it_has_is_last_and_never_enough():
+def test_an_offer_without_a_number_of_accelerators_is_last_and_never_sufficient():
     found = fk.rent(RUN, offers(offered_accelerators=[4096.0, None, 512.0]))
     assert found["provider"].to_list() == ["dear", "small", "cheap"]
     assert found["taken"].to_list() == [1024.0, 0.0, None]
@@ -40,7 +40,7 @@ def test_an_offer_that_does_not_say_how_many_it_has_is_last_and_never_enough():
         fk.rent(RUN, offers(), whole=False)
 
 
-def test_an_offer_that_is_taken_away_pays_for_it():
+def test_reclaims_lower_the_goodput_of_an_offer():
     found = fk.rent(RUN, offers(spot_reclaim_mtbf_s=[None, None, 900.0]))
     assert found["provider"].to_list() == ["cheap", "small", "dear"]
     goodput = dict(found.select("provider", "spot_goodput").iter_rows())
@@ -65,7 +65,7 @@ def test_prices_of_providers_span_a_factor_of_six():
     assert listed.height == listed["provider"].n_unique() > 15
 
 
-def test_tiers_of_checkpoints_can_stand_for_one():
+def test_tiers_of_checkpoints_raise_the_goodput_of_offers():
     tiers = {"level_one_write_s": 2.0, "level_two_write_s": 58.0, "level_one_share": 0.8}
     tiers |= {"level_one_restart_s": 60.0, "level_two_restart_s": 600.0, "spot_goodput": "spot_tiered_goodput"}
     rows = offers(spot_reclaim_mtbf_s=[86400.0] * 3)

@@ -36,7 +36,7 @@ def test_an_interval_that_holds_a_level_line_has_no_upper_end():
     assert found.halving_years_high == math.inf
 
 
-def test_what_rises_halves_in_negative_years():
+def test_a_rising_series_halves_in_negative_years():
     rising = falling(2.0).with_columns(usd=1.0 / pl.col("usd"))
     assert fk.trend(rising, "usd").halving_years == pytest.approx(-2.0)
 
@@ -53,7 +53,7 @@ def test_dollars_of_another_year_move_the_pace_by_inflation():
     assert newest["accelerator_usd"].to_list() == nominal.filter(pl.col("year") > 2025.0)["accelerator_usd"].to_list()
 
 
-def test_the_published_pace_of_machine_learning_gpus_lies_inside_ours():
+def test_the_published_pace_of_machine_learning_gpus_is_in_our_interval():
     """Epoch AI 2022, table 1: 2.07 years [1.54, 3.13]."""
     chips = fk.price_performance().filter(market="data centre", precision="16 bits, matrix units")
     found = fk.trend(chips, PRICE)
@@ -72,7 +72,7 @@ def test_the_published_pace_of_machine_learning_gpus_lies_inside_ours():
         (lambda: fk.price_performance(1999), "no price level of year '1999'"),
     ],
 )
-def test_what_has_no_pace_is_refused(call, message):
+def test_a_series_without_a_pace_is_refused(call, message):
     with pytest.raises(fk.FactorykitError, match=message):
         call()
 

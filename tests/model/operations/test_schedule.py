@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.model.operations.schedule import Plant, Policy
+from factorykit.model.operations.schedule import Cluster, Policy
 
-CALM = Plant(
+CALM = Cluster(
     accelerators=64, nodes_per_pod=4, node_failures_per_node_day=0.0, checkpoint_write_s=0.0, pod_spread_penalty=0.0
 )
 
@@ -24,7 +24,7 @@ def jobs(*rows):
     return pl.DataFrame(rows, names, orient="row").cast(pl.Float64).with_columns(estimate_s="run_s")
 
 
-def test_a_single_server_waits_as_queueing_theory_says():
+def test_a_single_server_waits_as_long_as_in_queueing_theory():
     """M/M/1: mean wait = rho / (1 - rho) service times."""
     rng = np.random.default_rng(1)
     n, rho = 60_000, 0.6
@@ -37,7 +37,7 @@ def test_a_single_server_waits_as_queueing_theory_says():
     assert found["utilization"] == pytest.approx(rho, rel=0.02)
 
 
-def test_many_servers_wait_as_erlang_says():
+def test_many_servers_wait_as_long_as_in_the_erlang_c_formula():
     """M/M/c with the Erlang C formula, c = 8, offered load 6.4."""
     rng = np.random.default_rng(2)
     n, servers, offered = 60_000, 8, 6.4
@@ -56,16 +56,16 @@ def test_a_gang_waits_for_all_its_accelerators():
     assert found["start_s"].to_list() == [0.0, 100.0]
 
 
-def test_backfill_fills_the_hole_and_delays_nobody():
+def test_backfill_fills_gaps_without_delaying_other_jobs():
     queue = jobs((0, 48, 100, 0), (1, 64, 50, 0), (2, 16, 90, 0), (3, 16, 200, 0))
     with_, without = (fk.schedule(queue, CALM, Policy(backfill=on)).jobs for on in (True, False))
     assert with_["start_s"].to_list() == [0.0, 100.0, 2.0, 150.0]
     assert without["start_s"].to_list() == [0.0, 100.0, 150.0, 150.0]
 
 
-def test_a_critical_job_takes_what_others_hold_and_they_lose_only_the_restart():
-    plant = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
-    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), plant).jobs
+def test_a_critical_job_preempts_others_which_lose_only_the_restart():
+    cluster = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), cluster).jobs
     assert found["start_s"].to_list() == [0.0, 100.0]
     assert found["preemptions"].to_list() == [1.0, 0.0]
     pace = 1.01
@@ -93,8 +93,8 @@ def test_packing_keeps_a_job_in_one_pod():
 
 
 def test_a_failure_costs_the_work_since_the_last_checkpoint():
-    plant = CALM.replace(node_failures_per_node_day=0.5, checkpoint_interval_s=3600.0, restart_s=60.0)
-    found = fk.schedule(jobs((0, 48, 5 * 86400, 0)), plant, seed=3).jobs
+    cluster = CALM.replace(node_failures_per_node_day=0.5, checkpoint_interval_s=3600.0, restart_s=60.0)
+    found = fk.schedule(jobs((0, 48, 5 * 86400, 0)), cluster, seed=3).jobs
     assert found["failures"].item() > 3
     assert 0.0 < found["lost_s"].item() <= 3600.0 * found["failures"].item()
     spent = found["end_s"].item() - found["queue_s"].item()
@@ -104,11 +104,11 @@ def test_a_failure_costs_the_work_since_the_last_checkpoint():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_lost_or_handed_out_twice(seed):
-    plant = Plant(
+    cluster = Cluster(
         accelerators=2048, node_failures_per_node_day=0.02, node_repair_median_s=3600, node_repair_sigma=1.177
     )
     queue = fk.workload("kalos", 2000, 1.1, 2048, seed)
-    found = fk.schedule(queue, plant, seed=seed)
+    found = fk.schedule(queue, cluster, seed=seed)
     assert found.jobs["end_s"].is_finite().all()
     assert (found.jobs["end_s"] - found.jobs["start_s"] >= found.jobs["run_s"] * (1 - 1e-9)).all()
     assert (found.jobs["queue_s"] >= 0.0).all()
@@ -119,8 +119,8 @@ def test_nothing_is_lost_or_handed_out_twice(seed):
 
 def test_the_seed_decides_the_run():
     queue = fk.workload("seren", 500, 1.0, 2048)
-    plant = Plant(accelerators=2048, node_failures_per_node_day=0.1)
-    assert fk.schedule(queue, plant, seed=1).jobs.equals(fk.schedule(queue, plant, seed=1).jobs)
+    cluster = Cluster(accelerators=2048, node_failures_per_node_day=0.1)
+    assert fk.schedule(queue, cluster, seed=1).jobs.equals(fk.schedule(queue, cluster, seed=1).jobs)
 
 
 PARTS = [f"{part}_cost_usd" for part in ("useful", "saves", "preemption", "failures", "spread")]
@@ -128,8 +128,8 @@ PARTS = [f"{part}_cost_usd" for part in ("useful", "saves", "preemption", "failu
 
 @pytest.mark.parametrize("policy", [Policy(), Policy(packed=False, preempt=False)])
 def test_the_parts_of_the_bill_sum_to_the_rent(policy):
-    plant = Plant(accelerators=2048, node_failures_per_node_day=0.05, rental_usd_per_accelerator_h=2.5)
-    found = fk.schedule(fk.workload("kalos", 2000, 1.0, 2048, seed=4), plant, policy)
+    cluster = Cluster(accelerators=2048, node_failures_per_node_day=0.05, rental_usd_per_accelerator_h=2.5)
+    found = fk.schedule(fk.workload("kalos", 2000, 1.0, 2048, seed=4), cluster, policy)
     bill, jobs = found.summary, found.jobs
     assert bill["rental_cost_usd"] == pytest.approx(2.5 * bill["accelerator_hours"], rel=1e-12)
     assert math.fsum(bill[part] for part in PARTS) == pytest.approx(bill["rental_cost_usd"], rel=1e-9)
@@ -141,14 +141,14 @@ def test_the_parts_of_the_bill_sum_to_the_rent(policy):
 
 
 def test_a_preemption_costs_one_save_and_one_restart():
-    plant = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
-    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), plant.replace(rental_usd_per_accelerator_h=3600.0))
+    cluster = CALM.replace(checkpoint_write_s=10.0, checkpoint_interval_s=1000.0, restart_s=20.0)
+    found = fk.schedule(jobs((0, 64, 500, 0), (100, 64, 50, 2)), cluster.replace(rental_usd_per_accelerator_h=3600.0))
     assert found.summary["preemption_cost_usd"] == pytest.approx(30.0 * 64)
     assert found.jobs["wasted_cost_usd"].to_list() == pytest.approx([30.0 * 64, 0.0])
     assert found.summary["saves_cost_usd"] == pytest.approx(550.0 * 0.01 * 64)
 
 
-def test_what_nobody_uses_is_paid_as_well():
+def test_idle_accelerators_are_paid_too():
     found = fk.schedule(
         jobs((0, 32, 100, 0), (200, 1, 1, 0)), CALM.replace(rental_usd_per_accelerator_h=3600.0)
     ).summary
@@ -185,42 +185,45 @@ def test_down_accelerator_seconds_of_the_timeline_are_the_repairs():
 
 
 def test_the_clock_may_start_at_any_time():
-    plant = CALM.replace(rental_usd_per_accelerator_h=2.0)
+    cluster = CALM.replace(rental_usd_per_accelerator_h=2.0)
     early, late = (
-        fk.schedule(jobs(*[(start + 50 * i, 16, 300, 0) for i in range(20)]), plant).summary for start in (0.0, 5e4)
+        fk.schedule(jobs(*[(start + 50 * i, 16, 300, 0) for i in range(20)]), cluster).summary for start in (0.0, 5e4)
     )
     assert late == pytest.approx(early, rel=1e-9)
 
 
 def test_no_more_jobs_are_preempted_than_room_is_needed():
-    """Of four nodes wanted two are free: the younger job makes way with its two nodes, the older runs on."""
+    """Two of four requested nodes are free: the younger job is preempted from its two nodes, the older continues."""
     found = fk.schedule(jobs((0, 32, 500, 0), (1, 16, 500, 0), (100, 32, 50, 2)), CALM).jobs
     assert found["preemptions"].to_list() == [0.0, 1.0, 0.0]
     assert found["start_s"][2] == 100.0
 
 
-def test_a_critical_job_smaller_than_a_node_takes_the_place_of_one_alike():
+def test_a_critical_job_smaller_than_a_node_preempts_a_job_of_its_size():
     found = fk.schedule(jobs(*[(0, 4, 500, 0)] * 16, (100, 4, 50, 2)), CALM).jobs
     assert found["preemptions"].sum() == 1.0
     assert found["start_s"][16] == 100.0
 
 
-def test_a_scenario_says_what_it_knows_of_the_cluster():
+def test_a_cluster_is_read_from_a_scenario():
     run = fk.preset("deepseek_v3")
-    plant = Plant.of(run, pod_spread_penalty=0.0)
-    assert (plant.accelerators, plant.rental_usd_per_accelerator_h) == (2048, 2.0)
-    assert plant.restart_s == run["restart_s"]
-    assert plant.pod_spread_penalty == 0.0
+    cluster = Cluster.of(run, pod_spread_penalty=0.0)
+    assert (cluster.accelerators, cluster.rental_usd_per_accelerator_h) == (2048, 2.0)
+    assert cluster.restart_s == run["restart_s"]
+    assert cluster.pod_spread_penalty == 0.0
 
 
-def test_a_plant_fails_and_saves_as_its_scenario_does():
+def test_a_cluster_fails_and_saves_as_its_scenario_does():
     run = fk.preset("llama_3_1_405b")
-    plant, found = Plant.of(run), fk.evaluate(run, ("failures_per_day", "checkpoint_interval_s", "checkpoint_write_s"))
-    assert plant.node_failures_per_node_day * plant.nodes == pytest.approx(found["failures_per_day"], rel=1e-12)
-    assert plant.checkpoint_interval_s == found["checkpoint_interval_s"]
-    assert plant.checkpoint_write_s == found["checkpoint_write_s"]
-    calm = Plant.of(run.replace(accelerator_mtbf_s=1e9))
-    assert calm.node_failures_per_node_day / plant.node_failures_per_node_day == pytest.approx(
+    cluster, found = (
+        Cluster.of(run),
+        fk.evaluate(run, ("failures_per_day", "checkpoint_interval_s", "checkpoint_write_s")),
+    )
+    assert cluster.node_failures_per_node_day * cluster.nodes == pytest.approx(found["failures_per_day"], rel=1e-12)
+    assert cluster.checkpoint_interval_s == found["checkpoint_interval_s"]
+    assert cluster.checkpoint_write_s == found["checkpoint_write_s"]
+    calm = Cluster.of(run.replace(accelerator_mtbf_s=1e9))
+    assert calm.node_failures_per_node_day / cluster.node_failures_per_node_day == pytest.approx(
         run["accelerator_mtbf_s"] / 1e9, rel=1e-12
     )
 
@@ -234,14 +237,14 @@ def test_a_plant_fails_and_saves_as_its_scenario_does():
         (lambda: fk.schedule(jobs((0, 1, 1, 0)).head(0), CALM), "no rows"),
         (lambda: fk.schedule(jobs((0, 1, 1, math.nan)), CALM), "column priority holds a value missing or not finite"),
         (lambda: fk.schedule([(0, 1, 1, 0)], CALM), "jobs must be a polars DataFrame"),
-        (lambda: fk.schedule(jobs((0, 1, 1, 0)), 64), "plant must be a fk.Plant, got 64"),
+        (lambda: fk.schedule(jobs((0, 1, 1, 0)), 64), "cluster must be a fk.Cluster, got 64"),
         (lambda: fk.schedule(jobs((0, 1, 1, 0)), CALM, seed=0.5), "seed must be an integer, got 0.5"),
-        (lambda: Plant(accelerators=12), "must be a multiple of"),
-        (lambda: Plant(node_repair_median_s=0.0), "node_repair_median_s"),
+        (lambda: Cluster(accelerators=12), "must be a multiple of"),
+        (lambda: Cluster(node_repair_median_s=0.0), "node_repair_median_s"),
         (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), NEVER), "failed 1000 times without an end"),
         (lambda: fk.schedule(jobs((0, 64, 1e6, 0)), BROKEN), "waits for more than a year"),
     ],
 )
-def test_impossible_jobs_and_plants_are_refused(call, message):
+def test_impossible_jobs_and_clusters_are_refused(call, message):
     with pytest.raises(fk.FactorykitError, match=message):
         call()

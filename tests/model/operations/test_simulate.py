@@ -31,7 +31,7 @@ RUN = {
     "restart_s": 600.0,
     "downtime_s": 0.0,
 }
-ONE = (fk.Cause("any"),)
+ONE = (fk.FailureCause("any"),)
 CASES = {
     "llama, 54 days": (3802, 1100.0, 60.0, 600.0, 0.0, LLAMA),
     "with downtime": (2000, 1800.0, 30.0, 300.0, 300.0, LLAMA),
@@ -54,7 +54,7 @@ def z(frame: pl.DataFrame, column: str, mean: float) -> float:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("causes", [(), ONE], ids=["compound", "stepped"])
-def test_mean_and_spread_are_the_exact_ones(name: str, causes: tuple[fk.Cause, ...]) -> None:
+def test_mean_and_spread_are_the_exact_ones(name: str, causes: tuple[fk.FailureCause, ...]) -> None:
     n, tau, write, restart, down, mtbf = CASES[name]
     frame = fk.simulate(scenario(*CASES[name]), 10_000 if not causes else 4000, 11, causes=causes)
     exact = (float(n), tau, write, mtbf, restart, down)
@@ -66,7 +66,7 @@ def test_mean_and_spread_are_the_exact_ones(name: str, causes: tuple[fk.Cause, .
 
 
 @pytest.mark.parametrize("causes", [(), ONE], ids=["compound", "stepped"])
-def test_protected_restarts_have_their_own_exact_mean(causes: tuple[fk.Cause, ...]) -> None:
+def test_protected_restarts_have_their_own_exact_mean(causes: tuple[fk.FailureCause, ...]) -> None:
     frame = fk.simulate(RUN, 5000, 5, causes=causes, protected_restart=True)
     mean = 3802.0 * 1100.0 / checkpoint_goodput_protected(1100.0, 60.0, LLAMA, 600.0, 0.0)
     spread = checkpoint_wall_sd_s(3802.0, 1100.0, 60.0, LLAMA, 0.0, 600.0)
@@ -97,7 +97,7 @@ def test_tiers_have_the_exact_mean_of_their_pattern(name: str, protected: bool) 
     rows = TIERED[name]
     levels = [fk.checkpoint_patterns.Level(share, write, restart) for share, write, restart, _ in rows]
     tiers = [fk.Tier(f"tier {i}", write, restart, every) for i, (_, write, restart, every) in enumerate(rows)]
-    causes = [fk.Cause(f"cause {i}", share, destroys=i) for i, (share, *_) in enumerate(rows)]
+    causes = [fk.FailureCause(f"cause {i}", share, destroys=i) for i, (share, *_) in enumerate(rows)]
     counts = [every for *_, every in rows[1:]]
     size, patterns, (tau, down, mtbf) = math.prod(counts), 40, (100.0, 40.0, 3000.0)
     run = scenario(size * patterns, tau, 1.0, 0.0, down, mtbf)
@@ -109,11 +109,11 @@ def test_tiers_have_the_exact_mean_of_their_pattern(name: str, protected: bool) 
         assert near == pytest.approx(rows[0][0], abs=0.01)
 
 
-def test_a_far_restart_that_is_struck_begins_again_from_afar() -> None:
+def test_a_failed_far_restart_repeats_from_the_far_copy() -> None:
     """The near copy is gone: a failure during the far restart cannot be repaired from it."""
     run = scenario(100, 100.0, 1.0, 0.0, 0.0, 500.0)
     tiers = (fk.Tier("near", 1.0, 1.0), fk.Tier("far", 1.0, 2000.0))
-    causes = (fk.Cause("process", 0.5), fk.Cause("node", 0.5, destroys=1))
+    causes = (fk.FailureCause("process", 0.5), fk.FailureCause("node", 0.5, destroys=1))
     story = fk.timeline(run, 3, tiers=tiers, causes=causes)
     restarts = story.filter(state="restart").select("cause", length=pl.col("end_s") - pl.col("start_s"))
     assert restarts.filter(pl.col("cause").is_null())["length"].round(6).is_in([1.0, 2000.0]).all()
@@ -122,7 +122,7 @@ def test_a_far_restart_that_is_struck_begins_again_from_afar() -> None:
     assert after_strike.height > 5
 
 
-def test_a_durability_lag_costs_what_the_formula_says() -> None:
+def test_a_durability_lag_costs_as_much_as_in_the_formula() -> None:
     run = scenario(2000, 600.0, 0.59, 300.0, 0.0, LLAMA)
     frame = fk.simulate(run, 4000, 6, tiers=(fk.Tier("store", 0.59, lag_s=51.06),))
     goodput = checkpoint_goodput_async(600.0, 0.59, LLAMA, 300.0, 0.0, 51.06)
@@ -156,7 +156,7 @@ def test_without_failures_a_run_takes_its_work_and_writes() -> None:
 
 
 def test_spares_that_run_out_make_the_job_wait() -> None:
-    causes = (fk.Cause("node", repair_s=86400.0),)
+    causes = (fk.FailureCause("node", repair_s=86400.0),)
     waits = [fk.simulate(RUN, 100, 1, causes=causes, spare_nodes=n)["spare_wait_s"].mean() for n in (0, 2, 8, 40)]
     assert waits == sorted(waits, reverse=True)  # type: ignore[type-var]
     assert waits[-1] == 0.0
@@ -164,9 +164,9 @@ def test_spares_that_run_out_make_the_job_wait() -> None:
     np.testing.assert_allclose(none["spare_wait_s"], none["failures"] * 86400.0)
 
 
-def test_the_time_waited_for_spares_is_that_of_a_slow_loop() -> None:
+def test_the_time_waited_for_spares_equals_a_reference_loop() -> None:
     """One run, followed failure by failure with a sorted list of times at which nodes are free."""
-    causes = (fk.Cause("node", repair_s=50_000.0),)
+    causes = (fk.FailureCause("node", repair_s=50_000.0),)
     story = fk.timeline(RUN, 3, causes=causes, spare_nodes=3)
     frame = fk.simulate(RUN, 1, 3, causes=causes, spare_nodes=3)
     waiting = story.filter(state="waiting")
@@ -206,7 +206,7 @@ def test_planned_stops_lose_no_work() -> None:
 
 
 def test_causes_fail_in_proportion_to_their_weights() -> None:
-    causes = [fk.Cause("GPU", 268), fk.Cause("software", 54), fk.Cause("rest", 97)]
+    causes = [fk.FailureCause("GPU", 268), fk.FailureCause("software", 54), fk.FailureCause("rest", 97)]
     counts = fk.simulate(RUN, 300, 1, causes=causes)["failures_by_cause"].struct.unnest()
     shares = (counts.sum() / counts.sum().sum_horizontal()).row(0)
     assert shares == pytest.approx((268 / 419, 54 / 419, 97 / 419), abs=0.006)
@@ -220,9 +220,9 @@ def test_clustered_gaps_with_the_same_mean_change_the_spread() -> None:
     assert clustered["wall_s"].std() > 1.2 * plain["wall_s"].std()  # type: ignore[operator]
 
 
-def test_the_story_of_a_run_adds_up() -> None:
+def test_the_timeline_of_a_run_adds_up() -> None:
     tiers = (fk.Tier("near", 1.0, 30.0), fk.Tier("far", 30.0, 300.0, every=10))
-    causes = (fk.Cause("process", 3), fk.Cause("node", 1, 86400.0, 1))
+    causes = (fk.FailureCause("process", 3), fk.FailureCause("node", 1, 86400.0, 1))
     conditions: dict[str, Any] = {"tiers": tiers, "causes": causes, "spare_nodes": 4}
     conditions["maintenance"] = fk.Maintenance(3 * 86400.0, 3600.0)
     run = RUN | {"downtime_s": 60.0}
@@ -245,7 +245,7 @@ def test_a_price_gives_every_run_a_cost() -> None:
     assert fk.simulate(RUN, 5)["rental_cost_usd"].null_count() == 5
 
 
-def test_a_run_that_never_ends_is_infinite_and_the_reason_is_said() -> None:
+def test_a_simulated_run_that_never_ends_is_infinite_with_the_reason() -> None:
     with pytest.warns(fk.FactorykitWarning, match=r"wall_s is infinite: .* restart_s = 10000 is long against"):
         frame = fk.simulate(RUN | {"cluster_mtbf_s": 10.0, "restart_s": 1e4}, 4)
     assert frame["wall_s"].to_list() == [math.inf] * 4
@@ -259,16 +259,16 @@ def test_a_run_that_never_ends_is_infinite_and_the_reason_is_said() -> None:
         ({"runs": 2.5}, "runs must be an integer, got 2.5"),
         ({"seed": -1}, "seed must be between .* got -1"),
         ({"spare_nodes": 3}, "no effect without repairs"),
-        ({"causes": [fk.Cause("x", destroys=1)]}, "destroys all 1 tiers"),
-        ({"causes": [fk.Cause("x", 0.0)]}, "sum to 0"),
-        ({"causes": ["GPU"]}, "causes must be fk.Cause, got 'GPU'"),
+        ({"causes": [fk.FailureCause("x", destroys=1)]}, "destroys all 1 tiers"),
+        ({"causes": [fk.FailureCause("x", 0.0)]}, "sum to 0"),
+        ({"causes": ["GPU"]}, "causes must be fk.FailureCause, got 'GPU'"),
         ({"tiers": [60.0]}, "tiers must be fk.Tier, got 60.0"),
         ({"maintenance": 3600.0}, "maintenance = 3600.0"),
         ({"tiers": [fk.Tier("x", 1.0, every=3)]}, "nearest tier is written every time"),
         ({"restart_failure_probability": 1.0}, "restart_failure_probability = 1.0"),
     ],
 )
-def test_conditions_that_make_no_sense_are_refused(conditions: dict[str, Any], message: str) -> None:
+def test_invalid_conditions_are_refused(conditions: dict[str, Any], message: str) -> None:
     with pytest.raises(fk.FactorykitError, match=message):
         fk.simulate(RUN, **conditions)
 
@@ -278,9 +278,9 @@ def test_conditions_that_make_no_sense_are_refused(conditions: dict[str, Any], m
     [
         (lambda: fk.Tier("x", -1.0), r"Tier\('x'\): write_s = -1"),
         (lambda: fk.Tier("x", 1.0, corrupt_probability=5), "corrupt_probability = 5"),
-        (lambda: fk.Cause("x", math.nan), "weight = nan"),
-        (lambda: fk.Cause("x", repair_s=math.inf), "repair_s = inf"),
-        (lambda: fk.Cause("x", repair_s=fk.Normal(-5.0, 1.0)), "repair_s reaches"),
+        (lambda: fk.FailureCause("x", math.nan), "weight = nan"),
+        (lambda: fk.FailureCause("x", repair_s=math.inf), "repair_s = inf"),
+        (lambda: fk.FailureCause("x", repair_s=fk.Normal(-5.0, 1.0)), "repair_s reaches"),
         (lambda: fk.Maintenance(0.0, 5.0), "every_s = 0"),
     ],
 )
@@ -289,7 +289,7 @@ def test_parts_of_a_simulation_are_checked_when_made(make: Any, message: str) ->
         make()
 
 
-def test_what_a_simulation_lacks_is_named() -> None:
+def test_missing_inputs_of_a_simulation_are_named() -> None:
     with pytest.raises(fk.FactorykitError, match="restart_s"):
         fk.simulate({name: value for name, value in RUN.items() if name != "restart_s"})
 
@@ -304,7 +304,7 @@ def test_runs_whose_far_checkpoint_is_never_reached_are_given_up(monkeypatch: py
             RUN | {"cluster_mtbf_s": 6000.0},
             3,
             tiers=tiers,
-            causes=[fk.Cause("node", destroys=1)],
+            causes=[fk.FailureCause("node", destroys=1)],
             protected_restart=True,
         )
     assert frame["goodput"].to_list() == [0.0] * 3

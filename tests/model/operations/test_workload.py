@@ -17,7 +17,7 @@ def test_synthetic_jobs_have_the_published_summary(name):
     assert seen["run_s"].max() <= published["run_s_max"]
 
 
-def test_the_load_is_what_was_asked_for():
+def test_the_load_is_the_requested_one():
     seen = fk.workload("helios", 200_000, 0.8, 4096)
     asked = (seen["run_s"] * seen["accelerators"]).sum() / (seen["arrival_s"].max() * 4096)
     assert asked == pytest.approx(0.8, rel=0.1)

@@ -238,8 +238,8 @@ def test_a_gate_of_an_unknown_type_is_not_guessed_from_the_activation(tmp_path, 
 
 def test_a_null_field_has_no_value_even_with_a_default(tmp_path):
     lite = {name: value for name, value in DEEPSEEK.items() if name != "q_lora_rank"}
-    assert fk.read_hf_config(write(tmp_path, lite)).query_rank == 1536.0
-    assert "query_rank" not in fk.read_hf_config(write(tmp_path, lite | {"q_lora_rank": None}))
+    assert fk.read_hf_config(write(tmp_path, lite)).q_lora_rank == 1536.0
+    assert "q_lora_rank" not in fk.read_hf_config(write(tmp_path, lite | {"q_lora_rank": None}))
 
 
 def test_defaults_are_those_of_the_library():

@@ -5,6 +5,7 @@ import pytest
 
 import factorykit as fk
 from factorykit.core.vocabulary import vocabulary
+from factorykit.model.performance.software import SoftwareCalibration
 from factorykit.model.performance.training_runs import prepared
 
 PARTS = ("tensor_parallel", "pipeline_parallel", "context_parallel", "virtual_stages", "expert_parallel")
@@ -34,12 +35,15 @@ def test_a_published_layout_is_listed_with_one_number(rows, model):
     steps = fk.evaluate(ready, ["step_s"])["step_s"]
     scenario = ready.row(int((steps / validated - 1.0).abs().arg_min()), named=True)
     given = {name: value for name, value in scenario.items() if name in vocabulary() and value is not None}
-    assert fk.evaluate(given, "step_s")["step_s"] == pytest.approx(validated, rel=1e-9)
+    names = {name: scenario[name] for name in ("software", "generation")}
+    pace = SoftwareCalibration({"software_year": scenario["software_year"]}, **names)
+    assert fk.evaluate(pace.apply(given), "step_s")["step_s"] == pytest.approx(validated, rel=1e-9)
     batch = given.pop("global_batch_size")
     layout = {name: given.pop(name) for name in (*PARTS, "micro_batch_size")}
     model_part = {name: given.pop(name) for name in list(given) if name in fk.architecture("deepseek_v3")}
     given.pop("micro_batches", None)
-    found = fk.search(model_part | {"sequence_length": given.pop("sequence_length")}, given, global_batch_size=batch)
+    model_part["sequence_length"] = given.pop("sequence_length")
+    found = fk.search(model_part, given, global_batch_size=batch, calibration=pace)
     listed = found.filter(*[pl.col(name) == value for name, value in layout.items()]).collect()
     assert listed.height == 1
     assert listed["step_s"][0] == pytest.approx(validated, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Searching layouts: nothing invalid, best first, and errors where the question makes no sense."""
+"""Search for layouts: only valid layouts, sorted by time, and errors for invalid calls."""
 
 import polars as pl
 import pytest
@@ -30,7 +30,7 @@ def test_the_best_layout_comes_first(layouts):
     assert layouts["step_s"].null_count() == 0
 
 
-def test_the_front_is_not_beaten(layouts):
+def test_the_front_is_not_dominated(layouts):
     front = layouts.filter("pareto")
     for row in front.iter_rows(named=True):
         better = layouts.filter(
@@ -87,12 +87,12 @@ def test_cost_follows_from_the_step_time():
         ("gpt3_175b", A100 | {"accelerators": 12.5}, {}, ScenarioError),
     ],
 )
-def test_what_cannot_be_searched_is_an_error(model, cluster, more, error):
+def test_an_invalid_search_is_an_error(model, cluster, more, error):
     with pytest.raises(error):
         fk.search(model, cluster, global_batch_size=1536, **more)
 
 
-def test_every_row_is_what_evaluate_gives():
+def test_every_row_equals_evaluate():
     few = {
         "tensor_parallel": [1, 2, 8],
         "pipeline_parallel": [1, 2],
@@ -125,7 +125,7 @@ def everything():
     return fk.search("llama3_8b", SMALL, global_batch_size=128, choices=PLAIN, keep_excluded=True).collect()
 
 
-def test_the_front_holds_every_layout_that_none_beats(layouts, everything):
+def test_the_front_holds_every_layout_that_is_not_dominated(layouts, everything):
     for found in (layouts, everything.filter(pl.col("excluded_by").is_null())):
         front = found.filter("pareto")
         for step_s, bytes_ in found.filter(~pl.col("pareto")).select("step_s", "memory_peak_bytes").sample(50).rows():
@@ -145,7 +145,7 @@ def test_more_is_better_of_a_rate_and_less_of_a_time_or_of_bytes(objective):
     assert found[objective].is_sorted(descending=rate)
 
 
-def test_what_works_stands_before_what_a_rule_excludes(everything):
+def test_valid_layouts_come_before_excluded_ones(everything):
     excluded = everything["excluded_by"].is_not_null()
     assert excluded.is_sorted()
     assert everything.filter(~excluded)["step_s"].is_sorted()
@@ -201,14 +201,14 @@ def test_search_and_plan_choose_the_same_layout(model, chip, count, more):
         assert best[name] == pytest.approx(plan[name], rel=1e-12)
 
 
-def test_weights_of_a_pipeline_stay_whole_unless_somebody_asks(everything):
+def test_weights_of_a_pipeline_stay_whole_by_default(everything):
     assert everything.filter(pl.col("zero_stage") >= 2)["pipeline_parallel"].unique().to_list() == [1.0]
     asked = fk.search("llama3_8b", SMALL, global_batch_size=128, choices=PLAIN | {"zero_stage": [2]}).collect()
     assert asked["pipeline_parallel"].max() > 1.0
 
 
 @pytest.mark.parametrize(("name", "value"), [("accelerators", 12.5), ("layers", 31.5), ("global_batch_size", 127.5)])
-def test_what_is_counted_is_whole(name, value):
+def test_counts_must_be_whole_numbers(name, value):
     given = {**fk.architecture("llama3_8b"), **SMALL, "sequence_length": 4096, "global_batch_size": 128, name: value}
     cluster = {"accelerators": given.pop("accelerators"), "accelerator": given.pop("accelerator")}
     with pytest.raises(ScenarioError, match=f"{name} = {value} is not whole"):
@@ -222,7 +222,7 @@ def test_a_long_sequence_is_split_further():
     assert {16.0, 32.0, 64.0} >= set(found["context_parallel"]) > set()
 
 
-def test_what_is_fixed_is_not_tried():
+def test_fixed_quantities_are_not_varied():
     fixed = SMALL | {"tensor_parallel": 2, "recompute": "none", "schedule": "1f1b"}
     found = fk.search("llama3_8b", fixed, global_batch_size=128)
     assert "tensor_parallel" not in found.collect_schema()

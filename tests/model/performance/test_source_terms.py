@@ -1,4 +1,4 @@
-"""Rows in the words of their sources, which are read into columns."""
+"""Terms of the sources, parsed into columns."""
 
 import polars as pl
 import pytest
@@ -27,7 +27,7 @@ HOME = RUN | {"tp": 1, "pp": 1, "accelerator_count": 64, "recompute": "full", "s
         (None, "sequence parallel; -; four stages"),
     ],
 )
-def test_sharding_is_read_however_a_library_spells_it(stage, words):
+def test_sharding_is_read_in_the_words_of_each_library(stage, words):
     assert {word: source_terms.zero_stage(word) for word in words.split("; ")} == dict.fromkeys(
         words.split("; "), stage
     )
@@ -47,7 +47,7 @@ def test_sharding_is_read_however_a_library_spells_it(stage, words):
         (None, "fp32; TF32; int4; posit"),
     ],
 )
-def test_number_formats_are_read_however_a_library_spells_them(name, words):
+def test_number_formats_are_read_in_the_words_of_each_library(name, words):
     assert {word: source_terms.precision_of(word) for word in words.split("; ")} == dict.fromkeys(
         words.split("; "), name
     )
@@ -84,8 +84,8 @@ def test_partial_recomputation_is_the_stated_share_of_layers(share, words):
         {"framework": "PyTorch FSDP"},
     ],
 )
-def test_a_row_spelt_otherwise_is_the_same_run(spelt):
-    """Every rule of reading, by the number that comes out."""
+def test_another_spelling_of_a_row_is_the_same_run(spelt):
+    """Every rule of parsing, checked by its result."""
     plain = HOME | {"framework": "pytorch"}
     found = fk.validate(pl.DataFrame([plain, plain | spelt], infer_schema_length=None))
     assert found["reason"].to_list() == [None, None]
@@ -121,7 +121,7 @@ def test_a_note_and_columns_give_the_same_prediction():
     assert noted.select(numbers).equals(stated.select(numbers))
 
 
-def test_notes_of_the_table_move_no_prediction():
+def test_notes_of_the_table_change_no_prediction():
     runs = fk.table("training_runs").collect()
     words = [name for name in runs.columns if name.endswith("_stated")]
     changed = runs.with_columns(
@@ -162,7 +162,7 @@ def test_blocks_that_are_not_four_hidden_sizes_wide_have_a_gate():
     assert ready["gated_ffn"].to_list() == [1.0, 0.0]
 
 
-def test_memory_of_fine_tuning_is_that_of_a_library_nothing_was_found_on():
+def test_memory_of_fine_tuning_agrees_with_a_library_that_was_not_fitted():
     """Peaks of Llama 3.2 3B and 3.1 8B on one card and of 70B on eight A100, two sequences each (torchtune, README)."""
     one = {"accelerator_count": 1, "micro_batch": 2, "global_batch": 2, "precision": "bf16", "year": 2025}
     one |= {"framework": "torchtune + compile", "recompute": "full, activation offloading", "hardware": "A100 80GB"}

@@ -1,4 +1,4 @@
-"""The largest model that the wishes allow: a little more is too much."""
+"""The largest model that the limits allow: a slightly larger one breaks them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_more_time_allows_a_larger_model() -> None:
     assert sizes[1] == pytest.approx(2.0 * sizes[0], rel=0.15)
 
 
-def test_without_a_limit_nothing_is_largest() -> None:
+def test_the_largest_model_needs_a_limit() -> None:
     with pytest.raises(ScenarioError, match="deadline"):
         fk.plan("largest", chips="h100_sxm")
 
 
-def test_a_budget_for_no_model_says_so() -> None:
+def test_a_budget_too_small_for_any_model_is_an_error() -> None:
     with pytest.raises(ScenarioError, match="budget"):
         fk.plan("largest", chips="h100_sxm", counts=[8], budget=1.0)

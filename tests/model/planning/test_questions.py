@@ -1,6 +1,6 @@
-"""Questions that people ask, each answered in one call, and the number that a pencil gives.
+"""Questions of users, each answered in one call and compared with a calculation by hand.
 
-Beside each stands who asked it: a thread of a public repository, or a line of the project's own list.
+Each docstring names the source of the question: a thread of a public repository, or a line of the project's own list.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import polars as pl
 import pytest
 
 import factorykit as fk
+from factorykit.core.vocabulary import quantity
 
+PACE = quantity("campaign_pace").default
 LLAMA = {"tokens": "15T", "chips": "h100_sxm", "counts": [2048]}
 
 
@@ -19,15 +21,15 @@ def _best(*model: object, **asked: object) -> dict[str, float]:
     return fk.plan(*model, **asked).best.row(0, named=True)
 
 
-def test_how_long_and_how_dear_is_a_70b_model_on_2048_gpus() -> None:
-    """SimAI 70: from one step to the whole training. llm-analysis says 82.3 d without failures."""
+def test_how_long_does_a_70b_model_take_on_2048_gpus() -> None:
+    """SimAI 70: from one step to the whole training. llm-analysis: 82.3 d without failures."""
     best = _best("llama3_70b", **LLAMA)
-    assert best["wall_days"] * best["goodput"] == pytest.approx(82.3, rel=0.05)
+    assert best["wall_days"] / PACE * best["goodput"] == pytest.approx(82.3, rel=0.05)
     assert best["failures_per_day"] == pytest.approx(2048 * 86400 / 1.8e8)
 
 
 def test_which_chip_is_cheapest_per_token() -> None:
-    """B200, H100 or TPU v6e: within 90 % nobody can tell, and the plan says so."""
+    """B200, H100 or TPU v6e: within 90 % the result is a tie, which the plan reports."""
     found = fk.plan("llama3_70b", tokens="15T", chips=["h100_sxm", "b200"], counts=[2048])
     other = found.alternatives.row(0, named=True)
     assert found.best["accelerator"].item() == "b200"
@@ -48,7 +50,7 @@ def test_what_is_the_largest_model_for_16_gpus_of_40_gigabytes() -> None:
     found = fk.plan("largest", chips="a100_sxm_40gb", counts=[16])
     size = fk.evaluate(found.scenario, "parameters")["parameters"]
     assert 0.6 * 16 * 40e9 / 16 < size < 16 * 40e9 / 16
-    assert "memory" in found.binding.filter(binds=True)["limit"].to_list()
+    assert "memory" in found.bottlenecks.filter(binds=True)["limit"].to_list()
 
 
 def test_what_does_a_66b_model_need() -> None:
@@ -78,14 +80,14 @@ def test_is_tensor_or_pipeline_parallel_faster_within_a_server() -> None:
 
 
 def test_how_many_gpu_hours_before_the_run() -> None:
-    """OLMo 8: hours are FLOP over what the chips achieve; 6 FLOP a parameter and token are at most a tenth too few."""
+    """OLMo 8: hours are FLOP over the achieved rate; 6 FLOP a parameter and token are at most a tenth too few."""
     best = _best("olmo2_7b", tokens="4T", chips="h100_sxm", counts=[1024])
-    hours = best["wall_days"] * 24 * best["accelerators"] * best["goodput"]
+    hours = best["wall_days"] / PACE * 24 * best["accelerators"] * best["goodput"]
     assert hours == pytest.approx(6 * 7.3e9 * 4e12 / (989.4e12 * best["predicted_mfu"]) / 3600, rel=0.1)
 
 
 def test_own_or_rent() -> None:
-    """Both ways of one plan: the same days, and the price of an owned hour that explain gives."""
+    """One plan owned and rented: the same days, and the price of an owned hour of its explanation."""
     found = fk.plan("llama3_70b", **LLAMA, acquire=["rent", "own"])
     own, rent = (found.plans.row(by_predicate=pl.col("acquire") == way, named=True) for way in ("own", "rent"))
     assert own["wall_days"] == rent["wall_days"]
@@ -127,7 +129,7 @@ def test_how_large_a_model_does_a_budget_allow() -> None:
     """Chinchilla by hand: C = 6 N 20 N; a million dollars at 3.28 USD an hour and the MFU of the plan."""
     found = fk.plan("largest", chips="h100_sxm", counts=[256, 512], budget="1 M USD")
     best = found.best.row(0, named=True)
-    hours = 1e6 / best["rental_usd_per_accelerator_h"]
+    hours = 1e6 / best["rental_usd_per_accelerator_h"] / PACE
     flop = hours * 3600 * 989.4e12 * best["predicted_mfu"] * best["goodput"]
     size = fk.evaluate(found.scenario, "parameters")["parameters"]
     assert size == pytest.approx(math.sqrt(flop / 120), rel=0.08)
@@ -139,7 +141,7 @@ def test_a_trillion_parameters_on_16384_gpus() -> None:
     found = fk.plan("1T mixture", tokens="20T", chips="b200", counts=[16384])
     best = found.best.row(0, named=True)
     assert best["expert_parallel"] > 1.0
-    limits = {row["limit"]: row for row in found.binding.to_dicts()}
+    limits = {row["limit"]: row for row in found.bottlenecks.to_dicts()}
     assert limits["batch"]["binds"]
     assert limits["batch"]["days_saved"] > 0.1 * best["wall_days"]
     dollars = best["wall_days"] * 24 * (16384 + 8 * best["spare_nodes"]) * best["rental_usd_per_accelerator_h"]
@@ -189,12 +191,12 @@ PUBLISHED = [
 
 @pytest.mark.parametrize(("model", "days", "asked"), PUBLISHED, ids=[model for model, _, _ in PUBLISHED])
 def test_a_published_run_took_as_long_as_its_plan(model: str, days: float, asked: dict[str, object]) -> None:
-    """Days of the table `runs`; the plan knows what was public before the run."""
+    """Days of the table `runs`; inputs of the plan were public before the run."""
     best = _best(model, **asked)
     assert best["wall_days_low"] < days < best["wall_days_high"]
 
 
-def test_what_a_plan_takes_for_granted_reaches_what_was_reached() -> None:
+def test_defaults_of_a_plan_reach_published_goodput_and_utilization() -> None:
     """Meta: more than 90 % effective time. DeepSeek: 6 * 37e9 * 14.8e12 FLOP in 2.664 million hours, 343 TFLOP/s."""
     asked = {model: asked for model, _, asked in PUBLISHED}
     assert 0.9 < _best("llama3_405b", **asked["llama3_405b"])["goodput"] < 0.95

@@ -1,4 +1,4 @@
-"""A run.toml asks what the call asks, and says which line is wrong."""
+"""A run.toml gives the same plan as the call, and errors name the invalid line."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def run_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_file_asks_what_the_call_asks(run_file: Path) -> None:
-    asked = read_run(run_file)
-    found = fk.plan(asked.pop("model"), **asked)
+def test_a_file_gives_the_same_plan_as_the_call(run_file: Path) -> None:
+    options = read_run(run_file)
+    found = fk.plan(options.pop("model"), **options)
     called = fk.plan("llama3_8b", tokens="1T", chips=["h100_sxm"], counts=[256, 512], deadline="60 d", pue=1.2)
     assert found.best.equals(called.best)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("tokens = 1", "model"),
         ('model = "llama3_8b"\ndeadlin = "60 d"', "deadline"),
@@ -47,28 +47,28 @@ def test_a_file_asks_what_the_call_asks(run_file: Path) -> None:
         ('model = "a"\ngiven = 3', "given"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "run.toml"
     path.write_text(text)
-    with pytest.raises(FactorykitError, match=said):
+    with pytest.raises(FactorykitError, match=message):
         read_run(path)
 
 
-def test_the_command_prints_json_that_a_page_can_read(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_json(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", str(run_file), "--counts", "256", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["best"][0]["accelerators"] == 256.0
-    assert said["scenario"]["pue"] == 1.2
-    assert {"frontier", "binding", "assumed", "excluded", "code"} <= said.keys()
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["best"][0]["accelerators"] == 256.0
+    assert printed["scenario"]["pue"] == 1.2
+    assert {"frontier", "bottlenecks", "assumed", "excluded", "code"} <= printed.keys()
 
 
 def test_the_command_fails_where_no_plan_keeps_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
-    wished = ["--tokens", "1T", "--chips", "h100_sxm", "--counts", "64", "--deadline", "1h"]
-    assert main(["plan", "llama3_8b", *wished]) == 1
+    options = ["--tokens", "1T", "--chips", "h100_sxm", "--counts", "64", "--deadline", "1h"]
+    assert main(["plan", "llama3_8b", *options]) == 1
     assert "No plan keeps every limit" in capsys.readouterr().out
 
 
-def test_offers_in_hand_stand_in_the_file(tmp_path: Path) -> None:
+def test_a_file_can_contain_offers(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     offer = '[[offers]]\nprovider = "us"\naccelerator = "h100_sxm"\nrental_usd_per_accelerator_h = 2.0\n'
     path.write_text(f"{RUN.partition('[given]')[0]}tiers = 'two'\n{offer}offered_accelerators = 300\n")

@@ -1,4 +1,4 @@
-"""A size that nobody published has a shape that has this size and can be laid out."""
+"""Any size of a model has a generated architecture of this size that can be divided."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from factorykit.model.planning.candidates import dense, mixture, model_of
 
 @settings(deadline=None, max_examples=25)
 @given(st.floats(6e8, 2e12))
-def test_a_dense_shape_has_the_size_that_was_asked_for(parameters: float) -> None:
+def test_a_dense_architecture_has_the_requested_size(parameters: float) -> None:
     shape = dense(parameters)
     assert fk.evaluate(shape, "parameters")["parameters"] == pytest.approx(parameters, rel=0.02)
     assert shape.attention_heads % shape.kv_heads == 0.0
@@ -25,22 +25,22 @@ def test_a_dense_shape_has_the_size_that_was_asked_for(parameters: float) -> Non
 
 
 @pytest.mark.parametrize("name", ["llama3_8b", "llama3_70b", "llama3_405b"])
-def test_the_family_has_its_own_depth_and_width(name: str) -> None:
+def test_published_sizes_have_their_published_depth_and_width(name: str) -> None:
     published = fk.architecture(name)
     made = dense(fk.evaluate(published, "parameters")["parameters"])
     assert (made.layers, made.hidden_size) == (published.layers, published.hidden_size)
 
 
 @pytest.mark.parametrize("parameters", [2e11, 1e12])
-def test_a_mixture_has_about_the_size_that_was_asked_for(parameters: float) -> None:
+def test_a_mixture_has_about_the_requested_size(parameters: float) -> None:
     shape = mixture(parameters)
     assert fk.evaluate(shape, "parameters")["parameters"] == pytest.approx(parameters, rel=0.05)
     assert shape.experts % 8.0 == 0.0
 
 
-@pytest.mark.parametrize("said", ["70B", "70 B dense", 70e9, "70B parameters"])
-def test_a_size_is_read_as_somebody_writes_it(said: object) -> None:
-    assert model_of(said).layers == 80.0
+@pytest.mark.parametrize("size", ["70B", "70 B dense", 70e9, "70B parameters"])
+def test_a_size_is_parsed_in_several_spellings(size: object) -> None:
+    assert model_of(size).layers == 80.0
 
 
 def test_a_configuration_file_is_a_model(tmp_path: Path) -> None:
@@ -60,11 +60,11 @@ def test_a_configuration_file_is_a_model(tmp_path: Path) -> None:
     assert parameters == fk.evaluate(fk.architecture("llama3_8b"), "parameters")["parameters"]
 
 
-def test_a_shape_that_was_made_says_so() -> None:
+def test_a_generated_architecture_is_marked_as_chosen() -> None:
     assert model_of("30B").sources["layers"].startswith("chosen")
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_an_invalid_model_is_refused() -> None:
     with pytest.raises(ScenarioError, match="size"):
         model_of(None)
     with pytest.raises(UnknownName, match="mixture"):

@@ -1,4 +1,4 @@
-"""Readers of published records: made-up files in the publishers' formats give the durations they hold."""
+"""Readers of published records: synthetic files in the publishers' formats give the expected durations."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ READERS: dict[str, tuple[Callable[[str], pl.DataFrame], str]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_file_that_is_no_such_record_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_file_of_another_content_is_refused(name: str, tmp_path: Path) -> None:
     read, column = READERS[name]
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(fk.FactorykitError, match=f"no column .*{column}"):
@@ -101,7 +101,7 @@ def test_a_file_that_is_no_such_record_is_refused(name: str, tmp_path: Path) -> 
         ("stepfun", STEPFUN, "end_day", "node", "has the column 'node' twice"),
     ],
 )
-def test_what_no_record_holds_is_refused_by_row(
+def test_an_invalid_record_is_refused_with_its_row(
     name: str, text: str, old: str, new: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "x.csv").write_text(text.replace(old, new, 1))

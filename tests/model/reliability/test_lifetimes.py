@@ -1,4 +1,4 @@
-"""Fits of lifetimes, gaps and repairs: known distributions are found again, wrong ones are rejected."""
+"""Fits of lifetimes, gaps and repairs: known distributions are recovered, wrong ones are rejected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DISTRIBUTIONS = {"exponential": Exponential(5e4), "weibull": Weibull(5e4, 0.65),
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_a_law_is_found_again_from_its_own_draws_with_censoring(name: str) -> None:
+def test_a_distribution_is_recovered_from_its_own_draws_with_censoring(name: str) -> None:
     draws = DISTRIBUTIONS[name].ppf(np.random.default_rng(4).random(4000))
     end = 2e5
     found = fit(np.minimum(draws, end), draws < end)
@@ -55,13 +55,13 @@ def test_the_fits_agree_with_scipys() -> None:
     assert (ours["parameter"], ours["scale_s"]) == pytest.approx((shape, scale), rel=1e-3)
 
 
-def test_a_wrong_law_shows_its_misfit() -> None:
+def test_a_wrong_distribution_is_rejected() -> None:
     draws = Weibull(5e4, 0.4).ppf(np.random.default_rng(1).random(600))
     misfit = fit(draws).filter(law="exponential")["largest_misfit"].item()
     assert misfit > 2 * misfit_limit(600)
 
 
-def test_stepfuns_faults_cluster_and_their_repairs_fit_no_simple_law(shared: Path) -> None:
+def test_stepfuns_faults_cluster_and_their_repairs_fit_no_simple_distribution(shared: Path) -> None:
     trace = fk.fault_traces.stepfun(str(shared / "public" / "infinitehbd_faults.csv"))
     assert trace["cause"].count() == 584
     gaps = trace.filter(pl.col("gap_s") > 0)
@@ -106,7 +106,7 @@ def test_a_survival_curve_is_the_share_that_lasts_longer() -> None:
     assert (inside["survival"] < inside["survival_high"]).all()
 
 
-def test_the_shipped_fits_are_made_again_from_the_record(shared: Path) -> None:
+def test_the_shipped_fits_are_reproduced_from_the_record(shared: Path) -> None:
     from benchmarks import fit_lifetimes
 
     for sample in fit_lifetimes.stepfun(str(shared / "public" / "infinitehbd_faults.csv")):

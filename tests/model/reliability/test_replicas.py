@@ -1,4 +1,4 @@
-"""Jobs that go on without a part: simulations against formulas in their limits, formulas against published goodput."""
+"""Elastic jobs: simulations against formulas in their limits, formulas against published goodput."""
 
 import numpy as np
 import pytest
@@ -37,13 +37,13 @@ def test_elastic_runs_without_failures_lose_nothing_and_the_same_seed_gives_the_
 
 
 @pytest.mark.parametrize("nodes", [2, 16, 1024])
-def test_servers_that_work_twice_live_as_long_as_their_formula_says(nodes: int) -> None:
+def test_doubled_servers_live_as_long_as_their_formula(nodes: int) -> None:
     found = fk.replicas.redundant_lives({"nodes": nodes, "node_mtbf_s": 1e7}, runs=3000, seed=3)
     error = found["life_s"].std() / np.sqrt(3000)
     assert found["life_s"].mean() == pytest.approx(resilience.redundant_mtbf_s(1e7, nodes), abs=4 * error)
 
 
-def test_parts_of_what_errors_cost_sum_to_what_alibaba_prints() -> None:
+def test_parts_of_the_cost_of_errors_sum_to_the_published_total() -> None:
     """C4: after the checkpoint, detection, diagnosis and restart before and with detection by collectives."""
     before, after = (7.53, 3.41, 19.65, 0.60), (0.23, 0.05, 0.73, 0.15)
     assert (sum(before), sum(after)) == pytest.approx((31.19, 1.16))

@@ -22,7 +22,7 @@ from factorykit.core.errors import UnknownName
         ("gemma 3 27b", 27.0, 27.0),
     ],
 )
-def test_a_model_is_known_by_its_names(name, billions, active):
+def test_a_model_is_found_by_its_names(name, billions, active):
     found = fk.evaluate(fk.architecture(name), ["parameters", "active_parameters"])
     assert found["parameters"] / 1e9 == pytest.approx(billions, abs=0.05)
     assert found["active_parameters"] / 1e9 == pytest.approx(active, abs=0.05)

@@ -28,34 +28,35 @@ def test_indices_of_the_ishigami_function_meet_its_closed_form():
 
 def test_indices_of_a_product_of_lognormals_meet_their_closed_form():
     """For a product, 1 + V = prod(1 + v_i) with v_i = exp(sigma_i^2) - 1."""
-    doubt = {"active_parameters": fk.LogNormal(2e11, 8e11), "tokens": fk.LogNormal(1e13, 2e13)}
-    parts = [math.expm1(d.sigma**2) for d in doubt.values()]
+    distributions = {"active_parameters": fk.LogNormal(2e11, 8e11), "tokens": fk.LogNormal(1e13, 2e13)}
+    parts = [math.expm1(d.sigma**2) for d in distributions.values()]
     whole = math.prod(1 + part for part in parts) - 1
-    found = fk.sensitivity({}, doubt, "training_flop", 2**14, seed=2).sort("input")
+    found = fk.sensitivity({}, distributions, "training_flop", 2**14, seed=2).sort("input")
     np.testing.assert_allclose(found["first_order"], [part / whole for part in parts], atol=0.01)
     totals = [part * (1 + other) / whole for part, other in zip(parts, reversed(parts), strict=True)]
     np.testing.assert_allclose(found["total"], totals, atol=0.015)
 
 
 def test_quantiles_of_a_product_of_lognormals_meet_their_closed_form():
-    doubt = {"active_parameters": fk.LogNormal(2e11, 8e11), "tokens": fk.LogNormal(1e13, 2e13)}
-    drawn = fk.sample({}, doubt, "training_flop", 2**14)
-    sigma = math.hypot(*(d.sigma for d in doubt.values()))
+    distributions = {"active_parameters": fk.LogNormal(2e11, 8e11), "tokens": fk.LogNormal(1e13, 2e13)}
+    drawn = fk.sample({}, distributions, "training_flop", 2**14)
+    sigma = math.hypot(*(d.sigma for d in distributions.values()))
     middle = 6 * math.sqrt(2e11 * 8e11) * math.sqrt(1e13 * 2e13)
     expected = [middle * math.exp(z * sigma) for z in (-1.6448536, 0.0, 1.6448536)]
     np.testing.assert_allclose(fk.bands(drawn, "training_flop").row(0)[1:], expected, rtol=0.01)
 
 
-def test_a_draw_is_a_row_that_evaluate_gives_too():
+def test_a_draw_equals_evaluate():
     drawn = fk.sample(RUN, {"mfu": fk.Uniform(0.3, 0.5)}, "training_days", 8)
     for draw, mfu, days in drawn.rows():
         assert days == pytest.approx(fk.evaluate(RUN | {"mfu": mfu}, "training_days")["training_days"]), draw
 
 
 def test_the_seed_decides_the_rows():
-    doubt = {"mfu": fk.Uniform(0.3, 0.5)}
-    assert fk.sample(RUN, doubt, "training_s", 100, seed=3).equals(fk.sample(RUN, doubt, "training_s", 100, seed=3))
-    assert not fk.sample(RUN, doubt, "training_s", 100, seed=3).equals(fk.sample(RUN, doubt, "training_s", 100, seed=4))
+    distributions = {"mfu": fk.Uniform(0.3, 0.5)}
+    first, again, other = (fk.sample(RUN, distributions, "training_s", 100, seed=seed) for seed in (3, 3, 4))
+    assert first.equals(again)
+    assert not first.equals(other)
 
 
 def test_a_grid_repeats_the_same_draws_at_every_point():
@@ -74,7 +75,7 @@ def test_a_grid_repeats_the_same_draws_at_every_point():
         fk.Normal(5.0, 1.0, low=4.0),
         fk.LogNormal(1.0, 4.0),
         fk.Triangular(1.0, 2.0, 5.0),
-        fk.empirical([1.0, 2.0, 2.5, 7.0]),
+        fk.from_samples([1.0, 2.0, 2.5, 7.0]),
     ],
 )
 def test_draws_follow_their_quantile_function(method, distribution):
@@ -115,7 +116,7 @@ def test_exceedance_falls_from_one_to_zero():
 
 
 @pytest.mark.parametrize(
-    ("doubt", "message"),
+    ("distributions", "message"),
     [
         ({}, "distributions are empty"),
         ({"mfuu": fk.Uniform(0, 1)}, "nearest is 'mfu'"),
@@ -124,9 +125,9 @@ def test_exceedance_falls_from_one_to_zero():
         ({"recompute": fk.Uniform(0, 1)}, "recompute is a word"),
     ],
 )
-def test_bad_distributions_are_refused(doubt, message):
+def test_bad_distributions_are_refused(distributions, message):
     with pytest.raises(fk.FactorykitError, match=message):
-        fk.sample(RUN, doubt, "training_s", 16)
+        fk.sample(RUN, distributions, "training_s", 16)
 
 
 @pytest.mark.parametrize(
@@ -139,8 +140,8 @@ def test_bad_distributions_are_refused(doubt, message):
         (lambda: fk.Normal(1, 0), "not above zero"),
         (lambda: fk.Triangular(0, 2, 1), "mode"),
         (lambda: fk.Quantiles((0.0, 0.9), (1, 2)), "rise from 0 to 1"),
-        (lambda: fk.empirical([1.0]), "two or more"),
-        (lambda: fk.empirical([1.0, None]), r"values\[1\] must be a finite number, got None"),
+        (lambda: fk.from_samples([1.0]), "two or more"),
+        (lambda: fk.from_samples([1.0, None]), r"values\[1\] must be a finite number, got None"),
     ],
 )
 def test_impossible_distributions_are_refused(make, message):
@@ -188,6 +189,6 @@ def test_impossible_summaries_of_a_sample_are_refused(call, message):
         call(pl.DataFrame({"mfu": [0.4, 0.5]}))
 
 
-def test_as_many_draws_as_a_float_says():
+def test_the_number_of_draws_can_be_a_float():
     mfu = {"mfu": fk.Uniform(0.3, 0.5)}
     assert fk.sample(RUN, mfu, "training_s", 1e2).equals(fk.sample(RUN, mfu, "training_s", np.int64(100)))

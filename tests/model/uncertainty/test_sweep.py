@@ -19,14 +19,14 @@ def test_the_grid_takes_the_place_of_a_base_value():
     assert fk.sweep(RUN, {"accelerators": [1.0, 2.0]}, "cluster_peak_flop_per_s").height == 2
 
 
-def test_a_file_holds_what_the_frame_holds(tmp_path):
+def test_a_file_holds_the_rows_of_the_frame(tmp_path):
     scan = fk.sweep(RUN, GRID, ["wall_s", "wall_days"], out=tmp_path / "sweep.parquet")
     assert isinstance(scan, pl.LazyFrame)
     assert scan.collect().equals(fk.sweep(RUN, GRID, ["wall_s", "wall_days"]))
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.parquet"]
 
 
-def test_rows_that_somebody_lists_are_evaluated_as_they_stand():
+def test_listed_rows_are_evaluated_in_their_order():
     rows = pl.DataFrame({"mfu": [0.5, 0.3], "name": ["b", "a"]})
     swept = fk.sweep(RUN, rows, "training_days")
     assert swept.columns == ["mfu", "name", "training_days"]
@@ -53,7 +53,7 @@ def test_a_bad_sweep_is_refused(grid, more, message):
         fk.sweep(RUN, grid, "training_days", **more)
 
 
-def test_too_many_rows_want_a_file():
+def test_too_many_rows_need_a_file():
     many = [1.0 + i for i in range(10_000)]
     with pytest.raises(fk.FactorykitError, match="give out=, a folder"):
         fk.sweep(
@@ -75,6 +75,6 @@ def test_a_contradiction_shows_before_anything_is_computed():
         (RUN, {"mfu": [0.4]}, 7, "outputs must be a list, got 7"),
     ],
 )
-def test_what_is_no_grid_is_refused(base, grid, outputs, message):
+def test_an_invalid_grid_is_refused(base, grid, outputs, message):
     with pytest.raises(fk.FactorykitError, match=message):
         fk.sweep(base, grid, outputs)

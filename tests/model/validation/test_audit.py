@@ -21,7 +21,7 @@ def rows() -> dict[str, dict]:
     return {row["claim"]: row for row in fk.audit().to_dicts()}
 
 
-def test_every_claim_is_judged_and_none_fails() -> None:
+def test_every_claim_has_a_verdict_and_none_fails() -> None:
     frame = fk.audit()
     assert frame.height == 450
     assert frame["error"].null_count() == frame.height
@@ -60,13 +60,13 @@ TRAPS = {
 
 
 @pytest.mark.parametrize(("claim", "expected"), TRAPS.items(), ids=TRAPS)
-def test_the_traps_come_out_right(claim: str, expected: tuple[str, float], rows: dict[str, dict]) -> None:
+def test_known_traps_have_the_expected_verdict(claim: str, expected: tuple[str, float], rows: dict[str, dict]) -> None:
     verdict, recomputed = expected
     assert rows[claim]["verdict"] == verdict
     assert rows[claim]["recomputed"] == pytest.approx(recomputed, rel=1e-4)
 
 
-def test_verdicts_are_those_of_the_people_who_read_the_documents(shared: Path, rows: dict[str, dict]) -> None:
+def test_verdicts_agree_with_the_readers_of_the_documents(shared: Path, rows: dict[str, dict]) -> None:
     with (shared / "facts" / "seeds" / "claims.csv").open(encoding="utf-8", newline="") as file:
         expected = {row["claim_id"].lower().replace("-", "_"): row for row in csv.DictReader(file)}
     assert set(expected) == set(rows)
@@ -165,7 +165,7 @@ def test_the_audit_filters_and_refuses_unknown_names() -> None:
         unfold("c000_999")
 
 
-def test_a_recipe_unfolds_into_its_parts() -> None:
+def test_a_recipe_is_split_into_its_parts() -> None:
     parts = unfold("c000_011")
     assert parts["part"].to_list()[:2] == ["claims.c000_002", "claims.c000_005"]
     assert parts["value"].to_list() == [24576, 989e12, 24576 * 989e12]

@@ -1,4 +1,4 @@
-"""Numbers that the documents compute are computed here too, as they wrote it and put right; conflicts are settled."""
+"""Numbers of the documents are recomputed, as stated and corrected, and conflicts are resolved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THREE_DIGITS = 5e-3
 
 @pytest.mark.parametrize("way", ["as_written", "corrected"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["expected_value"])
-def test_the_numbers_of_the_documents_come_out(case: dict, way: str) -> None:
+def test_the_numbers_of_the_documents_are_reproduced(case: dict, way: str) -> None:
     low, high, recipe = case[f"{way}_low"], case[f"{way}_high"], case[f"recipe_{way}"]
     if low is None:
         assert recipe is None
@@ -32,7 +32,7 @@ def test_the_numbers_of_the_documents_come_out(case: dict, way: str) -> None:
     assert (found.low, found.high) == pytest.approx((low, high), rel=tolerance)
 
 
-def test_all_cases_and_capabilities_are_here(shared: Path) -> None:
+def test_all_cases_and_capabilities_are_present(shared: Path) -> None:
     assert len(CASES) == 124
     with (shared / "facts" / "seeds" / "functions.csv").open(encoding="utf-8", newline="") as file:
         expected = {row["feature_id"].lower().replace("-", "_") for row in csv.DictReader(file)}
@@ -40,7 +40,7 @@ def test_all_cases_and_capabilities_are_here(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("row", fk.table("functions").collect().to_dicts(), ids=lambda row: row["function"])
-def test_every_capability_is_answered_by_something_that_exists(row: dict) -> None:
+def test_every_capability_names_an_existing_function_or_table(row: dict) -> None:
     tables = set(fk.tables()["table"])
     for name in row["computed_by"].split("; "):
         kind, _, rest = name.partition(":")

@@ -18,7 +18,7 @@ def test_every_measured_energy_is_reproduced_within_a_fifth():
     assert measured["error"].abs().max() < 0.2
 
 
-def test_rows_as_they_are_handed_in_are_read(shared):
+def test_rows_with_other_column_names_are_read(shared):
     """The file of facts beside the project, with its own names of columns."""
     rows = pl.read_csv(shared / "facts" / "training_runs.csv", infer_schema_length=None)
     found = fk.validate_energy(rows)
@@ -48,7 +48,7 @@ def test_hours_come_from_compute_where_they_are_not_published():
     assert set(from_compute["name"]) == {"GLaM", "OLMo 1 7B (A100)", "OLMo 2 7B"}
 
 
-def test_a_run_does_not_lend_its_own_utilization():
+def test_a_run_does_not_use_its_own_utilization():
     """PaLM alone gives its utilization to GLaM, on the same chip; itself it borrows from all others."""
     palm = fk.table("training_runs").filter(id="google-dense-001").collect()
     hidden = ("gpu_hours", "mfu", "tokens_per_s_per_gpu", "step_time_s")
@@ -85,13 +85,13 @@ def test_every_way_to_the_hours_leads_to_the_same_energy(row, hours_from):
     assert found["verdict"] == "reproduced"
 
 
-def test_a_pue_counts_unless_the_energy_stands_before_it():
+def test_a_pue_counts_unless_the_energy_excludes_it():
     assert one(**RUN, **HOURS, pue=1.2)["computed_kwh"] == pytest.approx(8.4e5)
     assert one(**RUN, **HOURS, pue=1.2, energy_boundary="it_equipment")["computed_kwh"] == pytest.approx(7e5)
     assert one(**RUN, **HOURS)["assumed"] == "PUE 1"
 
 
-def test_a_miss_is_a_miss():
+def test_a_large_error_is_a_miss():
     assert one(**RUN | {"energy_mwh": 500.0}, **HOURS)["verdict"] == "missed"
 
 

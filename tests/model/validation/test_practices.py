@@ -1,4 +1,4 @@
-"""Published figures of practices: those inside the interval, and the miss of the others."""
+"""Published figures of practices: those inside the interval, and the errors of the others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_saves_that_block_less_keep_the_measured_share(figures: pl.DataFrame) ->
     assert without.max() < 0.5 < saved.filter(setting="with")["stated"].min()
 
 
-def test_every_figure_speaks_the_vocabulary_and_an_unknown_group_is_named(figures: pl.DataFrame) -> None:
+def test_every_figure_is_a_quantity_and_an_unknown_group_is_named(figures: pl.DataFrame) -> None:
     assert set(figures["quantity"]) <= set(vocabulary())
     assert set(fk.published_practices("save")["group"]) == {"save"}
     with pytest.raises(UnknownName, match="goodput"):

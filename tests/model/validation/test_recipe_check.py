@@ -81,8 +81,8 @@ def test_an_unknown_practice_offers_the_nearest():
         fk.check_recipe({}, ["sdc_check"])
 
 
-def test_with_the_whole_layout_memory_is_computed_and_not_guessed():
-    """ZeRO 1 with full recomputation fits, which the words of the recipe alone would refuse."""
+def test_with_the_whole_layout_memory_is_computed():
+    """ZeRO 1 with full recomputation fits, although the recipe alone would reject it."""
     thrifty = whole(zero_stage=1.0, recompute="full")
     assert found(thrifty, "memory")["verdict"] == "met"
     assert fk.evaluate(thrifty, "fits")["fits"] == 1.0

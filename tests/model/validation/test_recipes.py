@@ -1,4 +1,4 @@
-"""Language of recipes: its forms, and the rejection of all others."""
+"""Language of recipes: valid forms, and the rejection of all others."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("recipe", "said"), WRONG.items(), ids=WRONG)
-def test_a_mistake_is_named(recipe: str, said: str) -> None:
-    with pytest.raises(RecipeError, match=said):
+@pytest.mark.parametrize(("recipe", "message"), WRONG.items(), ids=WRONG)
+def test_a_mistake_is_named(recipe: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
         evaluate_recipe(recipe)

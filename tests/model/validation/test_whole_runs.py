@@ -36,7 +36,7 @@ def test_outcomes_of_a_run_are_not_read(runs, found):
     assert blind["wall_days"].to_list() == found["wall_days"].to_list()
 
 
-def test_hours_multiplied_from_the_time_of_a_step_hold_no_stops(runs):
+def test_hours_computed_from_a_step_time_contain_no_stops(runs):
     one = runs.filter(id="bloom-001").with_columns(gpu_hours_basis=pl.lit(None, dtype=pl.String))
     alone = one.with_columns(gpu_hours_basis=pl.lit("step_time"))
     with_stops, without = (fk.validate_runs(rows) for rows in (one, alone))

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { recalled as recalledOfChart } from "../../../factorykit/charts/runtime/address.mjs";
 import { admitted } from "../../../factorykit/charts/runtime/bounds.mjs";
 import { Engine } from "../../../factorykit/site/planner/engine.mjs";
-import { recalled } from "../../../factorykit/site/planner/link.mjs";
+import { asked, recalled } from "../../../factorykit/site/planner/link.mjs";
 import { readConfig } from "../../../factorykit/site/planner/config.mjs";
 import { shapeOf } from "../../../factorykit/site/planner/shapes.mjs";
 import { read } from "../../../factorykit/site/planner/values.mjs";
@@ -21,22 +21,17 @@ const tried = (act) => {
 };
 const verbs = {
   config: (text) => tried(() => engine.filled(readConfig(PAGE, text))),
-  read: ([name, text]) => tried(() => read(name, PAGE.quantities[name], PAGE.controls[name], text)),
+  read: ([name, text]) => tried(() => read(PAGE.quantities[name], PAGE.controls[name], text)),
   recalled: (query) => recalled(PAGE, query),
   hash: ({ hash, key, inputs }) => admitted(recalledOfChart(hash, key) ?? {}, inputs),
   chain: ({ given, tiers }) => MODEL.tiers[tiers].chain(given),
-  answer: (question) => engine.answer(question),
-  shape: (text) => shapeOf(MODEL, text),
-  doubts: (question) => engine.doubts(question, engine.nominal(question)),
-  fastest(question) {
-    const times = Array.from({ length: 25 }, (_, i) => {
-      engine.kept.clear();
-      const start = performance.now();
-      engine.answer({ ...question, given: { ...question.given, tokens: question.given.tokens * (1 + i / 1000) } });
-      return performance.now() - start;
-    });
-    return times;
+  answer(state) {
+    const question = asked(PAGE, state);
+    const { plans, ...best } = engine.answer(question);
+    const judged = plans.length && question.limits.deadline_s ? engine.judged(question, { plans }) : null;
+    return { ...best, judged, front: plans.map(({ given, values }) => [given.accelerator, values.accelerators, values.wall_days, values.run_cost_usd]) };
   },
+  shape: (text) => shapeOf(MODEL, text),
 };
 const answers = JSON.parse(readFileSync(file, "utf8")).map(({ verb, question }) => verbs[verb](question));
 process.stdout.write(JSON.stringify(answers));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { about, near, quantile } from "../../../factorykit/site/planner/engine.mjs";
-import { asked, recalled, written } from "../../../factorykit/site/planner/link.mjs";
+import { asked, readOffers, recalled, written } from "../../../factorykit/site/planner/link.mjs";
 
 const page = {
   version: 2,
@@ -16,6 +16,10 @@ const page = {
   ways: { rent: [], own: [] },
   menus: { model: [["a", "A"]], accelerator: [["x", "X", ["bf16"]]], site: [["fra", "France", 0.06, 0.1]], failures: [["f", "F", 1e8, "s"]] },
   offers: { x: [["o", "provider", 2.5, "2026"]] },
+  limits: ["deadline_s"],
+  constants: {},
+  optional: ["accelerators"],
+  objectives: ["wall_days"],
 };
 
 test("an address holds what differs from the preset, and comes back as it went", () => {
@@ -48,13 +52,30 @@ test("what an address may not say is refused by name and the rest is taken", () 
 });
 
 test("what is said twice, and a version that is none, change nothing", () => {
-  assert.deepEqual(recalled(page, "?v=1&pue=1.2&pue=1.3"), { state: page.presets[1], refused: ["pue is said twice"] });
+  assert.deepEqual(recalled(page, "?v=1&pue=1.2&pue=1.3"), { state: page.presets[1], refused: ["pue is said twice"], version: 1 });
   assert.deepEqual(recalled(page, "?v=constructor").state, page.preset);
 });
 
 test("menus give what they stand for, and a typed value goes before them", () => {
-  const { given } = asked(page, { ...page.preset, site: "fra", failures: "f", offer: "o", carbon_kg_per_kwh: 0.5 });
-  assert.deepEqual([given.carbon_kg_per_kwh, given.electricity_usd_per_kwh, given.accelerator_mtbf_s, given.rental_usd_per_accelerator_h], [0.5, 0.1, 1e8, 2.5]);
+  const { given, sites } = asked(page, { ...page.preset, site: "fra", failures: "f", offer: "o", carbon_kg_per_kwh: 0.5 });
+  assert.deepEqual([given.accelerator_mtbf_s, given.rental_usd_per_accelerator_h], [1e8, 2.5]);
+  assert.deepEqual(sites, [{ site: "fra", given: { carbon_kg_per_kwh: 0.5, electricity_usd_per_kwh: 0.1 } }]);
+});
+
+test("a state is a question of several accelerators, counts and limits, and no count leaves it open", () => {
+  const state = { ...page.preset, chips: "y", deadline_s: 60, objective: "wall_days", way: "either", tiers: "best" };
+  const { given, chips, counts, ways, tiers, limits, objective } = asked(page, state);
+  assert.deepEqual({ given, chips, counts, ways, tiers, limits, objective }, { given: {}, chips: ["x", "y"], counts: [1024], ways: ["rent", "own"], tiers: ["one", "two"], limits: { deadline_s: 60 }, objective: "wall_days" });
+  assert.deepEqual(asked(page, { ...state, counts: "64,32", accelerators: undefined }).counts, [32, 64]);
+  const open = recalled(page, "?v=2&accelerators=none").state;
+  assert.equal(asked(page, open).counts, null);
+  assert.equal(written(page, open), "?v=2&accelerators=none");
+});
+
+test("offers are read line by line, and refused with the line", () => {
+  const [offer] = readOffers(page, "mine, x, $2.1/h, 4k");
+  assert.deepEqual(offer, { provider: "mine", accelerator: "x", rental_usd_per_accelerator_h: 2.1, offered_accelerators: 4000 });
+  assert.throws(() => readOffers(page, "mine, z, 2, 8"), /offer 'mine, z, 2, 8' must be/);
 });
 
 test("batches divide, quantiles lie between neighbours", () => {

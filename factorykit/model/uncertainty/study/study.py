@@ -68,7 +68,7 @@ class Study:
         import polars as pl
 
         done = self._finished()
-        if self.manifest["verb"] == "batch":
+        if self.manifest["verb"] == "cases":
             return pl.concat(map(pl.scan_parquet, done), how="diagonal_relaxed")
         return pl.scan_parquet(list(done))
 
@@ -105,7 +105,7 @@ class Study:
 
 
 def study(folder: str | Path) -> Study:
-    """Open a study: a folder of Parquet parts that ``sweep``, ``sample``, ``search`` or ``batch`` has written.
+    """Open a study: a folder of Parquet parts that ``sweep``, ``sample``, ``search`` or ``run_cases`` has written.
 
     Parameters
     ----------
@@ -172,8 +172,6 @@ def target(out: str | Path | None, engine: str) -> Path | None:
     ScenarioError
         If it is a URL or another kind of file, or the engine needs a folder.
     """
-    if "://" in str(out):
-        raise ScenarioError(f"out = {str(out)!r}: object stores are not supported; give a local or mounted folder")
     path = None if out is None else file_path("out", out)
     if backends.check(engine) != "local" and (path is None or path.suffix == ".parquet"):
         raise ScenarioError(f"engine = {engine!r} needs out=, the folder of a study")

@@ -99,8 +99,8 @@ def test_a_lazy_query_runs_once_however_its_rows_are_ordered(tmp_path: Path, nam
 @pytest.mark.parametrize("out", ["s3://bucket/study", "gs://bucket/rows.parquet", "file:///tmp/study"])
 def test_an_object_store_is_refused(tmp_path: Path, out: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for call in (swept, lambda out: fk.batch("simulate", CASES, out)):
-        with pytest.raises(fk.FactorykitError, match="object stores are not supported"):
+    for call in (swept, lambda out: fk.run_cases("simulate", CASES, out)):
+        with pytest.raises(fk.FactorykitError, match="object stores are not supported; give a local"):
             call(out)
     assert not any(tmp_path.iterdir())
 
@@ -238,8 +238,8 @@ CASES = [
 
 
 def test_a_batch_holds_the_answers_of_its_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factorykit.model.uncertainty.study.batch.CASES_A_PART", 1)
-    rows = fk.batch("simulate", CASES, tmp_path).collect()
+    monkeypatch.setattr("factorykit.model.uncertainty.study.cases.CASES_A_PART", 1)
+    rows = fk.run_cases("simulate", CASES, tmp_path).collect()
     assert fk.study(tmp_path).parts == 3
     for number in (0, 2):
         one = fk.simulate(**CASES[number])
@@ -266,10 +266,10 @@ def test_a_batch_holds_the_answers_of_its_cases(tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_every_verb_of_a_batch_keeps_its_rows(tmp_path: Path, verb: str, case: dict, columns: set[str]) -> None:
-    rows = fk.batch(verb, [case], tmp_path).collect()
+    rows = fk.run_cases(verb, [case], tmp_path).collect()
     assert columns <= {*rows.columns}
     assert rows["error"].null_count() == rows.height > 0
-    fk.batch(verb, [case], tmp_path)
+    fk.run_cases(verb, [case], tmp_path)
 
 
 def test_layouts_in_parts_are_those_of_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

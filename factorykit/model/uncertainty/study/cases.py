@@ -32,7 +32,7 @@ VERBS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
 """Module of a function, and the rows of its result that are kept."""
 
 
-def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine: str = "local") -> pl.LazyFrame:
+def run_cases(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine: str = "local") -> pl.LazyFrame:
     """Call one function with many sets of arguments and keep all rows as a study.
 
     Parameters
@@ -61,17 +61,17 @@ def batch(verb: str, cases: Sequence[Mapping[str, Any]], out: str | Path, engine
     >>> run = {"training_s": 4e6, "checkpoint_interval_s": 1100.0, "checkpoint_write_s": 60.0, "restart_s": 600.0}
     >>> cases = [{"inputs": run | {"cluster_mtbf_s": hours * 3600.0, "downtime_s": 0.0}, "runs": 3} for hours in (3, 0)]
     >>> with tempfile.TemporaryDirectory() as out:
-    ...     rows = batch("simulate", cases, out).collect()
+    ...     rows = run_cases("simulate", cases, out).collect()
     >>> rows["case"].to_list(), rows["error"].null_count()
     ([0, 0, 0, 1], 3)
     """
-    one_of("verb of a batch", verb, VERBS)
+    one_of("verb of the cases", verb, VERBS)
     calls = tuple(dict(mapping(f"case {number}", case)) for number, case in enumerate(as_list("cases", cases)))
     if not calls:
         raise ScenarioError("cases must not be empty; give the arguments of at least one call")
     if (path := target(out, engine)) and path.suffix == ".parquet":
         raise ScenarioError(f"out = {str(out)!r}: cases may differ in their columns; give a folder")
-    return answered(Cases(verb, calls), out, "batch", engine)
+    return answered(Cases(verb, calls), out, "cases", engine)
 
 
 @dataclass(frozen=True)

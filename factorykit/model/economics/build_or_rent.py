@@ -48,7 +48,7 @@ class Decision:
         return f"<p><strong>{html_text(self.answer)}</strong></p>{paragraphs}{table}"
 
 
-def decide(
+def build_or_rent(
     inputs: Mapping[str, Any],
     conditions: Collection[str] = (),
     *,
@@ -83,9 +83,9 @@ def decide(
 
     Examples
     --------
-    >>> decide({"parameters": 7e9, "budget_usd": 3e5}).answer
+    >>> build_or_rent({"parameters": 7e9, "budget_usd": 3e5}).answer
     'rent'
-    >>> decide({"parameters": 200e9}).because
+    >>> build_or_rent({"parameters": 200e9}).because
     'no rule applies: parameters 200 billion lies between 70 billion and 400 billion'
     """
     import polars as pl

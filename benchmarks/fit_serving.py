@@ -1,0 +1,163 @@
+"""Fit of the serving residuals to the tables serving_points and inference_results; writes serving_constants.csv.
+
+Run as ``python -m benchmarks.fit_serving``. Hyperparameters maximise the penalised marginal likelihood of whole sweeps
+drawn at random; half widths of intervals are those that hold 90 % of the points, left out alone, with
+their sweep, and with their chip.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from scipy.optimize import minimize
+
+from factorykit.model.serving import predict
+from factorykit.model.serving.residual import (
+    LEFT_OUT,
+    constants,
+    covariance,
+    left_out,
+    noise_variance,
+    precision_of,
+    same_words,
+)
+from factorykit.model.serving.validate import sweep
+
+PATH: Final = Path(__file__).parents[1] / "data" / "sources" / "serving_constants.csv"
+LEAST_NOISE: Final = 0.15
+"""Least noise of separate prefill: copies of one measurement in the table must not pass for repeated ones."""
+FIRST_LENGTH: Final = 3.0
+FIRST_NOISE: Final = 0.2
+ROWS: Final = 450
+ITERATIONS: Final = 30
+
+
+def prior(name: str, logarithm: float) -> tuple[float, float]:
+    """Return the penalty of one constant, of its logarithm or its logit, and its slope."""
+    centre, width = (0.0, 2.5) if "carry" in name else (1.0, 1.2) if name.startswith("length") else (-1.2, 1.5)
+    distance = (logarithm - centre) / width
+    return 0.5 * distance**2, distance / width
+
+
+def decoded(names: list[str], point: np.ndarray) -> dict[str, float]:
+    """Return constants of the optimiser's variables: shares by the logistic function, others by the exponential."""
+    return {
+        name: float(1.0 / (1.0 + np.exp(-x))) if "carry" in name else float(np.exp(x))
+        for name, x in zip(names, point, strict=True)
+    }
+
+
+def likelihood_slopes(
+    values: dict[str, float], x: np.ndarray, same: dict[str, np.ndarray], words: list, weight: np.ndarray
+) -> dict[str, float]:
+    """Return the slopes of the negative log likelihood: of logarithms, and of logits of shares that carry over.
+
+    ``weight`` is its derivative by the covariance. Rasmussen and Williams, equation 5.9.
+    """
+    alone = dict.fromkeys(values, 0.0)
+    scaled = x / np.array([values[f"length_{column}"] for column in range(x.shape[1])])
+    apart = [(column[:, None] - column) ** 2 for column in scaled.T]
+    kernels = {}
+    for part, length in (("near", 1.0), ("far", values["far_length"])):
+        carried = np.prod([np.where(e, 1.0, values[f"{part}_carry_{w}"]) for w, e in same.items()], axis=0)
+        kernels[part] = weight * values[part] ** 2 * np.exp(-0.5 * sum(apart) / length**2) * carried
+        alone[part] = 2.0 * kernels[part].sum()
+        for word, equal in same.items():
+            share = values[f"{part}_carry_{word}"]
+            alone[f"{part}_carry_{word}"] = (1.0 - share) * kernels[part][~equal].sum()
+    both = kernels["near"] + kernels["far"] / values["far_length"] ** 2
+    alone["far_length"] = (kernels["far"] * sum(apart)).sum() / values["far_length"] ** 2
+    alone |= {f"length_{column}": (both * squares).sum() for column, squares in enumerate(apart)}
+    alone["linear"] = 2.0 * values["linear"] ** 2 * (weight * (4.0 + x @ x.T)).sum()
+    alone |= {f"offset_{w}": 2.0 * values[f"offset_{w}"] ** 2 * weight[equal].sum() for w, equal in same.items()}
+    for mode in dict.fromkeys(row["mode"] for row in words):
+        rows = np.array([row["mode"] == mode for row in words])
+        alone[f"noise_{mode}"] = 2.0 * values[f"noise_{mode}"] ** 2 * np.diag(weight)[rows].sum()
+    return alone
+
+
+def fitted(
+    target: str, words: list, features: np.ndarray, residual: np.ndarray, sweeps: np.ndarray
+) -> dict[str, float]:
+    """Return the constants of one target."""
+    modes = dict.fromkeys(row["mode"] for row in words)
+    start = {f"length_{column}": FIRST_LENGTH for column in range(features.shape[1])}
+    start = {f"noise_{mode}": FIRST_NOISE for mode in modes} | start | constants(target)
+    names = [name for name in start if not name.startswith(("half_width", "deviation", "noise_", "length_"))]
+    names += [f"noise_{mode}" for mode in modes] + [f"length_{column}" for column in range(features.shape[1])]
+    order = np.random.default_rng(1).permutation(np.unique(sweeps))
+    chosen = np.concatenate([np.flatnonzero(sweeps == name) for name in order])[:ROWS]
+    some, x, y = [words[row] for row in chosen], features[chosen], residual[chosen]
+    same = same_words(some, some)
+
+    def loss(point: np.ndarray) -> tuple[float, np.ndarray]:
+        values = decoded(names, point)
+        total = covariance(values, x, x, same) + np.diag(noise_variance(values, some))
+        try:
+            inverse = np.linalg.inv(total)
+        except np.linalg.LinAlgError:
+            return 1e10, np.zeros(len(names))
+        weights = inverse @ y
+        slopes = likelihood_slopes(values, x, same, some, 0.5 * (inverse - np.outer(weights, weights)))
+        penalties = [prior(name, v) for name, v in zip(names, point, strict=True)]
+        value = 0.5 * y @ weights + 0.5 * np.linalg.slogdet(total)[1] + sum(each for each, _ in penalties)
+        return value, np.array([slopes[name] + slope for name, (_, slope) in zip(names, penalties, strict=True)])
+
+    first = [np.log(start[n] / (1.0 - start[n])) if "carry" in n else np.log(start[n]) for n in names]
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS})
+    values = decoded(names, found.x)
+    for name in values:
+        if name.startswith("noise_disagg"):
+            values[name] = max(values[name], LEAST_NOISE)
+    return values | half_widths(values, words, features, residual, sweeps)
+
+
+def half_widths(values: dict, words: list, features: np.ndarray, residual: np.ndarray, sweeps: np.ndarray) -> dict:
+    """Return by mode and what was left out the typical deviation, and the half width of 90 % intervals in it."""
+    modes, found = np.array([row["mode"] for row in words]), {}
+    chips = np.array([row["chip"] for row in words])
+    precision = precision_of(values, words, features)
+    for name, groups in zip(LEFT_OUT, (np.arange(len(words)), sweeps, chips), strict=True):
+        mean, variance = left_out(precision, residual, groups)
+        score = np.abs(mean - residual) / np.sqrt(variance)
+        for mode in dict.fromkeys(modes):
+            rows = modes == mode
+            found[f"deviation_{mode}_{name}"] = float(np.exp(np.log(variance[rows]).mean() / 2.0))
+            found[f"half_width_{mode}_{name}"] = float(np.quantile(score[rows], 0.9, method="higher"))
+    return found
+
+
+def main() -> None:
+    """Fit the three targets and write the table."""
+    rows, found, ttft, tpot = predict.measured()
+    words = rows.words
+    sweeps = np.array([sweep(*each) for each in zip(words, rows.decode.iter_rows(named=True), strict=True)])
+    groups, features, residual = predict.benchmark_residuals()
+    systems = np.array([" ".join([row["chip"], row["engine"], row["model"]]) for row in groups])
+    targets = {
+        "tpot": (words, found.tpot_features, tpot, sweeps),
+        "ttft": (words, found.ttft_features, ttft, sweeps),
+        "benchmark": (groups, features, residual, systems),
+    }
+    only = sys.argv[1:] or list(targets)
+    results = {
+        name: fitted(name, *rows) if name in only else {**constants(name), **half_widths(constants(name), *rows)}
+        for name, rows in targets.items()
+    }
+    with PATH.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["serving_constant", "target", "name", "value", "source", "locator", "as_of", "note"])
+        for target, values in results.items():
+            for name, value in values.items():
+                key = f"{target}@{name}"
+                writer.writerow(
+                    [key, target, name, f"{value:.4g}", "factorykit_fit", "benchmarks/fit_serving.py", "2026-11", ""]
+                )
+
+
+if __name__ == "__main__":
+    main()

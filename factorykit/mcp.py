@@ -1,0 +1,270 @@
+"""Model Context Protocol server with the tools of an agent: evaluate, plan, search, explain, audit, tables and SQL.
+
+Every answer has the version, units, and 90 % intervals, assumptions and source rows where there are any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+import factorykit as fk
+from factorykit.core.errors import FactorykitError, UnknownName
+from factorykit.core.extras import need
+from factorykit.core.validation import one_of
+from factorykit.core.vocabulary import quantity, vocabulary
+from factorykit.data.tables import notebooks_folder
+from factorykit.model.planning.uncertainty import INTERVAL, distributions, strata
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+DRAWS: Final = 256
+MAX_ROWS: Final = 200
+"""Rows of one answer; SQL selects others."""
+INSTRUCTIONS: Final = (
+    "Quantities of AI clusters: compute, time, power, failures, cost. Inputs map names of the vocabulary (the resource "
+    "factorykit://vocabulary) to a number in its unit or a text with a unit: '15T', '30 min'. factorykit://tables "
+    "lists the tables. Report the interval and the assumptions with a value."
+)
+Inputs = dict[str, float | str]
+
+
+def evaluate(outputs: list[str], inputs: Inputs | None = None, preset: str | None = None) -> dict[str, Any]:
+    """Compute quantities, such as training_days, facility_power_w, failures_per_day, goodput or rental_cost_usd.
+
+    Missing inputs are filled with sourced defaults, listed as assumptions; the interval is the 90 % range over those
+    assumptions whose spread is known. A preset is a published run or cluster, such as llama_3_1_405b.
+    """
+    given = _given(inputs, preset)
+    values = fk.evaluate(given, outputs, assume=True)
+    assumed = fk.assumed(given, outputs)
+    ends = _intervals(given, outputs, assumed["quantity"].to_list())
+    steps = pl.concat([fk.explain(given, name, assume=True).to_frame() for name in outputs])
+    rows = {
+        name: {"value": value, "unit": quantity(name).unit, "text": quantity(name).text(value)}
+        | {"interval": ends.get(name)}
+        for name, value in values.items()
+    }
+    return _answer(rows, _units(values), ends, assumed.to_dicts(), _step_sources(steps))
+
+
+def explain(output: str, inputs: Inputs | None = None, preset: str | None = None) -> dict[str, Any]:
+    """Show the steps that compute a quantity: value, unit, formula and source of each."""
+    given = _given(inputs, preset)
+    explained = fk.explain(given, output, assume=True)
+    steps, assumed = explained.to_frame().drop("latex"), fk.assumed(given, output)
+    ends = _intervals(given, [output], assumed["quantity"].to_list())
+    units = _units(steps["quantity"])
+    return _answer(str(explained), units, ends, assumed.to_dicts(), _step_sources(steps), steps=steps.to_dicts())
+
+
+def plan(
+    model: str,
+    tokens: str | None = None,
+    deadline: str | None = None,
+    budget: str | None = None,
+    power: str | None = None,
+    chips: list[str] | None = None,
+    counts: list[int] | None = None,
+    sites: list[str] | None = None,
+    objective: str | None = None,
+    inputs: Inputs | None = None,
+) -> dict[str, Any]:
+    """Plan a training run: accelerators, their number, layout, days, failures, power and cost, each with an interval.
+
+    The model is a known one (llama3_70b), a size (70B) or 'largest'. Limits have units: '60 d', '20 M USD', '20 MW'.
+    """
+    limits = {"tokens": tokens, "deadline": deadline, "budget": budget, "power": power, "objective": objective}
+    found = fk.plan(model, chips=chips, counts=counts, sites=sites, **limits, **(inputs or {}))  # type: ignore[arg-type]
+    best = found.best.to_dicts()[0]
+    rows = found.to_dict()
+    text, assumed = rows.pop("answer"), rows.pop("assumed")
+    cited = _cited(("accelerators", best["accelerator"]))
+    return _answer(text, _units(best), _ends(best), assumed, cited, values=best, **rows)
+
+
+def serve(
+    model: str,
+    load: float,
+    ttft: str | None = None,
+    tpot: str | None = None,
+    input_tokens: float = 1024,
+    output_tokens: float = 1024,
+    chips: list[str] | None = None,
+) -> dict[str, Any]:
+    """Choose chips, layout and replicas that serve a load [requests/s] within limits of latency ('500 ms', '25 ms')."""
+    found = fk.serve(
+        model, chips or "h200_sxm", load=load, ttft=ttft, tpot=tpot, input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )  # fmt: skip
+    best, cited = found.best, _cited(("accelerators", found.best["accelerator"]), ("serving_points", None))
+    return _answer(best, _units(best), _ends(best), found.assumed.to_dicts(), cited, breaks=found.breaks)
+
+
+def search(
+    model: str, cluster: Inputs, global_batch_size: int, sequence_length: int = 4096, rows: int = 5
+) -> dict[str, Any]:
+    """List parallel layouts of a model on a cluster ({"accelerators": 512, "accelerator": "h100_sxm"}), best first."""
+    asked = {"sequence_length": sequence_length, **cluster}
+    found = fk.search(model, asked, global_batch_size=global_batch_size, assume=True).collect()
+    shown = found.head(min(rows, MAX_ROWS)).to_dicts()
+    cited = _cited(("architectures", model), ("accelerators", cluster.get("accelerator")), ("training_runs", None))
+    ends = _ends(shown[0]) if shown else {}
+    return _answer(shown, _units(found.columns), ends, fk.assumed(asked).to_dicts(), cited, layouts=found.height)
+
+
+def audit(document: str | None = None, verdict: str | None = None, claim: str | None = None) -> dict[str, Any]:
+    """Recompute published claims: stated and recomputed value with interval, unit, locator and verdict."""
+    found = fk.audit(document, verdict)
+    if claim is not None:
+        one_of("claim", claim, found["claim"].to_list())
+        found = found.filter(claim=claim)
+    shown = found.head(MAX_ROWS).to_dicts()
+    counts = dict(found["verdict"].drop_nulls().value_counts().iter_rows())
+    units = {row["claim"]: row["unit"] for row in shown if row["unit"]}
+    ends = {row["claim"]: _ends(row) for row in shown if _ends(row)}
+    cited = _cited(*(("sources", name) for name in found["document"].unique(maintain_order=True)))
+    return _answer(shown, units, ends, [], cited, claims=found.height, verdicts=counts)
+
+
+def table(name: str, key: str | None = None, rows: int = 50) -> dict[str, Any]:
+    """Return rows of a table (clusters, accelerators, rental_offers, ...), or of one entity, with their sources."""
+    cited, found = fk.sources(name, key).head(MAX_ROWS).to_dicts(), fk.table(name)
+    if key is not None:
+        found = found.filter(pl.any_horizontal(pl.col(pl.String) == key))
+    shown = found.head(min(rows, MAX_ROWS)).collect().to_dicts()
+    return _answer(shown, _units(found.collect_schema()), _ends(shown[0]) if key and shown else {}, [], cited)
+
+
+def sql(query: str) -> dict[str, Any]:
+    """Run one SELECT in DuckDB's SQL over the tables, read only, within 60 s and 2 GB."""
+    found = fk.sql(query)
+    used = [name for name in fk.tables()["table"] if re.search(rf"\b{name}\b", query)]
+    cited = _cited(*((name, None) for name in used))
+    if "source" in found.columns:
+        cited = [row for row in cited if row["source"] in found["source"]]
+    return _answer(found.head(MAX_ROWS).to_dicts(), _units(found.columns), {}, [], cited, rows=found.height)
+
+
+TOOLS: Final = (evaluate, plan, serve, search, explain, audit, table, sql)
+
+
+def server() -> MCPServer:
+    """Return the server with its tools and resources."""
+    created = need("mcp.server.mcpserver").MCPServer("factorykit", instructions=INSTRUCTIONS, version=fk.__version__)
+    for tool in TOOLS:
+        created.add_tool(_json_or_error(tool))
+    resources: dict[str, Callable[..., str]] = {
+        "factorykit://tables": lambda: fk.tables().write_json(),
+        "factorykit://tables/{name}": lambda name: fk.table(name).collect().write_json(),
+        "factorykit://vocabulary": lambda: fk.quantities().write_json(),
+        "factorykit://notebooks": lambda: json.dumps(sorted(_notebooks())),
+        "factorykit://notebooks/{name}": lambda name: _notebooks()[name],
+    }
+    for uri, read in resources.items():
+        created.resource(uri, name=uri.partition("//")[2], mime_type="application/json")(read)
+    return created
+
+
+def _notebooks() -> dict[str, str]:
+    """Return the source of the notebooks by name: text, and code as blocks of Python."""
+    found = {}
+    for file in notebooks_folder().glob("*.ipynb"):
+        cells = json.loads(file.read_text("utf-8"))["cells"]
+        texts = ((cell["cell_type"], "".join(cell["source"])) for cell in cells)
+        parts = (f"```python\n{text}\n```" if kind == "code" else text for kind, text in texts)
+        found[file.stem] = "\n\n".join(parts)
+    return found
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON schema of the arguments of every tool by its name."""
+    return {tool.name: tool.input_schema for tool in asyncio.run(server().list_tools())}
+
+
+def _json_or_error(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Return a tool whose answers are JSON and whose errors reach the agent with their message."""
+    tool_error = need("mcp.server.mcpserver.exceptions").ToolError
+
+    @wraps(tool)
+    def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        try:
+            return json_value(tool(*args, **kwargs))
+        except FactorykitError as error:
+            raise tool_error(f"{type(error).__name__}: {error}") from error
+
+    return call
+
+
+def json_value(value: Any) -> Any:
+    """Return plain JSON of a value: numbers that are not finite are null, dates are text.
+
+    >>> json_value({"loss": float("nan"), "days": (1.0, 2)})
+    {'loss': None, 'days': [1.0, 2]}
+    """
+    match value:
+        case bool() | int() | str() | None:
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): json_value(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [json_value(inner) for inner in value]
+    return str(value)
+
+
+def _answer(answer: Any, units: Any, intervals: Any, assumptions: Any, sources: Any, **more: Any) -> dict[str, Any]:
+    """Return an answer with its evidence: every tool has the same keys, empty where nothing was needed."""
+    evidence = {"units": units, "intervals": intervals, "assumptions": assumptions, "sources": sources}
+    return {"answer": answer, **more, **evidence, "version": fk.__version__}
+
+
+def _cited(*rows: tuple[str, Any]) -> list[dict[str, Any]]:
+    """Return the sources of rows of tables, each once; the locator only where a single row is named."""
+    found = [pl.DataFrame(schema={"source": pl.String})]
+    for table, key in rows:
+        columns = ["source", "citation", "url", *(["locator"] if key else []), "licence"]
+        with suppress(UnknownName):  # a model from a file has no row
+            found.append(fk.sources(table, key).select(columns))
+    return pl.concat(found, how="diagonal").unique("source", maintain_order=True).head(MAX_ROWS).to_dicts()
+
+
+def _step_sources(steps: pl.DataFrame) -> list[dict[str, str]]:
+    return steps.filter(pl.col("source") != "").select("quantity", "source").unique(maintain_order=True).to_dicts()
+
+
+def _ends(row: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return the intervals of a row: the columns NAME_low and NAME_high."""
+    pairs = ((name, name.replace("_low", "_high")) for name in row if "_low" in name)
+    known = ((low.replace("_low", ""), [row[low], row[high]]) for low, high in pairs if row.get(high) is not None)
+    return dict(known)
+
+
+def _given(inputs: Inputs | None, preset: str | None) -> fk.Scenario:
+    return fk.preset(preset).replace(**(inputs or {})) if preset else fk.Scenario(**(inputs or {}))
+
+
+def _units(names: Iterable[str]) -> dict[str, str]:
+    return {name: row.unit for name in names if (row := vocabulary().get(name)) and not row.is_text}
+
+
+def _intervals(given: Mapping[str, Any], outputs: list[str], assumed: list[str]) -> dict[str, list[float]]:
+    """Return the 90 % intervals of outputs over the published ranges of the defaults they assume."""
+    drawn = {name: spread for name, spread in distributions({}).items() if name in assumed}
+    if not drawn:
+        return {}
+    columns = {name: [spread.ppf(share) for share in strata(name, DRAWS, 0)] for name, spread in drawn.items()}
+    rows = pl.DataFrame(columns).with_columns(pl.lit(value).alias(name) for name, value in given.items())
+    results = fk.evaluate(rows, outputs, assume=True)
+    ends = {name: [float(results[name].quantile(end, "linear") or 0.0) for end in INTERVAL] for name in outputs}
+    return {name: [low, high] for name, (low, high) in ends.items() if low < high}

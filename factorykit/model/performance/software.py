@@ -1,0 +1,151 @@
+r"""Calibration on published runs of the same software.
+
+The residuals :math:`y_i`, logarithms of measured over predicted step time, of runs of one software on chips of one
+maker are a Gaussian process with a hierarchical kernel:
+
+.. math::
+    k_{ij} = a^2 \left(w_f + w_g [g_i = g_j] + w_1 e^{-d_{ij}^2 / 2 l_1^2} + w_2 e^{-d_{ij}^2 / 2 l_2^2}
+    + w_s [s_i = s_j]\right)
+
+with a level of the software, of a generation of chips :math:`g`, of similar layouts at distance :math:`d`, and of a
+publication :math:`s`, which is not shared with rows to predict: publishers and releases differ, and the more rows come
+from one of them, the less each counts. Software or chips without runs have a residual of 0 and the whole spread of the
+population.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from factorykit.core.extras import need
+from factorykit.core.validation import float_columns, frame, one_of, string
+from factorykit.engine.providers import frameworks
+from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.providers.constants import constants
+from factorykit.model.performance.calibration import Calibration
+from factorykit.model.performance.layout_features import LAYOUT_FEATURES, LOCAL_CORRECTION, features
+from factorykit.model.performance.training_runs import software_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+RUNS: Final = Path(__file__).with_name("software_runs.parquet")
+"""Residuals of published runs, with their layouts; benchmarks/fit_software.py writes it."""
+SIGNAL_SD: Final = 0.12
+r"""Standard deviation :math:`a`, as a logarithm."""
+SOFTWARE: Final = 0.02
+GENERATION: Final = 0.04
+SIMILAR: Final = 0.49
+NEAR: Final = 0.49
+PUBLICATION: Final = 0.3
+"""Weights of the levels: of those tried, the best for rows, groups and publications left out in turn."""
+NOISE: Final = 0.09
+"""Variance of a single layout over the squared spread of its prediction."""
+SIMILAR_LENGTH: Final = 0.7
+NEAR_LENGTH: Final = 0.2
+"""Length scales of similar layouts and of near ones, in that of :mod:`factorykit.model.performance.layout_features`."""
+MAX_RESIDUAL: Final = 3.0
+"""Spreads at which a residual is cut, so that a stalled run does not move its neighbours."""
+
+
+@cache
+def _runs(software: str, without: frozenset[str] = frozenset()) -> pl.DataFrame:
+    """Return the runs of a software, of all families but some."""
+    import polars as pl
+
+    return pl.read_parquet(RUNS).filter(pl.col("software") == software, ~pl.col("family").is_in(list(without)))
+
+
+def shared_residual(
+    layouts: pl.DataFrame, software: str, generation: str, without: Collection[str] = ()
+) -> pl.DataFrame:
+    """Return the residual that layouts share with published runs of a software, from all families but some.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``step_pace``, and ``unexplained_variance``, posterior over prior variance of its logarithm.
+    """
+    import polars as pl
+
+    np = need("numpy")
+    layouts = float_columns(frame("layouts", layouts, LAYOUT_FEATURES), LAYOUT_FEATURES)
+    mean, variance = np.zeros(layouts.height), np.ones(layouts.height)
+    if _runs(software, frozenset(without)).height:
+        where, kin, precision, residual = _posterior(software, frozenset(without))
+        cross = _kernel(features(layouts), where, kin == generation)
+        mean = cross @ (precision @ residual)
+        prior = SOFTWARE + GENERATION + SIMILAR + NEAR + PUBLICATION + NOISE
+        variance = np.clip(1.0 - ((cross @ precision) * cross).sum(axis=1) / prior, 0.0, 1.0)
+    return pl.DataFrame(dict(zip(LOCAL_CORRECTION, (np.exp(mean), variance), strict=True)))
+
+
+@cache
+def _posterior(software: str, without: frozenset[str]) -> tuple[np.ndarray, ...]:
+    """Return features, generations, inverse covariance and residuals of the runs of a software."""
+    import numpy as np
+
+    runs = _runs(software, without)
+    where, kin, family = features(runs), runs["generation"].to_numpy(), runs["family"].to_numpy()
+    spread = runs["spread"].to_numpy()
+    covariance = _kernel(where, where, kin[:, None] == kin) + PUBLICATION * (family[:, None] == family)
+    noise = NOISE * runs["noise_ratio"].to_numpy() * (spread / SIGNAL_SD) ** 2
+    residual = np.clip(runs["residual"].to_numpy(), -MAX_RESIDUAL * spread, MAX_RESIDUAL * spread)
+    return where, kin, np.linalg.inv(covariance + np.diag(noise)), residual
+
+
+def _kernel(first: np.ndarray, second: np.ndarray, same_generation: np.ndarray) -> np.ndarray:
+    """Return the covariance of two sets of layouts of one software, of unit signal."""
+    from factorykit.model.performance.gaussian_process import rbf_kernel
+
+    similar, near = (rbf_kernel(first / scale, second / scale) for scale in (SIMILAR_LENGTH, NEAR_LENGTH))
+    return SOFTWARE + GENERATION * same_generation + SIMILAR * similar + NEAR * near
+
+
+@dataclass(frozen=True)
+class SoftwareCalibration(Calibration):
+    """Features of a software, and its pace in published runs, as a calibration."""
+
+    software: str = ""
+    generation: str = ""
+
+    def local_correction(self, layouts: pl.DataFrame) -> pl.DataFrame:
+        """Return the residual that layouts share with published runs of the software."""
+        return shared_residual(layouts, self.software, self.generation)
+
+
+def framework_named(framework: str) -> str:
+    """Return the key of a training framework by its key or a name that the ``frameworks`` table lists."""
+    return one_of("framework", frameworks.find(string("framework", framework)) or framework, frameworks.frameworks())
+
+
+def calibrated_on_software(framework: str, accelerator: str) -> SoftwareCalibration:
+    """Return the calibration of a training framework on a chip.
+
+    Parameters
+    ----------
+    framework
+        Key of the ``frameworks`` table, or a name that it lists.
+    accelerator
+        Key of the chip.
+
+    Raises
+    ------
+    UnknownName
+        If the framework is unknown.
+
+    Examples
+    --------
+    >>> calibrated_on_software("Megatron-Bridge", "h100_sxm").rows > 50
+    True
+    """
+    name = framework_named(framework)
+    software, generation = software_of(name, accelerator)
+    chip, runs = chips()[accelerator], _runs(software)
+    found = frameworks.features(name, constants()["software_year"], chip["vendor"], chip["scale_up_domain"] or 8.0)
+    return SoftwareCalibration(found, rows=runs.height, software=software, generation=generation)

@@ -1,0 +1,96 @@
+"""Published training runs as questions: the model, chips and tokens that were known before each run began."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from factorykit.core.errors import UnknownName
+from factorykit.data.identifiers import identify
+from factorykit.data.tables import table
+from factorykit.formulas.compute import training_flop
+from factorykit.model.performance.source_terms import model_names
+from factorykit.model.performance.training_runs import software_year
+
+if TYPE_CHECKING:
+    import polars as pl
+
+START_LAG: Final = 0.5
+"""Years between the release of the software of a run and the publication of the run."""
+MIN_SOFTWARE_YEAR: Final = 2018.0
+DEFAULT_DAYS: Final = 45.0
+"""Duration from which the number of accelerators follows where a source does not state it."""
+MIN_ACCELERATORS, MAX_ACCELERATORS = 8, 16_384
+"""Bounds of that number, a power of two."""
+SHORT_SEQUENCE, LONG_SEQUENCE, LONG_YEAR = 2048.0, 4096.0, 2023.6
+"""Tokens of a sequence where a source does not state them: of GPT-3, and since Llama 2."""
+RECIPE: Final = ("precision", "seq_len", "global_batch_tokens")
+"""Columns of the table of measured runs that a plan takes over."""
+STATED: Final = ("run", "model", "source", "locator", "as_of", "address", "accelerator", "tokens", "parameters")
+
+
+@cache
+def published_runs() -> pl.DataFrame:
+    """Return the published runs that state their tokens, chip, and days or hours: one row a run, by its name.
+
+    ``architecture`` is the known model of its name, null where only its size is known; ``accelerators`` follow from
+    the hours where no source states them, and ``accelerators_stated`` says which; ``measured_days`` and
+    ``measured_usd`` are the outcome.
+    """
+    import polars as pl
+
+    recipes = table("training_runs").filter(kind="training_run").select("model", *RECIPE).unique("model")
+    released = table("models").select("model", "released")
+    rows = (
+        table("runs")
+        .drop_nulls(["accelerator", "tokens", "parameters"])
+        .filter(pl.any_horizontal(pl.col("wall_days", "accelerator_hours").is_not_null()))
+        .join(recipes, on="model", how="left")
+        .join(released, left_on="model_key", right_on="model", how="left")
+        .sort("run")
+        .collect()
+    )
+    every = [_published(row) for row in rows.iter_rows(named=True)]
+    found = pl.DataFrame([row for row in every if row], infer_schema_length=None)
+    return found.unique(["accelerator", "tokens", "measured_days"], keep="first", maintain_order=True)
+
+
+def _published(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a row of the table as a question and its outcome, None for experts whose shape is unknown."""
+    architecture = _architecture(row["model"])
+    active = row["active_parameters"] or row["parameters"]
+    if architecture is None and active < row["parameters"]:
+        return None
+    date = row["released"] or row["as_of"]
+    year = software_year({"release_month": date if "-" in date else None, "year": date[:4]}) or 0.0
+    hours, count = row["accelerator_hours"], row["accelerators"]
+    if count is None:
+        wanted = 2.0 ** round(math.log2(hours * SECONDS_PER_HOUR / (DEFAULT_DAYS * SECONDS_PER_DAY)))
+        count = min(max(wanted, MIN_ACCELERATORS), MAX_ACCELERATORS)
+    days = row["wall_days"] or hours * SECONDS_PER_HOUR / SECONDS_PER_DAY / count
+    sequence = row["seq_len"] or (LONG_SEQUENCE if year >= LONG_YEAR else SHORT_SEQUENCE)
+    return {
+        **{name: row[name] for name in STATED},
+        "architecture": architecture,
+        "accelerators": count,
+        "accelerators_stated": row["accelerators"] is not None,
+        "training_flop": training_flop(active, row["tokens"]),
+        "software_year": max(year - START_LAG, MIN_SOFTWARE_YEAR),
+        "precision": row["precision"],
+        "sequence_length": sequence,
+        "batch_tokens": row["global_batch_tokens"],
+        "measured_days": days,
+        "measured_usd": row["cost_usd"],
+    }
+
+
+def _architecture(model: str) -> str | None:
+    for name in model_names(model):
+        try:
+            return identify("architecture", name)
+        except UnknownName:
+            continue
+    return None

@@ -1,0 +1,289 @@
+"""The split of accelerators between rollouts and training, step time, days and cost of post-training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.constants import SECONDS_PER_DAY
+from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import one_of
+from factorykit.core.vocabulary import quantity
+from factorykit.data.identifiers import identify
+from factorykit.engine.evaluate import evaluate
+from factorykit.formulas import post_training as formulas
+from factorykit.model.post_training.predict import TIMES, predicted
+from factorykit.model.post_training.rows import LAYOUT, PASSES, ROLLOUT_MEMORY_SHARE, Step, memory_of, step_of
+from factorykit.model.scenario.accelerators import accelerator as specification
+from factorykit.model.scenario.architectures import architecture
+from factorykit.model.serving.points import architecture_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OFFLINE: Final = ("sft", "dpo")
+"""Algorithms that train on given sequences: no rollouts, no exchange of weights."""
+WIDTHS: Final = tuple(float(2**power) for power in range(6))
+"""Tensor parallelism of a rollout replica."""
+EIGHTHS: Final = range(1, 8)
+"""Parts of the accelerators that rollouts may have, in eighths."""
+
+
+@dataclass(frozen=True)
+class PostTrainingPlan:
+    """Answer of :func:`post_train`.
+
+    Attributes
+    ----------
+    best
+        The first row of ``candidates`` by column.
+    candidates
+        One row a split and width of rollout replicas: those that fit in memory first (``fits`` is 1, and 0.5 where
+        buffers may exceed it), then by step time.
+    """
+
+    best: dict[str, Any]
+    candidates: pl.DataFrame
+
+    def __str__(self) -> str:
+        """Return the plan in three lines, and a fourth where the memory of the trainer may not suffice."""
+        row = self.best
+        split = f"{row['trainer_accelerators']:,.0f} train and {row['rollout_accelerators']:,.0f} generate"
+        if row["rollout_accelerators"] == 0.0:
+            split = f"{row['trainer_accelerators']:,.0f} train"
+        elif row["colocated"]:
+            split = f"{row['accelerators']:,.0f} take turns to generate and to train"
+        tight = [] if row["fits"] == 1.0 else [f"the trainer may need {row['memory_peak_bytes'] / 1e9:,.0f} GB"]
+        return "\n".join(
+            [
+                f"{split} on {row['accelerator']}, step {row['step_s']:,.0f} s [{row['step_low_s']:,.0f}, "
+                f"{row['step_high_s']:,.0f}], limited by {row['limited_by']}",
+                f"rollouts busy {row['rollout_utilization']:.0%}, trainer busy {row['trainer_utilization']:.0%}",
+                f"{row['days']:,.2f} d [{row['days_low']:,.2f}, {row['days_high']:,.2f}], {row['usd']:,.0f} USD "
+                f"[{row['usd_low']:,.0f}, {row['usd_high']:,.0f}], {row['mwh']:,.1f} MWh",
+                *tight,
+            ]
+        )
+
+
+def post_train(
+    model: str,
+    accelerators: float | str,
+    accelerator: str = "h100_sxm",
+    *,
+    algorithm: str = "grpo",
+    steps: float | str = 500.0,
+    samples: float | str = 1024.0,
+    batch: float | str | None = None,
+    input_tokens: float | str = 256.0,
+    output_tokens: float | str = 2048.0,
+    sequence_length: float | str = 8192.0,
+    policy_lag_steps: float | str = 0.0,
+    precision: str = "bf16",
+    lora_rank: float | str = 0.0,
+    teacher: str | None = None,
+    tool_wait_s: float | str = 0.0,
+    reward_s: float | str = 0.0,
+    rental_usd_per_accelerator_h: float | str | None = None,
+) -> PostTrainingPlan:
+    """Split accelerators between rollouts and training: step time, days, dollars, memory and use of both sides.
+
+    Parameters
+    ----------
+    model
+        A known model, such as ``llama3_8b`` or ``Qwen/Qwen3-32B``.
+    accelerators, accelerator
+        Their number and name.
+    algorithm
+        grpo, dapo, ppo (with a critic as large as the policy), distillation on samples of the student, or sft and dpo,
+        which train on given sequences.
+    steps
+        Steps of the run.
+    samples, batch
+        Sequences of a step, and of an optimizer step; by default one update a step.
+    input_tokens, output_tokens
+        Tokens of a prompt and of a sample, mean.
+    sequence_length
+        Most tokens of prompt and sample.
+    policy_lag_steps
+        Steps by which rollouts may be off policy. At 0 the two sides take turns, otherwise they are apart.
+    precision
+        bf16 or fp8.
+    lora_rank
+        Rank of adapters; 0 trains all weights.
+    teacher
+        Model whose log-probabilities are distilled; it has accelerators of its own in memory, its time counts here.
+    tool_wait_s
+        Time that a sample waits for tools, all turns together [s].
+    reward_s
+        Time of rewards that nothing hides [s].
+    rental_usd_per_accelerator_h
+        Price; that of the tables by default.
+
+    Returns
+    -------
+    PostTrainingPlan
+        ``best`` and ``candidates`` with ``trainer_accelerators``, ``rollout_accelerators``, ``colocated``, the layouts
+        of both, ``step_s`` with its 90 % interval and parts [s], ``rollout_utilization``, ``trainer_utilization``,
+        ``rollout_memory_bytes`` and ``memory_peak_bytes`` (trainer) [byte], ``limited_by``, and ``days``, ``usd`` (with
+        intervals) and ``mwh`` of the run.
+
+    Raises
+    ------
+    ScenarioError
+        If the trainer or a rollout replica fits on no split; the message says which, and the memory it needs.
+
+    Notes
+    -----
+    Without failures. The trainer recomputes activations and packs samples.
+
+    Examples
+    --------
+    >>> found = post_train("llama3_8b", 16, policy_lag_steps=1, samples=2048, batch=512, sequence_length=4096)
+    >>> found.best["trainer_accelerators"] + found.best["rollout_accelerators"]
+    16.0
+    """
+    import polars as pl
+
+    words = {"model": architecture_of(model), "accelerator": identify("accelerator", accelerator)}
+    words |= {"algorithm": one_of("algorithm", algorithm, tuple(PASSES))}
+    words |= {"precision": one_of("precision", precision, ("bf16", "fp8"))}
+    if teacher is not None and algorithm != "distillation":
+        raise ScenarioError(f"teacher needs algorithm = 'distillation', got {algorithm!r}")
+    passes = PASSES[algorithm] * (
+        1.0 if teacher is None else _active(architecture_of(teacher)) / _active(words["model"])
+    )
+    read = {"batch": float(quantity("global_batch_size").check(samples if batch is None else batch))}
+    read["steps"] = float(quantity("training_steps").check(steps))
+    given = {
+        "accelerators": accelerators,
+        "rollout_samples": samples,
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+    }
+    given |= {"sequence_length": sequence_length, "policy_lag_steps": policy_lag_steps, "lora_rank": lora_rank}
+    given |= {"tool_wait_s": tool_wait_s, "reward_s": reward_s, "forward_passes": passes}
+    read |= {name: float(quantity(name).check(value)) for name, value in given.items()}
+    if read["input_tokens"] + read["output_tokens"] > read["sequence_length"]:
+        raise ScenarioError(
+            f"input_tokens + output_tokens = {read['input_tokens'] + read['output_tokens']:,.0f} must be at most "
+            f"sequence_length = {read['sequence_length']:,.0f}; give a longer sequence_length"
+        )
+    found, reasons = [], []
+    for trainers, rollouts in _splits(read, algorithm):
+        try:
+            found += _candidates(words, trainers, rollouts, read)
+        except ScenarioError as error:
+            reasons.append(str(error))
+    if not found:
+        raise ScenarioError(f"no split of {read['accelerators']:,.0f} {words['accelerator']} works: {reasons[-1]}")
+    outputs = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
+    price = {} if rental_usd_per_accelerator_h is None else {outputs[1]: rental_usd_per_accelerator_h}
+    unit = evaluate({**specification(words["accelerator"]), **price}, outputs, assume=True)
+    frame = pl.DataFrame([_summed(row, words, read, unit) for row in found])
+    frame = frame.sort("fits", "step_s", "trainer_accelerators", descending=[True, False, False], maintain_order=True)
+    return PostTrainingPlan(frame.row(0, named=True), frame)
+
+
+def _active(name: str) -> float:
+    return float(evaluate(architecture(name), "active_parameters", assume=True)["active_parameters"])
+
+
+def _splits(read: dict[str, float], algorithm: str) -> Iterator[tuple[float, float]]:
+    """Yield accelerators of the trainer and of rollouts: all for both on policy, otherwise eighths in whole nodes."""
+    count = read["accelerators"]
+    if algorithm in OFFLINE:
+        yield count, 0.0
+    elif read["policy_lag_steps"] == 0.0:
+        yield count, count
+    else:
+        unit = 8.0 if count > 8.0 else 1.0
+        for part in dict.fromkeys(unit * round(count * eighth / 8.0 / unit) for eighth in EIGHTHS):
+            if 0.0 < part < count:
+                yield count - part, part
+
+
+def _candidates(
+    words: dict[str, str], trainers: float, rollouts: float, read: dict[str, float]
+) -> list[dict[str, Any]]:
+    """Return the predicted candidates of one split, by width of the rollout replicas."""
+    step = {name: read[name] for name in ("policy_lag_steps", "tool_wait_s", "reward_s", "lora_rank", "forward_passes")}
+    step["trained_models"] = 2.0 if words["algorithm"] == "ppo" else 1.0
+
+    def candidate(width: float, layout: Mapping[str, float]) -> Step:
+        return step_of(
+            words["model"],
+            words["accelerator"],
+            words["precision"],
+            trainer_accelerators=trainers,
+            rollout_accelerators=rollouts,
+            rollout_tensor_parallel=width,
+            trainer_layout=layout,
+            samples=read["rollout_samples"],
+            batch=min(read["batch"], read["rollout_samples"]),
+            lengths=(read["input_tokens"], read["output_tokens"], read["sequence_length"]),
+            **step,
+        )
+
+    first = candidate(0.0, {})
+    layout = {name: float(first.trainer[name]) for name in LAYOUT}
+    steps = {width: candidate(width, layout) for width in WIDTHS if width <= rollouts} or {0.0: first}
+    shared = {**layout, "trainer_accelerators": trainers, "rollout_accelerators": rollouts}
+    rows = [
+        {**row, **shared, "rollout_tensor_parallel": width}
+        for width, row in zip(steps, predicted(list(steps.values())), strict=True)
+    ]
+    fitting = [row for row in rows if row["requests_in_memory"] >= 1.0 or not rollouts]
+    if not fitting:
+        least, room = rows[-1]["served_weight_bytes"], ROLLOUT_MEMORY_SHARE * memory_of(words["accelerator"])
+        raise ScenarioError(
+            f"weights and the cache of one sample take more than the {room / 1e9:,.0f} GB that rollouts may fill on a "
+            f"{words['accelerator']}: the weights alone {least / 1e9:,.0f} GB on {max(steps):.0f} of them; give more "
+            "accelerators or precision = 'fp8'"
+        )
+    return fitting
+
+
+def _summed(
+    row: dict[str, Any], words: dict[str, str], read: dict[str, float], unit: dict[str, float]
+) -> dict[str, Any]:
+    """Return the columns of a candidate: use and memory of both sides, days, money and energy."""
+    seconds, count = row["step_s"], read["accelerators"]
+    days = {f"days{bound}": read["steps"] * row[f"step{bound}_s"] / SECONDS_PER_DAY for bound in ("", "_low", "_high")}
+    hourly = count * unit["rental_usd_per_accelerator_h"] * 24.0
+    cached = row["running_requests"] * row["request_kv_bytes"] / max(row["rollout_tensor_parallel"], 1.0)
+    return {
+        "accelerator": words["accelerator"],
+        "accelerators": count,
+        **{name: row[name] for name in ("trainer_accelerators", "rollout_accelerators")},
+        "colocated": row["rollout_accelerators"] == count,
+        "rollout_tensor_parallel": row["rollout_tensor_parallel"],
+        **{name: row[name] for name in (*LAYOUT, "step_s", "step_low_s", "step_high_s", *TIMES[:-1])},
+        "rollout_utilization": formulas.rollout_utilization(row["rollout_s"], seconds),
+        "trainer_utilization": formulas.trainer_utilization(row["log_probability_s"], row["policy_update_s"], seconds),
+        "rollout_memory_bytes": row["served_weight_bytes"] + cached,
+        "memory_peak_bytes": row["memory_peak_bytes"],
+        "fits": row["fits"],
+        "limited_by": _limit(row),
+        **days,
+        **{name.replace("days", "usd"): value * hourly for name, value in days.items()},
+        "mwh": days["days"] * 24.0 * count * unit["facility_power_per_accelerator_w"] / 1e6,
+    }
+
+
+def _limit(row: dict[str, Any]) -> str:
+    """Return the part of the step that takes longest, and of rollouts what decides their number of decode steps."""
+    training = row["log_probability_s"] + row["policy_update_s"]
+    parts = {
+        "updates and log-probabilities": training,
+        "new weights": row["weight_sync_s"],
+        "rollouts": row["rollout_s"],
+    }
+    largest = max(parts, key=lambda name: parts[name])
+    if largest != "rollouts":
+        return largest
+    if row["tool_wait_s"] > 0.5 * row["rollout_s"]:
+        return "rollouts: tools"
+    tail = row["longest_output_tokens"] / max(row["policy_lag_steps"], 1.0)
+    return "rollouts: longest sample" if row["rollout_decode_steps"] >= tail else "rollouts: memory for samples"

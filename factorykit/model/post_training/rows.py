@@ -1,0 +1,148 @@
+"""Published steps of post-training in the vocabulary: rollout and trainer of each row as two questions."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from factorykit.core.errors import ScenarioError
+from factorykit.model.performance.search import search
+from factorykit.model.scenario.architectures import architecture
+from factorykit.model.serving.points import architecture_of, chip, hardware
+
+PROMPT_TOKENS: Final = 110.0
+"""Mean tokens of a prompt of the published rows: tokens per second times time, less the samples."""
+NODE_MESSAGE_S: Final = 4.5e-5
+"""Latency of a collective of a rollout replica that spans nodes, for each of them: steps of DeepSeek-V3 and Qwen3 235B
+over four and two nodes."""
+ROLLOUT_MEMORY_SHARE: Final = 0.8
+"""Share of the memory that engines of rollouts fill: the rest is the trainer's."""
+LAYOUT: Final = ("tensor_parallel", "context_parallel", "expert_parallel", "pipeline_parallel")
+PASSES: Final = {"grpo": 2.0, "dapo": 1.0, "ppo": 4.0, "sft": 0.0, "dpo": 1.0, "distillation": 1.0}
+"""Forward passes over each sample: old policy and reference; without reference; with critic and reward model; of the
+reference of preferences; of the teacher."""
+
+
+class Step(NamedTuple):
+    """One step: questions about its rollout replica (none for given sequences) and trainer, and its own quantities."""
+
+    rollout: dict[str, Any] | None
+    trainer: dict[str, Any]
+    step: dict[str, Any]
+
+
+def read_step(row: Mapping[str, Any]) -> Step:
+    """Return a row of the table rl_steps in the vocabulary.
+
+    Raises
+    ------
+    FactorykitError
+        If its model or chip is unknown, or a column that decides the time is missing.
+    """
+    limit = _number(row, "train_max_sequence_length")
+    lengths = (
+        _number(row, "prompt_mean_sequence_length", PROMPT_TOKENS),
+        _number(row, "generation_mean_sequence_length"),
+    )
+    model = architecture_of(re.sub(r"(?i)(\d+B)-?A?\d+[AB]+$", r"\1", str(row.get("model"))))
+    section = str(row.get("section"))
+    lag = re.match(r"([\d.]+)-step", str(row.get("policy")))
+    off = float(lag[1]) if lag else 0.0
+    gpus, samples = _number(row, "gpus"), _number(row, "generation_global_batch")
+    share = gpus if off == 0.0 else gpus / 2.0
+    layout = re.findall(r"\d+", str(row.get("generation_tp_pp") or ""))
+    if not layout:
+        raise ScenarioError("generation_tp_pp must be given, e.g. '[8,1]'")
+    trained = re.findall(r"[\w/]+", str(row.get("train_tp_cp_ep_pp_vpp") or ""))
+    stages = trained[max(3, len(trained) - 2)] if len(trained) > 3 else None
+    algorithm = str(row.get("algorithm")).lower()
+    return step_of(
+        model,
+        str(chip(section)["accelerator"]),
+        "fp8" if "FP8" in section else "bf16",
+        trainer_accelerators=_number(row, "trainer_gpus", share),
+        rollout_accelerators=_number(row, "rollout_gpus", share),
+        rollout_tensor_parallel=float(layout[0]),
+        trainer_layout=dict(zip(LAYOUT, map(float, (*trained[:3], stages)), strict=True)) if stages else {},
+        samples=samples,
+        batch=_number(row, "train_global_batch", samples),
+        lengths=(*lengths, limit),
+        policy_lag_steps=off,
+        forward_passes=PASSES.get(algorithm, PASSES["grpo"]),
+        trained_models=2.0 if algorithm == "ppo" else 1.0,
+    )
+
+
+def step_of(
+    model: str,
+    accelerator: str,
+    precision: str,
+    *,
+    trainer_accelerators: float,
+    rollout_accelerators: float,
+    rollout_tensor_parallel: float,
+    trainer_layout: Mapping[str, float],
+    samples: float,
+    batch: float,
+    lengths: tuple[float, float, float],
+    **step: float,
+) -> Step:
+    """Return a step by its layout; ``lengths`` are the mean prompt and sample, and the limit of a sequence.
+
+    The trainer packs samples into sequences of the limit. Without ``trainer_layout`` it has the fastest one that fits;
+    without ``rollout_tensor_parallel`` there is no rollout.
+    """
+    prompt, answer, limit = lengths
+    packed = batch * (prompt + answer) / limit
+    trainer = {**architecture(model), "accelerator": accelerator, "accelerators": trainer_accelerators}
+    trainer |= {"precision": precision, "lora_rank": step.pop("lora_rank", 0.0), "sequence_length": limit}
+    trainer |= {"micro_batch_size": 1.0, "recompute": "full", "zero_stage": 1.0}
+    trainer |= trainer_layout or fastest_layout(trainer, packed)
+    width = trainer["tensor_parallel"] * trainer["context_parallel"] * trainer["pipeline_parallel"]
+    groups = trainer_accelerators / width
+    trainer["global_batch_size"] = groups * max(round(packed / groups), 1.0)
+    own = {**step, "optimizer_updates": max(samples / batch, 1.0)}
+    if not rollout_tensor_parallel:
+        return Step(None, trainer, own)
+    specification = chip(accelerator)
+    nodes = rollout_tensor_parallel / float(specification["scale_up_domain"] or 8.0)
+    across = {"scale_up_bytes_per_s": 5e10, "serving_message_s": NODE_MESSAGE_S * nodes} if nodes > 1.0 else {}
+    rollout = {**architecture(model), **hardware(specification, precision), **across}
+    rollout |= {"kv_bytes_per_element": 2.0, "serving_memory_share": ROLLOUT_MEMORY_SHARE}
+    rollout |= {"tensor_parallel": rollout_tensor_parallel, "input_tokens": prompt, "output_tokens": answer}
+    rollout |= {"rollout_samples": samples, "rollout_accelerators": rollout_accelerators}
+    rollout |= {"output_limit_tokens": max(limit - prompt, answer), "policy_lag_steps": step["policy_lag_steps"]}
+    return Step(rollout, trainer, own)
+
+
+def fastest_layout(trainer: Mapping[str, Any], sequences: float) -> dict[str, float]:
+    """Return the fastest layout of a trainer that fits in memory; of none that fits, the error names the sizes."""
+    count = float(trainer["accelerators"])
+    batch = count * max(round(sequences / count), 1.0)
+    choices = {"virtual_stages": [1.0], "schedule": ["1f1b"]}
+    best = search(trainer, trainer, global_batch_size=batch, choices=choices, assume=True).head(1).collect()
+    if best.is_empty():
+        memory = f"{memory_of(str(trainer['accelerator'])) / 1e9:,.0f} GB"
+        raise ScenarioError(
+            f"the trainer fits on no layout of {count:,.0f} {trainer['accelerator']} of {memory} each; give more "
+            "accelerators, shorter sequences or lora_rank"
+        )
+    return {name: float(best[name].item()) for name in LAYOUT}
+
+
+def _number(row: Mapping[str, Any], name: str, default: float | None = None) -> float:
+    value = row.get(name)
+    if value is None or value == "":
+        if default is None:
+            raise ScenarioError(f"{name} must be given")
+        return default
+    if not 0.0 < float(value) < math.inf:
+        raise ScenarioError(f"{name} must be a finite number above 0, got {value!r}")
+    return float(value)
+
+
+def memory_of(accelerator: str) -> float:
+    """Return the memory of an accelerator [byte]."""
+    return float(chip(accelerator)["accelerator_memory_bytes"])

@@ -1,0 +1,75 @@
+"""Comparison of predicted with published steps of post-training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from factorykit.core import validation
+from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.data.tables import table
+from factorykit.model.post_training.predict import interval, left_out, predicted, published
+from factorykit.model.post_training.rows import read_step
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def validate_post_training(rows: Any = None) -> pl.DataFrame:
+    """Predict published steps of post-training, and compare.
+
+    Parameters
+    ----------
+    rows
+        A polars frame with columns of the ``rl_steps`` table; measured columns may be missing. By default the shipped
+        table, each step predicted with constants that were found without its configuration (model, accelerators and
+        policy).
+
+    Returns
+    -------
+    polars.DataFrame
+        One row each, in the order given: ``id`` (the number of the row where the frame has none), ``step_s``,
+        ``step_low_s`` and ``step_high_s`` [s] (bounds of the 90 % interval), ``measured_s`` [s], ``error`` (predicted
+        over measured, less one), and ``reason``, why a row has no prediction.
+
+    Raises
+    ------
+    ScenarioError
+        If ``rows`` is no frame, is empty, or has neither a model nor a section.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> row = {"section": "H100 BF16", "algorithm": "GRPO", "model": "Llama 3.1-8B", "policy": "On policy", "gpus": 8}
+    >>> row |= {"train_max_sequence_length": 4096, "generation_mean_sequence_length": 800, "generation_tp_pp": "[1,1]"}
+    >>> row |= {"generation_global_batch": 2048, "train_global_batch": 512, "train_tp_cp_ep_pp_vpp": "[1,1,1,2,n/a]"}
+    >>> 80 < validate_post_training(pl.DataFrame([row]))["step_s"].item() < 160
+    True
+    """
+    import polars as pl
+
+    frame = table("rl_steps").collect() if rows is None else validation.frame("rows", rows)
+    if frame.is_empty():
+        raise ScenarioError("rows must have at least one row, got none")
+    if not {"model", "section"} <= set(frame.columns):
+        raise ScenarioError("rows must have the columns of the table rl_steps, at least model and section")
+    without, half = left_out()
+    apart = dict(zip(published().rows, without, strict=True)) if rows is None else {}
+    found = []
+    for number, row in enumerate(frame.iter_rows(named=True)):
+        reason: str | None = None
+        times: dict[str, float] = {}
+        try:
+            times = interval(float(apart[number]), half) if number in apart else _alone(row)
+        except (FactorykitError, ValueError, TypeError) as error:
+            reason = str(error)
+        measured = row.get("step_time_s")
+        found.append({"id": str(row.get("id") or number), **times, "measured_s": measured, "reason": reason})
+    numbers = ("step_s", "step_low_s", "step_high_s", "measured_s")
+    schema = {"id": pl.String, **dict.fromkeys(numbers, pl.Float64), "reason": pl.String}
+    compared = pl.DataFrame(found, schema=schema, strict=False)
+    return compared.select("id", *numbers, (pl.col("step_s") / pl.col("measured_s") - 1.0).alias("error"), "reason")
+
+
+def _alone(row: dict[str, Any]) -> dict[str, float]:
+    found = predicted([read_step(row)])[0]
+    return {name: found[name] for name in ("step_s", "step_low_s", "step_high_s")}

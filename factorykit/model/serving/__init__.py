@@ -1,0 +1,1 @@
+"""Inference: measured points, prediction of latency and throughput, and plans for a load."""

@@ -1,0 +1,368 @@
+"""The layout and number of accelerators that serve a load within latency limits, at least cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core.errors import ScenarioError
+from factorykit.core.validation import one_of, strings
+from factorykit.data.identifiers import identify
+from factorykit.engine.question import Question
+from factorykit.model.scenario.architectures import architecture
+from factorykit.model.serving import predict
+from factorykit.model.serving.points import WEIGHT_BYTES, architecture_of, chip, hardware
+from factorykit.model.serving.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SIZES: Final = (1, 2, 4, 8)
+"""Accelerators of a worker: those of one node."""
+REQUESTS: Final = tuple(sorted({2**power for power in range(11)} | {3 * 2**power for power in range(9)}))
+"""Concurrent requests of a decode worker."""
+WORKERS: Final = ((1, 1), (1, 2), (1, 4), (2, 1), (4, 1))
+"""Prefill and decode workers of a replica with separate prefill."""
+KEPT: Final = 200
+"""Candidates with an interval: the best ones."""
+ENGINES: Final = ("vllm", "sglang", "trtllm")
+OBJECTIVES: Final = ("cost_usd_per_h", "accelerators", "j_per_token")
+LIMITS: Final = {"ttft": "time_to_first_token_s", "tpot": "time_per_output_token_s"}
+LAYOUT: Final = ("tensor_parallel", "attention_data_parallel", "expert_parallel")
+CHOSEN: Final = (*LAYOUT, "concurrent_requests", "prefill_separate")
+"""Quantities of a candidate that a caller may fix."""
+SPECIFICATIONS: Final = ("peak_flop_per_s", "memory_bytes_per_s", "scale_up_bytes_per_s", "scale_out_bytes_per_s")
+SHAPE: Final = ("requests_per_s", "input_tokens", "output_tokens")
+PRICES: Final = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
+MEMORY: Final = ("requests_in_memory", "served_weight_bytes", "request_kv_bytes", "prefill_s", "replica_accelerators")
+ANSWERS: Final = {
+    "serving_replicas": "replicas",
+    "output_tokens_per_s": "tokens_per_s",
+    "output_tokens_per_s_per_accelerator": "tokens_per_s_per_accelerator",
+    "output_tokens_per_s_per_user": "tokens_per_s_per_user",
+    "serving_j_per_token": "j_per_token",
+    "serving_usd_per_input_token": "usd_per_million_input_tokens",
+    "serving_usd_per_cached_token": "usd_per_million_cached_tokens",
+    "serving_usd_per_output_token": "usd_per_million_output_tokens",
+    "time_to_first_token_tail_s": "ttft_tail_s",
+    "time_per_output_token_tail_s": "tpot_tail_s",
+    "request_latency_s": "latency_s",
+    "request_latency_tail_s": "latency_tail_s",
+    "users_per_accelerator": "users_per_accelerator",
+}
+"""Quantities of the answer and their columns."""
+
+
+@dataclass(frozen=True)
+class ServingPlan:
+    """Answer of :func:`serve`.
+
+    Attributes
+    ----------
+    best
+        The chosen row of ``candidates`` by column.
+    breaks
+        Limits that no candidate keeps, in words; empty where the plan keeps all of them.
+    candidates
+        One row a chip, layout and concurrency that fits in memory, the best 200.
+    assumed
+        The defaults that the answer uses, as of :func:`factorykit.assumed`.
+    """
+
+    best: dict[str, Any]
+    breaks: tuple[str, ...]
+    candidates: pl.DataFrame
+    assumed: pl.DataFrame
+
+    def frontier(self) -> pl.DataFrame:
+        """Return the candidates that no other beats in both tokens/s per accelerator and tokens/s per user."""
+        import polars as pl
+
+        ordered = self.candidates.sort("tokens_per_s_per_user", "tokens_per_s_per_accelerator", descending=True)
+        best = pl.col("tokens_per_s_per_accelerator")
+        return ordered.filter(best > best.cum_max().shift(1).fill_null(0.0))
+
+    def __str__(self) -> str:
+        """Return the plan in two lines, and the limits that it breaks."""
+        row = self.best
+        workers = f"{row['replica_accelerators']:.0f} ({_layout(row, '')})"
+        if row["prefill_workers"]:
+            workers = f"{row['prefill_workers']} prefill ({_layout(row, 'prefill_')}) and {row['decode_workers']} "
+            workers += f"decode workers ({_layout(row, '')})"
+        lines = [
+            f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} replicas of {workers}, "
+            f"{row['concurrent_requests']:.0f} requests each",
+            f"first token {row['ttft_s']:.2f} s [{row['ttft_low_s']:.2f}, {row['ttft_high_s']:.2f}], each next "
+            f"{row['tpot_s'] * 1e3:.1f} ms [{row['tpot_low_s'] * 1e3:.1f}, {row['tpot_high_s'] * 1e3:.1f}], "
+            f"{row['usd_per_million_output_tokens']:.2f} USD per million output tokens",
+        ]
+        return "\n".join([*lines, *(f"breaks {limit}" for limit in self.breaks)])
+
+
+def _layout(row: Mapping[str, Any], side: str) -> str:
+    groups = row[f"{side}attention_data_parallel"]
+    return (
+        f"attention data parallel {groups:.0f}"
+        if groups > 1
+        else f"tensor parallel {row[f'{side}tensor_parallel']:.0f}"
+    )
+
+
+def serve(
+    model: str,
+    chips: str | Iterable[str] = "h200_sxm",
+    *,
+    load: Any,
+    ttft: Any = None,
+    tpot: Any = None,
+    input_tokens: Any = None,
+    output_tokens: Any = None,
+    precision: str = "fp8",
+    engine: str = "vllm",
+    objective: str = "cost_usd_per_h",
+    **given: Any,
+) -> ServingPlan:
+    """Choose chips, layout and replicas that serve a load within limits of latency, at least cost.
+
+    Parameters
+    ----------
+    model
+        A known model, such as ``llama3_70b`` or ``deepseek-ai/DeepSeek-R1``.
+    chips
+        Chips to choose from.
+    load
+        Requests per second, mean; or a trace of :func:`factorykit.read_trace`, which also gives lengths, their
+        variation and the share that the prefix cache holds.
+    ttft, tpot
+        Greatest time to first token and per output token, as means; no limit if missing.
+    input_tokens, output_tokens
+        Tokens of a request, mean; by default those of the trace, else 1,024.
+    precision
+        Number format of the weights: bf16, fp8, fp4 or int4.
+    engine
+        vllm, sglang or trtllm.
+    objective
+        Column of which the least is best: ``cost_usd_per_h``, ``accelerators`` or ``j_per_token``.
+    **given
+        Known quantities: ``rental_usd_per_accelerator_h``, ``pue``, ``draft_tokens``, ``cached_input_share``,
+        ``serving_load_share``, ``latency_percentile``, ``output_tokens_cv``, a part of the layout
+        (``tensor_parallel``, ``attention_data_parallel``, ``prefill_separate``) …
+
+    Returns
+    -------
+    ServingPlan
+        ``best``, ``breaks`` (limits that cannot be kept; the plan is then the nearest), ``candidates``, ``assumed`` and
+        ``frontier()``. Columns: ``accelerator``, layout, workers, ``replicas``, ``accelerators``, latencies with their
+        tails at ``latency_percentile``, and of a replica ``tokens_per_s``; ``tokens_per_s_per_accelerator``,
+        ``tokens_per_s_per_user``, ``users_per_accelerator``, ``tokens_per_s_per_mw``, ``j_per_token``,
+        ``cost_usd_per_h``, dollars per million input, cached and output tokens, ``break_even_requests_per_s`` with an
+        API, each but the tails with ``low`` and ``high`` (90 % interval), and ``memory_left_bytes`` per accelerator.
+
+    Raises
+    ------
+    FactorykitError
+        If a name or value is invalid, values contradict each other, or the model fits on no chip in one node; the
+        message says how many bytes are missing.
+
+    Notes
+    -----
+    Prompts and decode share accelerators or have workers of their own. Workers of at most eight accelerators. Latency
+    at the concurrency of a saturated replica; the load share keeps the replicas below it. The interval of the time of a
+    prompt is that of the first token.
+
+    Examples
+    --------
+    >>> plan = serve("llama3_70b", "h200_sxm", load=10.0, tpot="25 ms")
+    >>> plan.breaks, plan.best["tpot_s"] <= 0.025
+    ((), True)
+    """
+    import polars as pl
+
+    one_of("precision", precision, WEIGHT_BYTES)
+    one_of("engine", engine, ENGINES)
+    one_of("objective", objective, OBJECTIVES)
+    names = [identify("accelerator", name) for name in strings("chips", chips)]
+    key = architecture_of(model)
+    asked: dict[str, Any] = dict(load.quantities) if isinstance(load, Trace) else {"requests_per_s": load}
+    for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
+        asked[name] = asked.get(name, 1024.0) if tokens is None else tokens
+    question = Question.read({**architecture(key), **asked, **given}, assume=True)
+    question.check_consistency()
+    bounds = {LIMITS[name]: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
+    limits = Question.read(bounds).values
+    prices, words = _prices(question, names), {"engine": engine, "model": key, "format": precision}
+    rows, memory = _fitting(question, _candidates(question, names, precision), words)
+    found = pl.DataFrame(predict.latencies(rows, intervals=False))
+    ranked = _ranked(_answers(question, memory, found, prices)[0], limits, objective)
+    chosen = ranked.head(KEPT)["row"].to_list()
+    rows = predict.Rows([rows.words[row] for row in chosen], *(frame[chosen] for frame in rows[1:]))
+    frame, assumed = _answers(question, memory[chosen], pl.DataFrame(predict.latencies(rows)), prices)
+    latencies = question.asking("requests_in_memory", *LIMITS.values()).on(rows.decode).resolve().assumed()
+    assumed = pl.concat([latencies, assumed]).unique("quantity", maintain_order=True)
+    frame = _ranked(frame, limits, objective).drop("row")
+    best = frame.row(0, named=True)
+    breaks = tuple(
+        f"{name} <= {limits[full]:.4g} s: the nearest plan has {best[f'{name}_s']:.4g} s"
+        for name, full in LIMITS.items()
+        if full in limits and best[f"{name}_s"] > limits[full]
+    )
+    return ServingPlan(best, breaks, frame, assumed)
+
+
+def _prices(question: Question, names: Iterable[str]) -> pl.DataFrame:
+    """Return rent and facility power of one accelerator, by chip."""
+    import polars as pl
+
+    outputs = question.without(*SHAPE).asking(*PRICES)
+    found = [replace(outputs, values={**outputs.values, "accelerator": name}).resolve().run() for name in names]
+    return pl.DataFrame(found).with_columns(pl.Series("accelerator", names)).unique("accelerator")
+
+
+def _candidates(question: Question, names: Iterable[str], precision: str) -> list[pl.DataFrame]:
+    """Return decode and prefill workers of all chips, layouts of one node, numbers of workers and concurrencies."""
+    import polars as pl
+
+    layouts = pl.DataFrame(
+        [(size // groups, groups, groups) for size in SIZES for groups in sorted({1, size})], LAYOUT, orient="row"
+    ).cast(pl.Float64)
+    if not question.values.get("experts"):
+        layouts = layouts.filter(pl.col("attention_data_parallel") == 1)
+    bytes_per_element = 1.0 if precision in ("fp8", "fp4") else 2.0
+    chips = [{"accelerator": name, **hardware(chip(name), precision)} for name in dict.fromkeys(names)]
+    chosen = pl.DataFrame(chips).with_columns(kv_bytes_per_element=bytes_per_element, pipeline_parallel=1.0)
+    alone = chosen.join(layouts, how="cross").join(
+        pl.DataFrame({"concurrent_requests": REQUESTS}).cast(pl.Float64), how="cross"
+    )
+    alone = alone.filter(pl.col("concurrent_requests") >= pl.col("attention_data_parallel"))
+    mirrored = [pl.col(name).alias(f"prefill_{name}") for name in LAYOUT]
+    together = alone.with_columns(*mirrored, prefill_workers=0.0, decode_workers=1.0, prefill_separate=0.0)
+    workers = pl.DataFrame(WORKERS, ("prefill_workers", "decode_workers"), orient="row").cast(pl.Float64)
+    apart = (
+        alone.join(layouts.select(mirrored), how="cross").join(workers, how="cross").with_columns(prefill_separate=1.0)
+    )
+    both = pl.concat([together, apart])
+    for name in set(question.values) & set(both.columns):
+        fixed = pl.col(name) == question.values[name]
+        both = both.filter(fixed) if name in CHOSEN else both.drop(name)
+    if both.is_empty():
+        raise ScenarioError(
+            "no layout of one node has the given parallelism and concurrency; give other values or none"
+        )
+    prompts = pl.col("concurrent_requests") * pl.col("decode_workers") / pl.max_horizontal("prefill_workers", 1.0)
+    return [
+        both,
+        both.with_columns(
+            pl.max_horizontal(prompts, 1.0).alias("concurrent_requests"),
+            *(pl.col(f"prefill_{n}").alias(n) for n in LAYOUT),
+        ),
+    ]
+
+
+def _fitting(
+    question: Question, sides: list[pl.DataFrame], words: Mapping[str, str]
+) -> tuple[predict.Rows, pl.DataFrame]:
+    """Return the candidates whose weights and cache fit: as rows to predict, and with their memory and accelerators."""
+    import polars as pl
+
+    decode, prefill = (question.asking(*MEMORY).on(side).resolve().run() for side in sides)
+    share = question.asking("serving_memory_share").resolve().run()["serving_memory_share"]
+    if "accelerator_memory_bytes" in question.values:
+        decode = decode.with_columns(accelerator_memory_bytes=pl.lit(question.values["accelerator_memory_bytes"]))
+    room = share * pl.col("accelerator_memory_bytes") - pl.col("served_weight_bytes")
+    cache = pl.col("request_kv_bytes") * pl.col("concurrent_requests") / pl.col("replica_accelerators")
+    size, prompts = (
+        pl.col("decode_workers") * pl.col("replica_accelerators"),
+        pl.col("prefill_workers") * pl.col("other"),
+    )
+    both = decode.with_columns(
+        other=prefill["replica_accelerators"],
+        prefill_s=prefill["prefill_s"],
+        prompts_fit=prefill["requests_in_memory"] >= 1.0,
+    )
+    both = both.with_columns(
+        **{name: pl.lit(question.values[name]) for name in ("input_tokens", "output_tokens")},
+        memory_left_bytes=room - cache,
+        prefill_accelerators=prompts,
+        replica_accelerators=size + prompts,
+        worker=size,
+    )
+    fits = both["prompts_fit"] & (both["requests_in_memory"] >= both["concurrent_requests"])
+    if not fits.any():
+        least = both.sort("memory_left_bytes").row(-1, named=True)
+        missing = max(-least["memory_left_bytes"], least["request_kv_bytes"] / least["worker"])
+        raise ScenarioError(
+            f"weights and cache fit on no layout of {max(SIZES)} accelerators or fewer: on {least['worker']:.0f} "
+            f"{least['accelerator']} about {missing / 1e9:,.1f} GB are missing on each; give chips with more memory, a "
+            "narrower precision or fewer tokens"
+        )
+    both = both.filter(fits)
+    shared = {n: v for n, v in question.values.items() if not isinstance(v, str)}
+    numbers = [
+        side.filter(fits).drop("accelerator").with_columns(**{n: pl.lit(v) for n, v in shared.items() if n not in side})
+        for side in sides
+    ]
+    apart = pl.col("prefill_separate")
+    load = both.select(
+        pl.lit(predict.newest()).alias("month"),
+        concurrency=pl.col("concurrent_requests") * pl.col("decode_workers"),
+        workers="decode_workers",
+        prefill_workers=pl.max_horizontal("prefill_workers", 1.0),
+        known=apart,
+        recipes=apart,
+    )
+    described = [
+        {**words, "chip": name, "mode": "disagg" if split else "agg"}
+        for name, split in both.select("accelerator", "prefill_separate").iter_rows()
+    ]
+    return predict.Rows(described, numbers[0], numbers[1], load), both.with_row_index("row")
+
+
+def _answers(
+    question: Question, memory: pl.DataFrame, found: pl.DataFrame, prices: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return candidates with throughput, cost and energy, with intervals where latencies have them, and defaults."""
+    import polars as pl
+    import polars.selectors as cs
+
+    frame = memory.hstack(found.drop(cs.starts_with("tokens_per_s"))).join(
+        prices, on="accelerator", how="left", maintain_order="left"
+    )
+    bands = ("", "_low", "_high") if "tpot_low_s" in frame.columns else ("",)
+    opposite = {"": "", "_low": "_high", "_high": "_low"}
+    asked = pl.concat(
+        frame.select(
+            *(*PRICES, "prefill_separate", "prefill_accelerators", "replica_accelerators"),
+            pl.col("prefill_s") * pl.col(f"ttft{opposite[band]}_s") / pl.col("ttft_s"),
+            pl.max_horizontal("prefill_workers", 1.0).alias("prefill_workers"),
+            (pl.col("concurrent_requests") * pl.col("decode_workers")).alias("concurrent_requests"),
+            pl.col(f"ttft{opposite[band]}_s").alias("time_to_first_token_s"),
+            pl.col(f"tpot{opposite[band]}_s").alias("time_per_output_token_s"),
+        )
+        for band in bands
+    )
+    chain = question.without(*asked.columns, *LAYOUT).asking(*ANSWERS).on(asked).resolve()
+    scales = {name: 1e6 if "_usd_per_" in name else 1.0 for name in ANSWERS}
+    answers = chain.run().select(
+        *((pl.col(name) * scales[name]).alias(short) for name, short in ANSWERS.items()),
+        accelerators=pl.col("serving_replicas") * pl.col("replica_accelerators"),
+        tokens_per_s_per_mw=1e6 / pl.col("serving_j_per_token"),
+    )
+    answers = answers.with_columns(cost_usd_per_h=pl.col("accelerators") * pl.concat([frame[PRICES[1]]] * len(bands)))
+    bill = answers.select(cluster_usd_per_h="cost_usd_per_h")
+    even = question.without(*bill.columns).asking("break_even_requests_per_s").on(bill).resolve().run()
+    answers = answers.with_columns(even["break_even_requests_per_s"])
+    middle, *ends = (answers.slice(part * frame.height, frame.height) for part in range(len(bands)))
+    columns = list(middle.get_columns())
+    for name in middle.columns if ends else ():
+        three = pl.DataFrame({str(part): each[name] for part, each in enumerate((middle, *ends))})
+        columns += [three.min_horizontal().alias(f"{name}_low"), three.max_horizontal().alias(f"{name}_high")]
+    return frame.drop("worker", "other", "prompts_fit", *SPECIFICATIONS).hstack(columns), chain.assumed()
+
+
+def _ranked(frame: pl.DataFrame, limits: Mapping[str, Any], objective: str) -> pl.DataFrame:
+    """Return candidates with those first that keep the limits best, and of these the least of the objective."""
+    import polars as pl
+
+    over = [pl.col(f"{name}_s") / limits[full] for name, full in LIMITS.items() if full in limits]
+    return frame.sort(pl.max_horizontal(pl.col(objective) * 0.0 + 1.0, *over), objective)

@@ -1,0 +1,226 @@
+"""Measured serving points in the vocabulary: model, chip, number format and layout of each row."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from factorykit.core.errors import FactorykitError
+from factorykit.data.identifiers import accelerator_in
+from factorykit.data.tables import table
+from factorykit.model.scenario.architectures import architecture
+
+RENAMED: Final = (
+    (r"[^a-z0-9]+", "_"),
+    (r"llama_?(\d)(_[13])?_(\d+)b", r"llama\1_\3b"),
+    (r"^deepseek_(r1(?!_distill)|v3_1|v3).*", "deepseek_v3"),
+    (r"^(kimi_k2|minimax_m2|glm_5).*", r"\1"),
+    (r"^gpt_?oss", "gpt_oss"),
+    (r"_a\d+b", ""),
+)
+"""Spellings of models that share an architecture of the tables."""
+WEIGHT_BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5625, "int4": 0.5625}
+"""Bytes of a stored weight with its scales, by number format."""
+SIDES: Final = ("prefill", "decode")
+PARTS: Final = ("tp_size", "attention_dp_size", "moe_ep_size")
+RECIPE_KEY: Final = ("engine", "accelerator", "architecture", "number_format", "isl", "osl", "concurrency")
+"""Columns of the table serving_recipes that a measured point shares with its recipe."""
+
+
+class Point(NamedTuple):
+    """One row: words for its family, quantities of decode and of prefill, and numbers that only its residual uses."""
+
+    words: dict[str, str]
+    decode: dict[str, float]
+    prefill: dict[str, float]
+    load: dict[str, float]
+
+
+@cache
+def architecture_of(model: str) -> str:
+    """Return the architecture of a model's name or repository path; its weights may have any number format.
+
+    >>> architecture_of("meta-llama/Llama-3.1-70B"), architecture_of("Qwen/Qwen3-235B-A22B-FP8")
+    ('llama3_70b', 'qwen3_235b')
+    """
+    name = model.rpartition("/")[2].lower()
+    for pattern, new in RENAMED:
+        name = re.sub(pattern, new, name)
+    known = table("architectures").collect()["architecture"].to_list()
+    found = [key for key in known if name == key or name.startswith(f"{key}_")]
+    if not found:
+        raise FactorykitError(f"model {model!r} has no row in the table architectures")
+    return max(found, key=len)
+
+
+@cache
+def chip(stated: str) -> dict[str, Any]:
+    """Return the row of the table accelerators that a system names, or of serving_devices.
+
+    >>> chip("b200_sxm")["accelerator"]
+    'b200'
+    """
+    for row in table("serving_devices").collect().iter_rows(named=True):
+        if row["named"] in stated.lower():
+            unknown = dict.fromkeys(("peak_fp8_flop_per_s", "peak_fp4_flop_per_s", "scale_up_bytes_per_s"))
+            return {"accelerator": row["serving_device"], **unknown, **row}
+    key = accelerator_in(stated.replace("_", " "))
+    return next(table("accelerators").filter(accelerator=key).collect().iter_rows(named=True))
+
+
+def number_format(row: Mapping[str, Any]) -> str:
+    """Return the number format of the weights, of the columns that state it or of the name of the model."""
+    words = (row.get("moe_quant_mode"), row.get("gemm_quant_mode"), row.get("precision"), row.get("weight_data_types"))
+    stated = " ".join(str(word) for word in words if word) or str(row.get("model_path") or row.get("benchmark"))
+    for pattern, name in (("fp4|nvfp4", "fp4"), ("fp8", "fp8"), ("int4", "int4"), ("int8", "int8")):
+        if re.search(pattern, stated.lower()):
+            return name
+    return "fp4" if "gpt-oss" in stated.lower() else "bf16"
+
+
+def _number(row: Mapping[str, Any], name: str, default: float = 1.0) -> float:
+    value = row.get(name)
+    return default if value is None or not math.isfinite(float(value)) or float(value) <= 0.0 else float(value)
+
+
+def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
+    """Return what a formula needs of a chip at one number format."""
+    peak = float(specification["peak_16bit_flop_per_s"])
+    eight = float(specification["peak_fp8_flop_per_s"] or peak)
+    return {
+        "peak_flop_per_s": {
+            "fp8": eight,
+            "int8": eight,
+            "fp4": float(specification["peak_fp4_flop_per_s"] or eight),
+        }.get(width, peak),
+        "served_bytes_per_parameter": WEIGHT_BYTES[width],
+        "accelerator_memory_bytes": float(specification["accelerator_memory_bytes"]),
+        "memory_bytes_per_s": float(specification["memory_bytes_per_s"]),
+        "scale_up_bytes_per_s": float(specification["scale_up_bytes_per_s"] or 6.4e10),
+        "scale_out_bytes_per_s": 5e10,
+    }
+
+
+@cache
+def recipes() -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Return the rows of the table serving_recipes by what a measured point shares with them.
+
+    Layouts of measured points with known workers stand in for those that have no recipe.
+    """
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in table("serving_recipes").collect().iter_rows(named=True):
+        found.setdefault(tuple(row[name] for name in RECIPE_KEY), []).append(row)
+    measured: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in table("serving_points").collect().drop_nulls("decode_num_workers").iter_rows(named=True):
+        names = (row["backend"], str(chip(row["system"])["accelerator"]), architecture_of(row["model_path"]))
+        key = (*names, number_format(row), row["isl"], row["osl"], row["concurrency"])
+        columns = [f"{side}_{part}" for side in SIDES for part in ("num_workers", *PARTS)]
+        layout = {name: max(row[name], 1.0) for name in columns}
+        measured.setdefault(key, []).append({**layout, "draft_tokens": 0.0, "first_used": "", "last_used": "9999"})
+    return measured | found
+
+
+def published(row: Mapping[str, Any], words: Mapping[str, str], concurrency: float) -> list[dict[str, Any]]:
+    """Return the recipes of a point with separate prefill that agree with the layout it states, those of its day first.
+
+    Exports of one database print for each side the accelerators of a worker, or those of the whole system.
+    """
+    stated = [math.prod(_number(row, f"{side}_{part}") for part in PARTS[:2]) for side in SIDES]
+    counts = [row.get(f"{side}_num_workers") for side in SIDES]
+    agreeing = []
+    key = (*(words[name] for name in ("engine", "chip", "model", "format")), row["isl"], row["osl"], concurrency)
+    for recipe in recipes().get(key, []):
+        sizes = [recipe[f"{side}_tp_size"] * recipe[f"{side}_attention_dp_size"] for side in SIDES]
+        workers = [recipe[f"{side}_num_workers"] for side in SIDES]
+        whole = sum(size * count for size, count in zip(sizes, workers, strict=True))
+        if counts in ([None, None], workers) and (stated == sizes or stated == [whole, whole]):
+            agreeing.append(recipe)
+    day = str(_measured_on(row))
+    return [each for each in agreeing if each["first_used"] <= day <= each["last_used"]] or agreeing
+
+
+def _measured_on(row: Mapping[str, Any]) -> str | None:
+    stated = str(row.get("silicon_data_source") or row.get("locator") or "")
+    dated = re.search(r"measured=(\d{4}-\d\d(?:-\d\d)?)", stated)
+    return dated[1] if dated else None
+
+
+def _with_recipes(row: Mapping[str, Any], found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the columns of a row with drafted tokens, and with the mean layout of its recipes if it has no workers."""
+    drafts = sum(recipe["draft_tokens"] for recipe in found) / max(len(found), 1)
+    names = [name for name in found[0] if name.startswith(SIDES)] if found and not row.get("decode_num_workers") else []
+    means = {name: math.exp(sum(math.log(recipe[name]) for recipe in found) / len(found)) for name in names}
+    unknown = {f"{side}_moe_tp_size": None for side in SIDES} if means else {}
+    return {**row, **means, **unknown, "draft_tokens": drafts}
+
+
+def _layout(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
+    """Return the layout of a worker; the product of the expert layout counts its accelerators where both are given."""
+    tensor = _number(row, f"{prefix}tp_size")
+    groups = _number(row, f"{prefix}attention_dp_size")
+    experts = _number(row, f"{prefix}moe_ep_size")
+    accelerators = max(_number(row, f"{prefix}moe_tp_size") * experts, 1.0)
+    if accelerators == 1.0:
+        accelerators = tensor * groups
+    if groups > 1.0 and tensor * groups != accelerators:
+        tensor, groups = (1.0, accelerators) if tensor >= accelerators else (tensor, accelerators / tensor)
+    elif tensor != accelerators and groups == 1.0:
+        accelerators = max(tensor, accelerators)
+        tensor = accelerators
+    return {
+        "tensor_parallel": tensor,
+        "attention_data_parallel": groups,
+        "expert_parallel": min(experts, accelerators),
+        "pipeline_parallel": _number(row, f"{prefix}pp_size"),
+    }
+
+
+def _concurrency(row: Mapping[str, Any], separate: bool) -> float:
+    stated = re.search(r"silicon_concurrency=(\d+)", str(row.get("silicon_data_source") or ""))
+    named = re.search(r"_c(\d+)(?:_|$)", str(row.get("id") or ""))
+    if row.get("concurrency") or stated or named:
+        return float(row.get("concurrency") or (stated or named)[1])  # type: ignore[index]
+    prefix = "decode_" if separate else ""
+    workers = _number(row, "decode_num_workers") if separate else 1.0
+    return _number(row, f"{prefix}batch_size") * _number(row, f"{prefix}attention_dp_size") * workers
+
+
+def read_point(row: Mapping[str, Any]) -> Point:
+    """Return a row of the table serving_points in the vocabulary.
+
+    Raises
+    ------
+    FactorykitError
+        If its model or chip is unknown, or a length is missing.
+    """
+    specification = chip(str(row.get("system")))
+    width = number_format(row)
+    model = architecture_of(str(row.get("model_path")))
+    separate = row.get("mode") == "disagg"
+    if row.get("isl") is None or row.get("osl") is None:
+        raise FactorykitError("isl and osl must be given")
+    words = {"engine": str(row.get("backend")), "chip": str(specification["accelerator"]), "model": model}
+    words |= {"mode": "disagg" if separate else "agg", "format": width}
+    concurrency = _concurrency(row, separate)
+    found = published(row, words, concurrency) if separate else []
+    if separate and len(found) != 1 and not row.get("decode_num_workers"):
+        words["mode"] = "disagg_open"
+    row = _with_recipes(row, found)
+    workers, prefill_workers = (
+        _number(row, f"{side}_num_workers") if separate else 1.0 for side in ("decode", "prefill")
+    )
+    common = {name: float(value) for name, value in architecture(model).items()} | hardware(specification, width)
+    common |= {"input_tokens": float(row["isl"]), "output_tokens": float(row["osl"])}
+    common |= {"kv_bytes_per_element": 1.0 if width in ("fp8", "fp4") else 2.0, "draft_tokens": row["draft_tokens"]}
+    decode = {**common, **_layout(row, "decode_" if separate else "")}
+    prefill = {**common, **_layout(row, "prefill_" if separate else "")}
+    decode |= {"concurrent_requests": max(concurrency / workers, 1.0), "prefill_separate": float(separate)}
+    prefill |= {"concurrent_requests": max(concurrency / prefill_workers, 1.0), "prefill_separate": 0.0}
+    year, month = (float(part) for part in (_measured_on(row) or "2026-01").split("-")[:2])
+    known = float(row.get("decode_num_workers") is not None) if separate else 0.0
+    load = {"concurrency": concurrency, "month": (year - 2026.0) * 12.0 + month, "workers": workers, "known": known}
+    load |= {"prefill_workers": prefill_workers, "recipes": float(len(found))}
+    return Point(words, decode, prefill, load)

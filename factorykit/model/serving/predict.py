@@ -1,0 +1,262 @@
+"""Latency and throughput of serving points: the formulas, corrected by measured points near them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from factorykit.core.errors import FactorykitError
+from factorykit.data.tables import table
+from factorykit.engine.evaluate import evaluate
+from factorykit.model.scenario.architectures import architecture
+from factorykit.model.serving.points import (
+    Point,
+    architecture_of,
+    chip,
+    hardware,
+    number_format,
+    read_point,
+)
+from factorykit.model.serving.residual import Process
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+DECODE: Final = (
+    *("decode_step_s", "time_per_output_token_s", "decode_kv_bytes", "decode_weight_bytes"),
+    *("requests_in_memory", "replica_accelerators", "served_weight_bytes", "draft_step_tokens"),
+)
+PREFILL: Final = ("time_to_first_token_s", "prefill_s", "replica_accelerators")
+WAVES: Final = {"queued_prefills": "queued_prefills_waves"}
+"""How prompts queue in the measured points."""
+SCENARIOS: Final = ("Offline", "Server", "Interactive")
+BENCHMARK_LAYOUTS: Final = tuple((float(t), float(r)) for t in (1, 2, 4, 8) for r in (64, 256, 1024))
+"""Tensor parallelism and concurrent requests of a replica, of which a submission takes the fastest that fits."""
+
+
+class Rows(NamedTuple):
+    """Points as columns: words of each row, quantities of decode and of prefill, numbers that only residuals use."""
+
+    words: list[dict[str, str]]
+    decode: pl.DataFrame
+    prefill: pl.DataFrame
+    load: pl.DataFrame
+
+
+def rows_of(points: Sequence[Point]) -> Rows:
+    """Return points as columns."""
+    import polars as pl
+
+    words, *numbers = zip(*points, strict=True)
+    return Rows(list(words), *map(pl.DataFrame, numbers))
+
+
+class Physics(NamedTuple):
+    """What the formulas say of rows, and the features of both residuals."""
+
+    decode: pl.DataFrame
+    ttft: np.ndarray
+    tpot: np.ndarray
+    ttft_features: np.ndarray
+    tpot_features: np.ndarray
+
+
+def _log2(values: Any) -> np.ndarray:
+    import numpy as np
+
+    return np.log2(np.maximum(np.asarray(values, dtype=float), 1e-9))
+
+
+def physics(rows: Rows) -> Physics:
+    """Return latencies by the formulas alone."""
+    import numpy as np
+
+    decode, prefill, load = rows.decode, rows.prefill, rows.load
+    decoded, filled = evaluate(decode, DECODE, assume=True), evaluate(prefill, PREFILL, using=WAVES, assume=True)
+    step, prompt = decoded["decode_step_s"].to_numpy(), filled["prefill_s"].to_numpy()
+    first = filled["time_to_first_token_s"].to_numpy()
+    answer, known = decode["output_tokens"].to_numpy(), load["known"].to_numpy()
+    requests, prompts = decode["concurrent_requests"].to_numpy(), prefill["concurrent_requests"].to_numpy()
+    room = np.maximum(decoded["requests_in_memory"].to_numpy(), 1.0)
+    lengths = [_log2(decode["input_tokens"]) - 11.0, _log2(answer) - 10.0]
+    age, drafts = load["month"].to_numpy() / 3.0, decoded["draft_step_tokens"].to_numpy() - 1.0
+    tpot = [
+        *(_log2(requests), *lengths, _log2(decoded["replica_accelerators"]) - 2.0),
+        *(_log2(decode["attention_data_parallel"]), _log2(decode["expert_parallel"]), _log2(step) + 6.0),
+        _log2((requests * prompt + 1e-4) / (answer * step)),
+        _log2(decoded["decode_kv_bytes"] / decoded["decode_weight_bytes"]),
+        *(age, _log2(load["workers"]), known, drafts, _log2(1.0 + load["recipes"])),
+    ]
+    ttft = [
+        *(_log2(prompts), *lengths, _log2(filled["replica_accelerators"]) - 2.0),
+        *(_log2(prefill["attention_data_parallel"]), _log2(prefill["expert_parallel"]), _log2(first) + 1.0),
+        *(_log2(prompts * prompt / (answer * step)), _log2(step) + 6.0, _log2(1.0 + prompts / room)),
+        *(age, _log2(load["workers"]), known, _log2(load["prefill_workers"]), drafts, _log2(1.0 + load["recipes"])),
+    ]
+    per_token = decoded["time_per_output_token_s"].to_numpy()
+    return Physics(decoded, first, per_token, np.column_stack(ttft), np.column_stack(tpot))
+
+
+@cache
+def measured() -> tuple[Rows, Physics, np.ndarray, np.ndarray]:
+    """Return the points of the table serving_points, their physics, and their residuals of both latencies."""
+    import numpy as np
+
+    frame = table("serving_points").collect()
+    rows = rows_of([read_point(row) for row in frame.iter_rows(named=True)])
+    found = physics(rows)
+    ttft = np.log(frame["silicon_ttft_ms"].to_numpy() / 1e3 / found.ttft)
+    return rows, found, ttft, np.log(frame["silicon_tpot_ms"].to_numpy() / 1e3 / found.tpot)
+
+
+@cache
+def newest() -> float:
+    """Return the month of the newest measured points, after the end of 2025."""
+    return float(measured()[0].load["month"].max())  # type: ignore[arg-type]
+
+
+@cache
+def process(target: str) -> Process:
+    """Return the posterior of one target given the shipped tables: ``ttft``, ``tpot`` or ``benchmark``."""
+    if target == "benchmark":
+        words, features, residual = benchmark_residuals()
+        return Process(target, words, features, residual)
+    rows, found, ttft, tpot = measured()
+    if target == "ttft":
+        return Process(target, rows.words, found.ttft_features, ttft)
+    return Process(target, rows.words, found.tpot_features, tpot)
+
+
+def latencies(rows: Rows, *, intervals: bool = True) -> dict[str, np.ndarray]:
+    """Return time to first token and per output token of rows, and output tokens per second, with 90 % intervals."""
+    import numpy as np
+
+    found, halves = physics(rows), {}
+    for name, features in (("ttft", found.ttft_features), ("tpot", found.tpot_features)):
+        shift, halves[name] = process(name).predict(rows.words, features, intervals=intervals)
+        halves[f"{name}_shift"] = shift
+    ttft, tpot = found.ttft * np.exp(halves["ttft_shift"]), found.tpot * np.exp(halves["tpot_shift"])
+    columns = summary(rows, ttft, halves["ttft"], tpot, halves["tpot"])
+    return columns if intervals else {name: columns[name] for name in ("ttft_s", "tpot_s", "tokens_per_s")}
+
+
+def summary(
+    rows: Rows, ttft: np.ndarray, ttft_half: np.ndarray, tpot: np.ndarray, tpot_half: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return latencies with their intervals, and the throughput of the requests in flight (Little's law)."""
+    import numpy as np
+
+    tokens, requests = rows.decode["output_tokens"].to_numpy(), rows.load["concurrency"].to_numpy()
+    decoding = (tokens - 1.0) * tpot
+    rate = requests * tokens / (ttft + decoding)
+    share = ttft / (ttft + decoding)
+    half = np.sqrt((share * ttft_half) ** 2 + ((1.0 - share) * tpot_half) ** 2)
+    columns = {}
+    for name, value, width in (("ttft", ttft, ttft_half), ("tpot", tpot, tpot_half)):
+        low, high = value * np.exp(-width), value * np.exp(width)
+        columns |= {f"{name}_s": value, f"{name}_low_s": low, f"{name}_high_s": high}
+    low, high = rate * np.exp(-half), rate * np.exp(half)
+    return columns | {"tokens_per_s": rate, "tokens_per_s_low": low, "tokens_per_s_high": high}
+
+
+class Submission(NamedTuple):
+    """One benchmark result: words for its family, quantities of a replica, and its accelerators."""
+
+    words: dict[str, str]
+    replica: dict[str, float]
+    accelerators: float
+
+
+@cache
+def benchmarks() -> dict[str, dict[str, float]]:
+    """Return the known tokens of a request of the table serving_benchmarks, by architecture."""
+    rows = table("serving_benchmarks").collect().iter_rows(named=True)
+    lengths = ("input_tokens", "output_tokens")
+    return {row["architecture"]: {name: row[name] for name in lengths if row[name]} for row in rows}
+
+
+def read_submission(row: Mapping[str, Any]) -> Submission:
+    """Return a row of the table inference_results in the vocabulary.
+
+    Raises
+    ------
+    FactorykitError
+        If its chip or benchmark is unknown.
+    """
+    stated = str(row.get("accelerator_stated") or "").partition(",")[0]
+    specification = chip(stated.partition("(x")[0] or str(row.get("processor")))
+    model = architecture_of(str(row["benchmark"]))
+    if model not in benchmarks():
+        raise FactorykitError(
+            f"benchmark {row['benchmark']!r} has no known lengths; known are {', '.join(benchmarks())}"
+        )
+    if row.get("scenario") not in SCENARIOS:
+        raise FactorykitError(f"scenario must be one of {', '.join(SCENARIOS)}, got {row.get('scenario')!r}")
+    width = number_format(row)
+    shape = {name: float(value) for name, value in architecture(model).items()}
+    replica = {**shape, **hardware(specification, width), "kv_bytes_per_element": 1.0}
+    replica |= benchmarks()[model]
+    software = str(row.get("software") or "").partition(" ")[0].strip(",").lower()
+    words = {"engine": software, "chip": str(specification["accelerator"]), "model": model, "format": width}
+    count = float(row.get("nodes") or 1.0) * float(row.get("accelerators_per_node") or (8.0 if stated else 1.0))
+    return Submission(words | {"mode": str(row["scenario"])}, replica, count)
+
+
+def benchmark_tokens_per_s(submissions: Sequence[Submission]) -> np.ndarray:
+    """Return the output tokens per second of the fastest replica that fits, over all accelerators of each system."""
+    import numpy as np
+    import polars as pl
+
+    layouts = pl.DataFrame(BENCHMARK_LAYOUTS, schema=["tensor_parallel", "concurrent_requests"], orient="row")
+    frame = pl.DataFrame([each.replica for each in submissions]).with_row_index("row").join(layouts, how="cross")
+    outputs = ("requests_in_memory", "time_per_output_token_s", "prefill_s")
+    found = frame.hstack(evaluate(frame.drop("row"), outputs, assume=True).select(outputs))
+    latency = pl.col("output_tokens") * pl.col("time_per_output_token_s") + pl.col("prefill_s")
+    rate = pl.col("concurrent_requests") * pl.col("output_tokens") / latency / pl.col("tensor_parallel")
+    fits = pl.col("requests_in_memory") >= pl.col("concurrent_requests")
+    best = (
+        found.with_columns(rate=pl.when(fits).then(rate)).group_by("row", maintain_order=True).agg(pl.col("rate").max())
+    )
+    return best["rate"].to_numpy() * np.array([each.accelerators for each in submissions])
+
+
+def benchmark_features(submissions: Sequence[Submission]) -> np.ndarray:
+    """Return the one feature of a submission: the logarithm of its accelerators."""
+    import numpy as np
+
+    return _log2([each.accelerators for each in submissions])[:, np.newaxis] / 3.0 - 1.0
+
+
+def benchmark_rows() -> tuple[list[Submission], np.ndarray]:
+    """Return the submissions of the table inference_results that can be predicted, and their tokens per second."""
+    import numpy as np
+
+    ready, rates = [], []
+    for row in table("inference_results").collect().iter_rows(named=True):
+        try:
+            ready.append(read_submission(row))
+        except FactorykitError:
+            continue
+        rates.append(row["tokens_per_s"])
+    return ready, np.array(rates)
+
+
+def benchmark_residuals() -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]:
+    """Return words, features and residuals of the submissions of the table inference_results."""
+    import numpy as np
+
+    ready, rates = benchmark_rows()
+    residual = np.log(rates / benchmark_tokens_per_s(ready))
+    return [each.words for each in ready], benchmark_features(ready), residual
+
+
+def benchmark_rates(submissions: Sequence[Submission]) -> dict[str, np.ndarray]:
+    """Return output tokens per second of submissions with 90 % intervals."""
+    import numpy as np
+
+    shift, half = process("benchmark").predict([each.words for each in submissions], benchmark_features(submissions))
+    rate = benchmark_tokens_per_s(submissions) * np.exp(shift)
+    low, high = rate * np.exp(-half), rate * np.exp(half)
+    return {"tokens_per_s": rate, "tokens_per_s_low": low, "tokens_per_s_high": high}

@@ -1,0 +1,185 @@
+"""Comparison of predicted with measured serving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from factorykit.core import validation
+from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.data.tables import table
+from factorykit.model.serving import predict
+from factorykit.model.serving.points import read_point
+from factorykit.model.serving.residual import constants, left_out, widened
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COLUMNS: Final = (
+    *("ttft_s", "ttft_low_s", "ttft_high_s", "tpot_s", "tpot_low_s", "tpot_high_s"),
+    *("tokens_per_s", "tokens_per_s_low", "tokens_per_s_high"),
+)
+PUBLISHED: Final = {
+    "ID": "id",
+    "Model": "benchmark",
+    "Scenario": "scenario",
+    "Nodes": "nodes",
+    "Accelerator": "accelerator_stated",
+    "a#": "accelerators_per_node",
+    "Processor": "processor",
+    "Software": "software",
+    "Performance_Result": "tokens_per_s",
+}
+"""Columns of MLPerf's own summary and of the table inference_results."""
+
+
+def validate_serving(rows: Any = None) -> pl.DataFrame:
+    """Predict measured serving points and benchmark results, and compare.
+
+    Parameters
+    ----------
+    rows
+        A polars frame with columns of the ``serving_points`` table, or of ``inference_results`` or MLPerf's summary
+        (those with a scenario); measured columns may be missing. By default both shipped tables, each point predicted
+        without the other points of its sweep, each result without its submission's system.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row each, in the order given: ``id``, ``ttft_s``, ``ttft_low_s``, ``ttft_high_s``, ``tpot_s``,
+        ``tpot_low_s``, ``tpot_high_s`` [s], ``tokens_per_s`` with ``tokens_per_s_low`` and ``tokens_per_s_high`` [1/s]
+        (bounds of 90 % intervals; latencies are null for benchmark results), ``ttft_error``, ``tpot_error`` and
+        ``tokens_per_s_error`` (predicted over measured, less one), and ``reason``, why a row has no prediction.
+
+    Raises
+    ------
+    ScenarioError
+        If ``rows`` is no frame, is empty, or has neither a scenario nor a system.
+
+    Notes
+    -----
+    Formulas of `factorykit.formulas.serving`, times a residual that a Gaussian process takes from the shipped points.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> row = {"id": "mine", "backend": "vllm", "model_path": "meta-llama/Llama-3.1-70B", "system": "h200_sxm"}
+    >>> row |= {"mode": "agg", "precision": "fp8", "isl": 1024, "osl": 1024, "batch_size": 16, "tp_size": 4}
+    >>> validate_serving(pl.DataFrame([row]))["tpot_s"].round(3).item()
+    0.014
+    """
+    import polars as pl
+
+    if rows is None:
+        both = [_points(table("serving_points").collect(), True), _results(table("inference_results").collect(), True)]
+        return pl.concat(both)
+    frame = validation.frame("rows", rows)
+    if frame.is_empty():
+        raise ScenarioError("rows must have at least one row, got none")
+    frame = frame.rename(
+        {old: new for old, new in PUBLISHED.items() if old in frame.columns and new not in frame.columns}
+    )
+    if "scenario" in frame.columns:
+        return _results(frame, False)
+    if "system" not in frame.columns:
+        raise ScenarioError("rows must have the columns of the table serving_points or of inference_results")
+    return _points(frame, False)
+
+
+def _read(frame: pl.DataFrame, reader: Callable[..., Any]) -> tuple[list[int], list[Any], list[str | None]]:
+    numbers, ready, reasons = [], [], []
+    for number, row in enumerate(frame.iter_rows(named=True)):
+        try:
+            ready.append(reader(row))
+        except (FactorykitError, ValueError, TypeError, KeyError) as error:
+            reasons.append(str(error))
+            continue
+        numbers.append(number)
+        reasons.append(None)
+    return numbers, ready, reasons
+
+
+def sweep(words: Mapping[str, str], decode: Mapping[str, float]) -> str:
+    """Return the sweep of a point: what it shares with points of another concurrency."""
+    layout = ("input_tokens", "output_tokens", "tensor_parallel", "attention_data_parallel")
+    return " ".join([*words.values(), *(str(decode[name]) for name in layout)])
+
+
+def _points(frame: pl.DataFrame, shipped: bool) -> pl.DataFrame:
+    numbers, ready, reasons = _read(frame, read_point)
+    found = {}
+    if ready:
+        found = (
+            _without([sweep(point.words, point.decode) for point in ready])
+            if shipped
+            else predict.latencies(predict.rows_of(ready))
+        )
+    return _table(frame, numbers, found, reasons)
+
+
+def _without(groups: Sequence[str]) -> dict[str, Any]:
+    """Return predictions of the shipped points, each without the points of its group."""
+    import numpy as np
+
+    rows, found, ttft, tpot = predict.measured()
+    latencies = []
+    for name, residual, base in (("ttft", ttft, found.ttft), ("tpot", tpot, found.tpot)):
+        mean, variance = left_out(predict.process(name).precision, residual, groups)
+        latencies += [base * np.exp(mean), widened(constants(name), rows.words, variance)]
+    return predict.summary(rows, *latencies)
+
+
+def _results(frame: pl.DataFrame, shipped: bool) -> pl.DataFrame:
+    import numpy as np
+
+    numbers, ready, reasons = _read(frame, predict.read_submission)
+    found = {}
+    if ready and shipped:
+        words, _, residual = predict.benchmark_residuals()
+        groups = [" ".join([each.words["chip"], each.words["engine"], each.words["model"]]) for each in ready]
+        mean, variance = left_out(predict.process("benchmark").precision, residual, groups)
+        half = widened(constants("benchmark"), words, variance)
+        rate = predict.benchmark_tokens_per_s(ready) * np.exp(mean)
+        low, high = rate * np.exp(-half), rate * np.exp(half)
+        found = {"tokens_per_s": rate, "tokens_per_s_low": low, "tokens_per_s_high": high}
+    elif ready:
+        found = predict.benchmark_rates(ready)
+    return _table(frame, numbers, found, reasons)
+
+
+def _table(frame: pl.DataFrame, numbers: list[int], found: dict[str, Any], reasons: list[str | None]) -> pl.DataFrame:
+    import polars as pl
+
+    row = pl.int_range(pl.len(), dtype=pl.Int64).alias("row")
+    schema = {"row": pl.Int64, **dict.fromkeys(COLUMNS, pl.Float64)}
+    predicted = pl.DataFrame({"row": numbers, **found}, schema_overrides={"row": pl.Int64})
+    predicted = predicted.select(
+        pl.col(name).cast(kind) if name in predicted.columns else pl.lit(None, kind).alias(name)
+        for name, kind in schema.items()
+    )
+    known = frame.select(
+        row,
+        (pl.col("id").cast(pl.String) if "id" in frame.columns else pl.lit(None, pl.String)).alias("id"),
+        *(
+            (
+                pl.col(name).cast(pl.Float64, strict=False) * scale
+                if name in frame.columns
+                else pl.lit(None, pl.Float64)
+            ).alias(new)
+            for name, scale, new in (
+                ("silicon_ttft_ms", 1e-3, "measured_ttft"),
+                ("silicon_tpot_ms", 1e-3, "measured_tpot"),
+                ("tokens_per_s", 1.0, "measured_rate"),
+            )
+        ),
+        pl.Series("reason", reasons, dtype=pl.String),
+    )
+    wide = known.join(predicted, on="row", how="left", maintain_order="left")
+    return wide.select(
+        "id",
+        *COLUMNS,
+        (pl.col("ttft_s") / pl.col("measured_ttft") - 1.0).alias("ttft_error"),
+        (pl.col("tpot_s") / pl.col("measured_tpot") - 1.0).alias("tpot_error"),
+        (pl.col("tokens_per_s") / pl.col("measured_rate") - 1.0).alias("tokens_per_s_error"),
+        "reason",
+    )

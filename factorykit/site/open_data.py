@@ -1,0 +1,134 @@
+"""The tables for other programs: Parquet, one DuckDB file, and JSON with an OpenAPI description."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from factorykit.site.page_layout import Around
+from factorykit.site.sources import Project
+from factorykit.site.table_data import PAGES, Shelf, Table, load
+
+API: Final = "api/v1"
+DATABASE: Final = "factorykit.duckdb"
+STORAGE: Final = "STORAGE_VERSION 'v1.2.0', BLOCK_SIZE 16384"
+"""Format of the DuckDB file: readable since DuckDB 1.2, in blocks that suit range requests."""
+GROUPS: Final = {
+    "prices": ("accelerator", ("prices", "price_months", "rental_offers")),
+    "series": ("quantity", ("months",)),
+}
+"""Collections beside the entities: the column that names a document, and the tables whose rows it holds."""
+
+
+def add(project: Project, out: Path, around: Around) -> None:
+    """Write Parquet files, the DuckDB file and the JSON documents below ``out``."""
+    import duckdb
+
+    data = project.root / "data"
+    shelf = load(data)
+    if shelf is None:
+        return
+    (out / "tables").mkdir(exist_ok=True)
+    (out / DATABASE).unlink(missing_ok=True)
+    with duckdb.connect() as database:
+        database.execute(f"ATTACH '{out / DATABASE}' AS whole ({STORAGE})")
+        for name, table in shelf.tables.items():
+            file = out / "tables" / f"{name}.parquet"
+            shutil.copyfile(data / table.resource["path"], file)
+            database.execute(f'CREATE TABLE whole."{name}" AS FROM read_parquet($file)', {"file": str(file)})
+    collections = {kind: dict(_entities(shelf, kind)) for kind in PAGES if kind in shelf.tables}
+    collections |= {name: dict(_group(shelf, *GROUPS[name])) for name in GROUPS}
+    for name, documents in collections.items():
+        (out / API / name).mkdir(parents=True, exist_ok=True)
+        for key, tables in documents.items():
+            units = {column: unit for of in tables for column, unit in _units(shelf.tables[of]).items()}
+            _write(out / API / name / f"{key}.json", {"version": shelf.version, "units": units, "tables": tables})
+    keys = {name: sorted(documents) for name, documents in collections.items()}
+    _write(out / API / "index.json", {"version": shelf.version, "collections": keys})
+    _write(out / API / "openapi.json", _openapi(shelf, keys, around))
+
+
+def _entities(shelf: Shelf, kind: str) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
+    """Yield the key of each entity, with its row and the statements about it."""
+    for row in shelf.tables[kind].frame.iter_rows(named=True):
+        key = row[shelf.tables[kind].key]
+        statements = shelf.statements.get((kind, key), [])
+        yield key, {kind: [_filled(row)]} | ({"statements": list(map(_filled, statements))} if statements else {})
+
+
+def _group(shelf: Shelf, column: str, tables: tuple[str, ...]) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
+    """Yield each value of a column, with the rows of some tables that have it."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for name in tables:
+        for row in shelf.tables[name].frame.iter_rows(named=True) if name in shelf.tables else ():
+            found.setdefault(row[column], {}).setdefault(name, []).append(_filled(row))
+    yield from found.items()
+
+
+def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _units(table: Table) -> dict[str, str]:
+    return {name: each["unit"] for name, each in table.fields.items() if each.get("unit")}
+
+
+def _openapi(shelf: Shelf, keys: Mapping[str, list[str]], around: Around) -> dict[str, Any]:
+    """Return the description of the documents in the format of OpenAPI 3.1."""
+    text = {"type": "string"}
+    held = {name: [name, "statements"] if name in PAGES else GROUPS[name][1] for name in keys}
+    used = {table for tables in held.values() for table in tables if table in shelf.tables}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "factorykit",
+            "version": shelf.version,
+            "license": {"name": "CC BY 4.0", "url": "https://creativecommons.org/licenses/by/4.0/"},
+            "description": "AI clusters in sourced tables: entities with every statement about them, rental prices by "
+            "accelerator, series by quantity. An absent cell is unknown. Within v1 columns are added, never renamed.",
+        },
+        "servers": [{"url": around.site or ".."}],
+        "paths": {
+            f"/{API}/index.json": {"get": _get("The keys of all collections", {"type": "object"})},
+            **{
+                f"/{API}/{name}/{{key}}.json": {
+                    "parameters": [
+                        {"name": "key", "in": "path", "required": True, "schema": text, "example": keys[name][0]}
+                    ],
+                    "get": _get(f"One document of {name}", _document(tables)),
+                }
+                for name, tables in held.items()
+                if keys[name]
+            },
+        },
+        "components": {"schemas": {name: _schema(shelf.tables[name]) for name in sorted(used)}},
+    }
+
+
+def _get(summary: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    content = {"application/json": {"schema": schema}}
+    return {"summary": summary, "responses": {"200": {"description": summary, "content": content}}}
+
+
+def _document(tables: tuple[str, ...] | list[str]) -> dict[str, Any]:
+    """Return the JSON schema of a document: the version of the data, units by column, rows by table."""
+    rows = {name: {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}} for name in tables}
+    units = {"type": "object", "additionalProperties": {"type": "string"}}
+    properties = {"version": {"type": "string"}, "units": units, "tables": {"type": "object", "properties": rows}}
+    return {"type": "object", "required": [*properties], "properties": properties}
+
+
+def _schema(table: Table) -> dict[str, Any]:
+    """Return the JSON schema of a row of a table."""
+    columns = {
+        name: {"type": each["type"], "description": f"{each['description']} [{each.get('unit', 'text')}]"}
+        for name, each in table.fields.items()
+    }
+    return {"type": "object", "description": table.resource["description"], "properties": columns}
+
+
+def _write(file: Path, document: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(document, ensure_ascii=False) + "\n", "utf-8")

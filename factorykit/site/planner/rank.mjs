@@ -1,0 +1,57 @@
+// The order of plans: those that keep all limits first, by the objective.
+
+export const DAY_S = 86400;
+
+// How many times as much of each limit as is allowed a plan takes.
+export function ratios({ values, way }, { deadline_s, budget_usd, facility_power_w }) {
+  const money = way === "own" ? Math.max(values.run_cost_usd, values.capital_usd) : values.run_cost_usd;
+  const found = { deadline: (values.wall_days * DAY_S) / deadline_s, budget: money / budget_usd, power: values.facility_power_w / facility_power_w };
+  return Object.fromEntries(Object.entries(found).filter(([, ratio]) => !Number.isNaN(ratio)));
+}
+
+// The value that the best plan has the least of.
+export function goal({ values }, { limits, objective }, most) {
+  const name = objective ?? (limits.deadline_s !== undefined ? "run_cost_usd" : limits.budget_usd !== undefined ? "wall_days" : null);
+  if (!name) return values.wall_days * values.run_cost_usd;
+  return most.includes(name) ? -values[name] : values[name];
+}
+
+export function ranked({ usualDays, bestIsMost }, plans, question) {
+  const { limits, counts } = question;
+  const short = limits.deadline_s === undefined && !counts ? usualDays : Infinity;
+  const keyed = plans.map((plan) => {
+    const over = ratios(plan, limits);
+    const breaks = Object.entries(over).filter(([, ratio]) => ratio > 1);
+    const { values } = plan;
+    const key = [breaks.reduce((sum, [, ratio]) => sum + Math.log(ratio), 0), Number(values.wall_days > short), goal(plan, question, bestIsMost), values.accelerators, values.run_cost_usd];
+    return { key, plan: { ...plan, breaks: breaks.length ? Object.fromEntries(breaks) : null } };
+  });
+  const before = ({ key: one }, { key: other }) => {
+    const at = one.findIndex((value, i) => value !== other[i]);
+    return at < 0 ? 0 : one[at] - other[at];
+  };
+  return keyed.sort(before).map(({ plan }) => plan);
+}
+
+// The best plan of every other accelerator, way, tier of checkpoints and site.
+export function alternatives(plans) {
+  const seen = new Set();
+  const first = plans.filter(({ given, way, tier, site }) => seen.size !== seen.add([given.accelerator, way, tier, site].join(" ")).size);
+  return first.slice(1);
+}
+
+// The requested limits, and the supply, that keep a better plan away.
+export function requestLimits({ bestIsMost, binding }, question, plans) {
+  const [best] = plans;
+  const now = goal(best, question, bestIsMost);
+  const found = Object.entries(ratios(best, question.limits)).filter(([name, ratio]) => {
+    const better = plans.some((plan) => {
+      const { [name]: over, ...others } = ratios(plan, question.limits);
+      return over > 1 && Object.values(others).every((each) => each <= 1) && goal(plan, question, bestIsMost) < now;
+    });
+    return better ? ratio >= binding.share : best.breaks?.[name];
+  });
+  const similar = plans.filter(({ given, way, tier }) => given.accelerator === best.given.accelerator && way === best.way && tier === best.tier);
+  const most = Math.max(...similar.map(({ given }) => given.accelerators));
+  return [...found.map(([name]) => name), ...(question.counts && best.breaks && best.given.accelerators >= most ? ["supply"] : [])];
+}

@@ -1,0 +1,69 @@
+"""Plans of post-training: splits, their limits, and plans that do not fit."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+import factorykit as fk
+from factorykit.core.errors import ScenarioError
+
+GRPO: Final[dict[str, Any]] = {"samples": 2048, "batch": 512, "output_tokens": 1100, "sequence_length": 4096}
+
+
+def test_a_split_uses_all_accelerators_and_the_slower_side_decides():
+    row = fk.post_train("llama3_8b", 64, policy_lag_steps=1, **GRPO).best
+    assert row["trainer_accelerators"] + row["rollout_accelerators"] == 64.0
+    training = row["policy_update_s"] + row["log_probability_s"]
+    assert row["step_s"] >= max(row["rollout_s"], training)
+    assert max(row["rollout_utilization"], row["trainer_utilization"]) > 0.7
+    assert row["days"] == pytest.approx(500.0 * row["step_s"] / 86400.0)
+    assert row["usd_low"] < row["usd"] < row["usd_high"]
+
+
+def test_the_best_split_is_the_fastest_that_fits():
+    found = fk.post_train("Qwen/Qwen3-32B", 128, policy_lag_steps=1, **GRPO)
+    fitting = found.candidates.filter(fits=1.0)
+    assert found.best["step_s"] == fitting["step_s"].min()
+    assert fitting["trainer_accelerators"].n_unique() > 3
+
+
+def test_adapters_need_less_memory_to_train():
+    full, lora = (fk.post_train("llama3_8b", 8, lora_rank=rank, **GRPO).best for rank in (0, 16))
+    assert lora["memory_peak_bytes"] < 0.6 * full["memory_peak_bytes"]
+    assert lora["weight_sync_s"] < 0.2 * full["weight_sync_s"]
+
+
+def test_given_sequences_need_no_rollouts():
+    row = fk.post_train("llama3_8b", 8, algorithm="dpo", samples=256).best
+    assert (row["rollout_accelerators"], row["rollout_s"], row["weight_sync_s"]) == (0.0, 0.0, 0.0)
+    assert row["log_probability_s"] == pytest.approx(row["policy_update_s"] / 3.0)
+
+
+def test_a_larger_teacher_takes_longer():
+    small, large = (
+        fk.post_train("llama3_8b", 8, algorithm="distillation", teacher=name, samples=256).best["log_probability_s"]
+        for name in ("llama3_8b", "llama3_70b")
+    )
+    assert 8.0 < large / small < 10.0
+
+
+def test_tools_that_take_longest_limit_the_step():
+    quick, slow = (fk.post_train("llama3_8b", 64, tool_wait_s=wait, **GRPO).best for wait in (0, 600))
+    assert slow["limited_by"] == "rollouts: tools"
+    assert slow["step_s"] - quick["step_s"] == pytest.approx(600.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model": "deepseek_v3", "accelerators": 8}, "the trainer fits on no layout of 8 h100_sxm"),
+        ({"model": "llama3_405b", "accelerators": 8, "lora_rank": 8}, "fits on no layout|weights alone"),
+        ({"model": "llama3_8b", "accelerators": 8, "output_tokens": 9000}, "must be at most sequence_length"),
+        ({"model": "llama3_8b", "accelerators": 8, "teacher": "llama3_70b"}, "needs algorithm = 'distillation'"),
+    ],
+)
+def test_an_invalid_plan_gives_the_reason(given, message):
+    with pytest.raises(ScenarioError, match=message):
+        fk.post_train(**given)

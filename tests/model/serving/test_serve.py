@@ -1,0 +1,89 @@
+"""Plans that serve a load within limits of latency."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+import factorykit as fk
+from factorykit.core.errors import ScenarioError, UnknownQuantity
+
+
+@cache
+def chat(**given: Any) -> fk.ServingPlan:
+    return fk.serve("llama3_70b", load=20.0, **given)
+
+
+def test_a_plan_keeps_its_limits_and_carries_its_load() -> None:
+    plan = fk.serve("llama3_70b", ["h200_sxm", "b200"], load=20.0, ttft="1 s", tpot="25 ms")
+    best = plan.best
+    assert plan.breaks == ()
+    assert best["ttft_s"] <= 1.0
+    assert best["tpot_s"] <= 0.025
+    assert best["replicas"] * best["tokens_per_s"] >= 20.0 * 1024.0
+    assert best["accelerators"] == best["replicas"] * best["replica_accelerators"]
+    assert best["memory_left_bytes"] >= 0.0
+
+
+def test_the_best_plan_costs_least_of_those_that_keep_the_limits() -> None:
+    plan = chat(tpot="25 ms")
+    kept = plan.candidates.filter(plan.candidates["tpot_s"] <= 0.025)
+    assert plan.best["cost_usd_per_h"] == kept["cost_usd_per_h"].min()
+    few = chat(tpot="25 ms", objective="accelerators")
+    assert few.best["accelerators"] == kept["accelerators"].min()
+
+
+def test_energy_and_cost_per_token_follow_from_power_and_price() -> None:
+    best = chat(rental_usd_per_accelerator_h=3.0).best
+    prompt = best["usd_per_million_input_tokens"] * best["input_tokens"]
+    answer = best["usd_per_million_output_tokens"] * best["output_tokens"]
+    per_request = 3.0 * best["replica_accelerators"] / 3600.0 / (best["tokens_per_s"] / best["output_tokens"])
+    assert (prompt + answer) / 1e6 == pytest.approx(per_request)
+    assert best["j_per_token"] * best["tokens_per_s_per_mw"] == pytest.approx(1e6)
+
+
+def test_faster_users_leave_less_throughput_along_the_frontier() -> None:
+    frontier = chat().frontier()
+    assert frontier["tokens_per_s_per_user"].is_sorted(descending=True)
+    assert frontier["tokens_per_s_per_accelerator"].is_sorted()
+
+
+def test_limits_that_cannot_be_kept_give_the_nearest_plan_with_a_note() -> None:
+    plan = chat(tpot="0.1 ms")
+    assert plan.best["tpot_s"] == plan.candidates["tpot_s"].min()
+    assert len(plan.breaks) == 1
+    assert "tpot <= 0.0001 s" in str(plan)
+
+
+def test_a_model_that_does_not_fit_names_the_missing_bytes() -> None:
+    with pytest.raises(ScenarioError, match=r"on 8 h100_sxm about \d+\.\d GB are missing"):
+        fk.serve("deepseek_v3", "h100_sxm", load=1.0)
+
+
+def test_inputs_are_read_as_in_every_verb() -> None:
+    with pytest.raises(UnknownQuantity, match="requests_per_s must be a number"):
+        fk.serve("llama3_70b", load="many tokens")
+    with pytest.raises(UnknownQuantity, match="draft_tokens"):
+        fk.serve("llama3_70b", load=1.0, draft_token=2.0)
+    with pytest.raises(ScenarioError, match="inconsistent"):
+        fk.serve("llama3_70b", load=1.0, context_tokens=5.0)
+    assert {"decode_memory_share", "serving_memory_share"} <= set(chat().assumed["quantity"])
+
+
+def test_each_answer_lies_in_its_interval() -> None:
+    best = chat().best
+    for name in ("ttft_s", "tpot_s", "tokens_per_s", "j_per_token", "cost_usd_per_h", "usd_per_million_output_tokens"):
+        stem = name.removesuffix("_s") if name in ("ttft_s", "tpot_s") else name
+        low, high = (f"{stem}_low_s", f"{stem}_high_s") if stem != name else (f"{name}_low", f"{name}_high")
+        assert best[low] <= best[name] <= best[high]
+
+
+def test_a_fixed_layout_is_kept_and_separate_prefill_has_workers_of_its_own() -> None:
+    plan = chat(prefill_separate=1.0, tensor_parallel=4.0)
+    assert plan.candidates["tensor_parallel"].unique().to_list() == [4.0]
+    assert (plan.candidates["prefill_workers"] > 0.0).all()
+    best = plan.best
+    assert best["replica_accelerators"] == best["prefill_accelerators"] + best["decode_workers"] * 4.0
+    assert "prefill" in str(plan)

@@ -1,0 +1,143 @@
+"""Predicted serving against measured points and benchmark results that were left out."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+
+import factorykit as fk
+from factorykit.core.errors import ScenarioError
+from factorykit.model.serving import predict
+from factorykit.model.serving.points import architecture_of, read_point
+from factorykit.model.serving.residual import constants, left_out, widened
+
+ROW = {"id": "mine", "backend": "vllm", "model_path": "meta-llama/Llama-3.1-70B", "system": "h200_sxm"}
+ROW |= {"mode": "agg", "precision": "fp8", "isl": 1024, "osl": 1024, "batch_size": 16, "tp_size": 4}
+
+
+@cache
+def shipped() -> pl.DataFrame:
+    return fk.validate_serving()
+
+
+@pytest.mark.parametrize(
+    ("latency", "median", "p90", "low", "high"), [("tpot", 0.09, 0.33, 0.85, 0.95), ("ttft", 0.20, 0.85, 0.85, 0.95)]
+)
+def test_points_are_predicted_without_their_sweep(
+    latency: str, median: float, p90: float, low: float, high: float
+) -> None:
+    points = fk.table("serving_points").collect()
+    found = shipped().head(points.height)
+    error = found[f"{latency}_error"].abs()
+    measured = points[f"silicon_{latency}_ms"] / 1e3
+    inside = measured.is_between(found[f"{latency}_low_s"], found[f"{latency}_high_s"]).mean()
+    assert found["reason"].null_count() == points.height
+    assert error.median() < median
+    assert error.quantile(0.9) < p90
+    assert low < inside < high
+
+
+def test_a_layout_that_a_row_omits_comes_from_the_recipe_of_the_benchmark() -> None:
+    """InferenceX: eight prefill workers of four GB200 and one decode worker of 32, three drafted tokens."""
+    row = ROW | {"backend": "trtllm", "model_path": "deepseek-ai/DeepSeek-R1", "system": "gb200", "precision": "fp4"}
+    row |= {"mode": "disagg", "isl": 8192.0, "osl": 1024.0, "concurrency": 666.0}
+    row |= {"prefill_tp_size": 4, "decode_tp_size": 32, "locator": "measured=2026-03-23"}
+    point = read_point(row)
+    assert (point.load["prefill_workers"], point.load["workers"]) == pytest.approx((8.0, 1.0))
+    assert point.decode["draft_tokens"] == 3.0
+    assert point.decode["attention_data_parallel"] == pytest.approx(32.0)
+    assert read_point(row | {"decode_tp_size": 7}).words["mode"] == "disagg_open"
+
+
+@pytest.mark.parametrize(("target", "median", "p90"), [("tpot", 0.04, 0.24), ("ttft", 0.09, 0.50)])
+def test_points_are_predicted_from_the_others_of_their_table(target: str, median: float, p90: float) -> None:
+    rows, _, ttft, tpot = predict.measured()
+    residual = tpot if target == "tpot" else ttft
+    values, words = constants(target), rows.words
+    mean, variance = left_out(predict.process(target).precision, residual, np.arange(len(words)))
+    error = np.abs(np.expm1(mean - residual))
+    assert np.median(error) < median
+    assert np.quantile(error, 0.9) < p90
+    assert 0.85 < (np.abs(mean - residual) < widened(values, words, variance)).mean() < 0.95
+
+
+def test_benchmark_results_are_predicted_without_their_system() -> None:
+    results = fk.table("inference_results").collect()
+    found = shipped().tail(results.height).with_columns(results["scenario"])
+    inside = results["tokens_per_s"].is_between(found["tokens_per_s_low"], found["tokens_per_s_high"])
+    for scenario, median, p90 in (("Offline", 0.15, 0.40), ("Server", 0.20, 0.45), ("Interactive", 0.40, 1.0)):
+        error = found.filter(scenario=scenario)["tokens_per_s_error"].abs()
+        assert error.median() < median
+        assert error.quantile(0.9) < p90
+        assert 0.85 <= inside.filter(results["scenario"] == scenario).mean() <= 0.96
+    assert found["reason"].null_count() == results.height
+
+
+def test_a_row_needs_no_measured_column_and_more_users_wait_longer() -> None:
+    rows = pl.DataFrame([ROW, ROW | {"batch_size": 64}, ROW | {"model_path": "unheard/of"}])
+    few, many, unknown = fk.validate_serving(rows).iter_rows(named=True)
+    assert few["tpot_low_s"] < few["tpot_s"] < few["tpot_high_s"]
+    assert many["tpot_s"] > few["tpot_s"]
+    assert many["tokens_per_s"] > few["tokens_per_s"]
+    assert few["ttft_error"] is None
+    assert few["reason"] is None
+    assert unknown["tpot_s"] is None
+    assert "unheard/of" in unknown["reason"]
+
+
+def test_an_unmeasured_chip_has_a_wider_interval_than_a_measured_one() -> None:
+    found = fk.validate_serving(pl.DataFrame([ROW, ROW | {"system": "h20"}]))
+    width = (found["tpot_high_s"] / found["tpot_low_s"]).to_list()
+    assert width[1] > width[0]
+
+
+def test_columns_of_the_publisher_are_read() -> None:
+    row = {
+        "ID": "5.1-1",
+        "Model": "llama2-70b-99",
+        "Scenario": "Offline",
+        "Nodes": 1,
+        "Accelerator": "NVIDIA H200-SXM-141GB",
+    }
+    row |= {"a#": "8", "Software": "TensorRT 10.11, CUDA 12.8", "weight_data_types": "fp8"}
+    found = fk.validate_serving(pl.DataFrame([row]))
+    assert found["tokens_per_s"][0] == pytest.approx(34_000, rel=0.1)  # eight submissions print 33,000 to 35,400
+
+
+@pytest.mark.parametrize(
+    ("model", "key"),
+    [
+        ("deepseek-ai/DeepSeek-R1-0528", "deepseek_v3"),
+        ("openai/gpt-oss-120b", "gpt_oss_120b"),
+        ("llama3.1-405b", "llama3_405b"),
+        ("llama3_2_1b", "llama3_2_1b"),
+        ("moonshotai/Kimi-K2.5", "kimi_k2"),
+        ("Qwen/Qwen3-32B-FP8", "qwen3_32b"),
+    ],
+)
+def test_a_model_is_found_by_its_published_name(model: str, key: str) -> None:
+    assert architecture_of(model) == key
+
+
+def test_a_separate_prefill_has_a_layout_of_its_own() -> None:
+    row = ROW | {
+        "mode": "disagg",
+        "decode_tp_size": 8,
+        "prefill_tp_size": 4,
+        "decode_batch_size": 8,
+        "decode_num_workers": 2,
+    }
+    point = read_point(row)
+    assert (point.decode["tensor_parallel"], point.prefill["tensor_parallel"], point.load["concurrency"]) == (
+        8.0,
+        4.0,
+        16.0,
+    )
+
+
+def test_rows_without_a_system_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="must have the columns"):
+        fk.validate_serving(pl.DataFrame({"id": ["a"]}))
