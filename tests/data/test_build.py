@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -220,13 +221,18 @@ def test_the_tables_keep_the_types_keys_and_constraints_of_the_descriptor():
             assert frame[ours].drop_nulls().is_in(known.implode()).all(), f"{name}.{ours}"
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-def test_croissant_describes_every_table_and_column():
+def test_croissant_is_valid():
     croissant = pytest.importorskip("mlcroissant")
     described = croissant.Dataset(jsonld=tables.data_folder() / tables.CROISSANT).metadata
     assert not described.issues.errors
     assert not described.issues.warnings
-    found = {records.id: [field.id for field in records.fields] for records in described.record_sets}
+
+
+def test_croissant_describes_every_table_and_column():
+    described = json.loads((tables.data_folder() / tables.CROISSANT).read_text("utf-8"))
+    found = {records["@id"]: [field["@id"] for field in records["field"]] for records in described["recordSet"]}
     assert found == {
         name: [f"{name}/{field['name']}" for field in resource["schema"]["fields"]]
         for name, resource in tables.resources().items()

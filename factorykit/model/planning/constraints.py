@@ -84,11 +84,13 @@ class Limits:
         """Return the limits that are given."""
         return {field.name: limit for field in fields(self) if (limit := getattr(self, field.name)) is not None}
 
-    def objective(self) -> str | None:
-        """Return the default objective: time for a budget, cost for a deadline, None for the product of both."""
-        if self.budget_usd is not None and self.deadline_s is None:
+    def objective(self, *, has_counts: bool) -> str | None:
+        """Return the default objective, None for the product of time and cost."""
+        if self.deadline_s is not None:
+            return "run_cost_usd"
+        if self.budget_usd is not None:
             return "wall_days"
-        return "run_cost_usd" if self.deadline_s is not None else None
+        return None if has_counts else "run_cost_usd"
 
 
 @dataclass(frozen=True)
@@ -331,7 +333,7 @@ def ranked(plans: pl.DataFrame, limits: Limits, objective: str | None, usual_day
     ]
     breaks = pl.concat_str(broken, separator=", ", ignore_nulls=True) if broken else pl.lit("")
     return (
-        plans.with_columns(breaks=pl.when(breaks != "").then(breaks), excess=excess, goal=goal(limits, objective))
+        plans.with_columns(breaks=pl.when(breaks != "").then(breaks), excess=excess, goal=goal(objective))
         .with_columns(slow=pl.col("wall_days") > usual_days)
         .sort("excess", "slow", "goal", "accelerators", "run_cost_usd", maintain_order=True)
         .drop("excess", "slow", "goal")
@@ -347,14 +349,13 @@ def _rounded(ratio: pl.Expr) -> pl.Expr:
     return pl.when(rounded < 100.0).then(digits).otherwise(digits.str.strip_suffix(".0"))
 
 
-def goal(limits: Limits, objective: str | None) -> pl.Expr:
+def goal(objective: str | None) -> pl.Expr:
     """Return the value that the best plan has the least of."""
     import polars as pl
 
-    name = objective or limits.objective()
-    if name is None:
+    if objective is None:
         return pl.col("wall_days") * pl.col("run_cost_usd")
-    return -pl.col(name) if name in BEST_IS_MOST else pl.col(name)
+    return -pl.col(objective) if objective in BEST_IS_MOST else pl.col(objective)
 
 
 def limit_ratios(plans: pl.DataFrame, limits: Limits) -> dict[str, pl.Expr]:

@@ -133,7 +133,7 @@ def plan(
         providers.
     objective
         Quantity to minimise, such as ``"accelerators"`` (``goodput`` and ``predicted_mfu`` are maximised): by default
-        the cost with a deadline, the time with only a budget, else the product of both.
+        the time with a budget alone, the product of time and cost with ``counts`` alone, else the cost.
     using
         Alternative models of quantities, as in :func:`factorykit.evaluate`.
     calibration
@@ -195,19 +195,21 @@ def plan(
     values = {name: architecture[name] for name in ("accelerator", "accelerators") if name in architecture} | values
     question = Question.read({**architecture, **values}, using=using)
     question.check_consistency()
+    if counts is None:
+        counts = values.pop("accelerators", None) or choices.pop("accelerators", None)
     request = Request(
         model=architecture.replace(accelerator=None, accelerators=None),
         given=values if tokens is None else values | {"tokens": tokens},
         choices=choices,
         limits=limits,
         chips=_chips(chips, values),
-        counts=counts if counts is not None else values.pop("accelerators", None) or choices.pop("accelerators", None),
+        counts=counts,
         ways=read_ways((("rent", "own") if limits.budget_usd else ("rent",)) if acquire is None else acquire),
         default_ways=acquire is None,
         sites=strings("sites", () if sites is None else sites),
         tiers=read_tiers(tiers),
         offers=None if offers is None else read_offers(offers),
-        objective=None if objective is None else _objective(objective),
+        objective=_objective(objective) if objective else limits.objective(has_counts=counts is not None),
         using=question.using,
         distributions=distributions,
         draws=integer("draws", draws, 2, MAX_DRAWS),

@@ -378,7 +378,7 @@ def _request_limit(plan: Plan, best: Mapping[str, Any], name: str) -> tuple[Any,
     others = Limits(**{**limits.given(), field: None})  # type: ignore[arg-type]
     kept = [ratio <= 1.0 for ratio in limit_ratios(plan.plans, others).values()]
     ratio = limit_ratios(plan.plans, Limits(**{field: allowed}))[name]
-    objective = goal(limits, plan.request.objective)
+    objective = goal(plan.request.objective)
     now = plan.best.select(objective).item()
     better = plan.plans.filter(*kept, ratio > 1.0, objective < now).sort(ratio)
     if better.is_empty():

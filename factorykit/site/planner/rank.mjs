@@ -10,8 +10,9 @@ export function ratios({ values, way }, { deadline_s, budget_usd, facility_power
 }
 
 // The value that the best plan has the least of.
-export function goal({ values }, { limits, objective }, most) {
-  const name = objective ?? (limits.deadline_s !== undefined ? "run_cost_usd" : limits.budget_usd !== undefined ? "wall_days" : null);
+export function goal({ values }, { limits, counts, objective }, most) {
+  const usual = limits.budget_usd !== undefined ? "wall_days" : counts ? null : "run_cost_usd";
+  const name = objective ?? (limits.deadline_s !== undefined ? "run_cost_usd" : usual);
   if (!name) return values.wall_days * values.run_cost_usd;
   return most.includes(name) ? -values[name] : values[name];
 }
