@@ -251,6 +251,7 @@ def _parser() -> argparse.ArgumentParser:
         ("tiers", "checkpoint tiers: storage only, local and storage, or both: one,two"),
     ):
         plan.add_argument(f"--{name}", metavar="A,B", type=lambda text: text.split(","), help=text)
+    plan.add_argument("--as-run", action="store_true", help="chips, count and recipe of the model's published run")
     _calibration(plan)
     _framework(plan)
 
@@ -590,7 +591,7 @@ def _plan(options: argparse.Namespace) -> int:
     wishes = ("tokens", "deadline", "budget", "power", "objective", "chips", "counts", "sites", "acquire", "tiers")
     asked |= {name: value for name in wishes if (value := getattr(options, name)) is not None}
     asked |= {"calibration": _calibrated(options)} | ({"framework": options.framework} if options.framework else {})
-    asked |= _given(options)
+    asked |= _given(options) | ({"as_run": True} if options.as_run else {})
     found = fk.plan(asked.pop("model"), **asked)
     if options.json:
         _print_json(found.to_dict())

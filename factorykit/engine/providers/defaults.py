@@ -93,7 +93,9 @@ def _rental() -> dict[str, float]:
     price = "rental_usd_per_accelerator_h"
     offers = table("rental_offers").filter(pl.col("accelerator").is_not_null(), kind="on demand")
     each = offers.group_by("accelerator", "provider").agg(pl.col(price).min())
-    return dict(each.group_by("accelerator").agg(pl.col(price).median()).sort("accelerator").collect().iter_rows())
+    offered = each.group_by("accelerator").agg(pl.col(price).median()).sort("accelerator")
+    stated = table("prices").filter(kind="on demand").select("accelerator", f"{price}_median")
+    return dict(stated.collect().iter_rows()) | dict(offered.collect().iter_rows())
 
 
 def _purchase() -> dict[str, float]:
@@ -131,7 +133,8 @@ BY_CHIP: Mapping[str, tuple[Callable[[], Mapping[str, float]], str]] = MappingPr
         ),
         "rental_usd_per_accelerator_h": (
             _rental,
-            "median over providers of the cheapest offer on demand, table rental_offers",
+            "median over providers of the cheapest offer on demand, table rental_offers; without offers that of table "
+            "prices",
         ),
         "server_usd": (
             _server,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from factorykit.core import text_io
 from factorykit.core.errors import MissingQuantity, ScenarioError, UnknownName, nearest, short_repr
-from factorykit.core.validation import as_list, integer, mapping, strings
+from factorykit.core.validation import as_list, boolean, integer, mapping, strings
 from factorykit.core.vocabulary import quantity, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
@@ -55,6 +55,7 @@ from factorykit.model.planning.constraints import (
 from factorykit.model.planning.constraints import (
     sites as site_table,
 )
+from factorykit.model.planning.published_runs import conditions
 from factorykit.model.planning.summary import BATCH, CHOICES, Plan
 from factorykit.model.uncertainty.distributions import check, is_distribution
 
@@ -98,6 +99,7 @@ def plan(
     using: Mapping[str, str] | None = None,
     calibration: Mapping[str, float] | None = None,
     framework: str | None = None,
+    as_run: bool = False,
     draws: int = DRAWS,
     seed: int = 0,
     **given: Any,
@@ -140,6 +142,9 @@ def plan(
         Result of :func:`factorykit.calibrate`, as in :func:`factorykit.search`.
     framework
         Training framework whose features and published runs count, as in :func:`factorykit.search`.
+    as_run
+        Whether tokens, chips, count, sequence length, batch, number format and year of the software that are not given
+        are those of the model's published run; ``plan.compare(other)`` shows the difference to the best plan of today.
     draws, seed
         Number of random draws, the same for every plan, and their seed.
     **given
@@ -162,6 +167,12 @@ def plan(
     True
     """
     chips, counts, acquire, sites, tiers = map(_as_list, (chips, counts, acquire, sites, tiers))
+    if boolean("as_run", as_run):
+        run = conditions(model)
+        tokens = run.pop("tokens") if tokens is None else tokens
+        chips = run.pop("chips") if chips is None and "accelerator" not in given else chips
+        counts = run.pop("counts") if counts is None and "accelerators" not in given else counts
+        given = {name: run[name] for name in run if name not in ("tokens", "chips", "counts")} | given
     arguments = {
         "tokens": tokens,
         "chips": chips,

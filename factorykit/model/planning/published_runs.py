@@ -8,12 +8,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
-from factorykit.core.errors import UnknownName
+from factorykit.core.errors import ScenarioError, UnknownName
 from factorykit.data.identifiers import identify
 from factorykit.data.tables import table
 from factorykit.formulas.compute import training_flop
 from factorykit.model.performance.source_terms import model_names
 from factorykit.model.performance.training_runs import software_year
+from factorykit.model.planning.candidates import nearest_batch
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,6 +57,36 @@ def published_runs() -> pl.DataFrame:
     every = [_published(row) for row in rows.iter_rows(named=True)]
     found = pl.DataFrame([row for row in every if row], infer_schema_length=None)
     return found.unique(["accelerator", "tokens", "measured_days"], keep="first", maintain_order=True)
+
+
+def recipe(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sequence length, batch, number format and software of a published run, where known."""
+    known = ("precision", "sequence_length", "software_year")
+    found = {name: run[name] for name in known if run.get(name) is not None}
+    if run.get("batch_tokens"):
+        sequences = run["batch_tokens"] / run["sequence_length"]
+        found["global_batch_size"] = nearest_batch(sequences, run["accelerators"])
+    return found
+
+
+def conditions(model: Any) -> dict[str, Any]:
+    """Return the arguments of a plan as the known model was trained: tokens, chip, count and recipe.
+
+    Raises
+    ------
+    ScenarioError
+        If no published run of the model states its tokens, chip, and days or hours.
+    """
+    import polars as pl
+
+    runs = published_runs().drop_nulls("architecture")
+    name = identify("architecture", model) if isinstance(model, str) else ""
+    found = runs.filter(pl.col("architecture") == name).sort("tokens", descending=True)
+    if found.is_empty():
+        known = ", ".join(runs["architecture"].unique().sort())
+        raise ScenarioError(f"as_run needs a model whose run is published, got {model!r}; known are {known}")
+    run = found.row(0, named=True)
+    return {"tokens": run["tokens"], "chips": run["accelerator"], "counts": run["accelerators"], **recipe(run)}
 
 
 def _published(row: Mapping[str, Any]) -> dict[str, Any] | None:

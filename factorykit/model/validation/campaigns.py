@@ -13,15 +13,13 @@ from factorykit.engine.providers.defaults import by_accelerator
 from factorykit.formulas.step.interval import NORMAL_95
 from factorykit.model.economics.rent import PRICE
 from factorykit.model.planning import uncertainty
-from factorykit.model.planning.candidates import nearest_batch
 from factorykit.model.planning.plan import plan
-from factorykit.model.planning.published_runs import published_runs
+from factorykit.model.planning.published_runs import published_runs, recipe
 
 if TYPE_CHECKING:
     import polars as pl
 
 NEEDED: Final = ("run", "tokens", "parameters", "accelerator", "accelerators", "sequence_length", "measured_days")
-RECIPE: Final = ("precision", "sequence_length", "software_year")
 PACE: Final = "campaign_pace"
 DRAWS: Final = 64
 COVERAGE: Final = 0.9
@@ -114,10 +112,6 @@ def _shipped_pace() -> tuple[float, float]:
 def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plan of a run at a pace of 1."""
     known = {name: row.get(name) for name in ("run", "accelerator", "accelerators", "measured_days", "measured_usd")}
-    given = {name: row[name] for name in RECIPE if row.get(name) is not None}
-    if row.get("batch_tokens"):
-        sequences = row["batch_tokens"] / row["sequence_length"]
-        given["global_batch_size"] = nearest_batch(sequences, row["accelerators"])
     listed = by_accelerator(PRICE)
     is_priced = listed is not None and listed.has({"accelerator": row["accelerator"]})
     try:
@@ -130,7 +124,7 @@ def _planned(row: Mapping[str, Any]) -> dict[str, Any]:
             draws=DRAWS,
             **{PACE: 1.0},
             **({} if is_priced else {PRICE: 1.0}),
-            **given,
+            **recipe(row),
         ).best.row(0, named=True)
     except (MissingQuantity, ScenarioError) as error:
         return {**known, "reason": str(error)}

@@ -29,6 +29,7 @@ from factorykit.model.planning import uncertainty
 from factorykit.model.planning.candidates import COUNT_STEPS
 from factorykit.model.planning.constraints import LIKELY_UNITS, sites
 from factorykit.model.planning.constraints import LIMITS as LIMIT_NAMES
+from factorykit.model.planning.published_runs import conditions, published_runs
 from factorykit.model.planning.summary import MULTI_SITE
 from factorykit.model.reliability.reliability import published_rates
 from factorykit.model.scenario.architectures import architecture
@@ -204,6 +205,7 @@ def page_data() -> dict[str, Any]:
         "objectives": [*OBJECTIVES],
         "objectiveNames": OBJECTIVES,
         "runs": _runs(),
+        "asRun": _as_run(),
         "constants": {step.quantity: quantity(step.quantity).bounds for step in steps if step.origin == CALIBRATED},
         "memories": [
             [key, chip["accelerator_memory_bytes"]] for key, chip in chips().items() if chip["accelerator_memory_bytes"]
@@ -342,6 +344,13 @@ def _runs() -> list[list[Any]]:
             run = [row["run"], row["model"], model, chip, row["accelerators"], row["tokens"], days, active]
             found.append([float(f"{each:.6g}") if isinstance(each, float) else each for each in run])
     return found
+
+
+def _as_run() -> dict[str, dict[str, Any]]:
+    """Return the choices of the page that repeat the published run of a model, by model."""
+    named = {"chips": "accelerator", "counts": "accelerators"}
+    models = published_runs().drop_nulls("architecture")["architecture"].unique().sort()
+    return {name: {named.get(key, key): value for key, value in conditions(name).items()} for name in models}
 
 
 def _config() -> dict[str, Any]:

@@ -3,7 +3,7 @@ import { make } from "../../charts/runtime/dom.mjs";
 import { Answer, formulas } from "./answer.mjs";
 import { readConfig } from "./config.mjs";
 import { Form } from "./form.mjs";
-import { asked, listed, recalled, written } from "./link.mjs";
+import { asked, listed, pick, recalled, written } from "./link.mjs";
 import { Pins } from "./pins.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
@@ -53,7 +53,8 @@ class Planner {
     this.pins = new Pins(page, { now: () => ({ state: this.state, question: this.question, answer: this.answer }), recall: (state) => this.go({ ...state }) });
     this.noted = make("p", { class: "fkp-noted", role: "alert" });
     const reset = make("button", { type: "button", class: "fkp-link", onclick: () => this.go({ ...page.presets[this.version] }) }, "Start over");
-    const left = make("div", { class: "fkp-left" }, this.form.element, reset);
+    this.asRun = make("button", { type: "button", class: "fkp-link", onclick: () => this.go(this.otherWay()) });
+    const left = make("div", { class: "fkp-left" }, this.form.element, reset, " ", this.asRun);
     if (this.place.id) {
       this.form.element.querySelector("input[type=range]").id = this.place.id;
       this.place.removeAttribute("id");
@@ -110,6 +111,22 @@ class Planner {
     this.ask();
   }
 
+  // The published run of the model, and whether the page repeats it.
+  published() {
+    const run = this.state.shape ? undefined : this.page.asRun[this.state.model];
+    return { run, repeated: run && Object.entries(run).every(([name, value]) => this.state[name] === value) };
+  }
+
+  // As it was run, or the same tokens and accelerators with the batch, precision and software of today.
+  otherWay() {
+    const { run, repeated } = this.published();
+    const { counts: _, chips: __, ...state } = this.state;
+    if (!repeated) return { ...state, ...run };
+    const recipe = Object.keys(run).filter((name) => !BRIEF.includes(name));
+    for (const name of recipe) delete state[name];
+    return { ...pick(this.page.presets[this.version], recipe), ...state };
+  }
+
   remember() {
     if (this.brief) return;
     const query = written(this.page, this.state, this.version);
@@ -131,6 +148,10 @@ class Planner {
   // Asks the worker; while it is busy only the newest question waits.
   ask() {
     this.question = asked(this.page, this.state);
+    if (this.asRun) {
+      const { run, repeated } = this.published();
+      Object.assign(this.asRun, { hidden: !run, textContent: repeated ? "Best today" : "As it was run" });
+    }
     if (this.whole) this.whole.href = `${this.root}plan.html${written(this.page, this.state, this.version)}`;
     this.id += 1;
     this.place.dataset.asked = String(this.id);

@@ -339,3 +339,16 @@ def test_a_plan_of_a_hybrid_names_the_number_of_measured_models(model: str, monk
     assert "one is measured" in str(planned)
     monkeypatch.setattr(training_runs, "models_measured", lambda parts: len(parts))
     assert "two are measured" in str(planned)
+
+
+def test_a_plan_as_it_was_run_takes_the_conditions_of_the_published_run() -> None:
+    run = fk.plan("llama3_405b", as_run=True, draws=2)
+    best = run.best.row(0, named=True)
+    assert (best["accelerator"], best["accelerators"]) == ("h100_sxm", 16_384.0)  # Llama 3 paper, section 3.3.2
+    assert run.request.fixed["tokens"] == 15.6e12
+    assert fk.plan("llama3_405b", as_run=True, chips="b200", draws=2).best["accelerator"].item() == "b200"
+    today = fk.plan("llama3_405b", tokens="15.6T", chips="h100_sxm", counts=16_384, draws=2)
+    assert today.best["predicted_mfu"].item() > best["predicted_mfu"]  # software of today
+    assert "software_year" in run.compare(today)["quantity"].to_list()
+    with pytest.raises(ScenarioError, match="as_run needs a model whose run is published, got 'qwen3_8b'"):
+        fk.plan("qwen3_8b", as_run=True)

@@ -208,6 +208,17 @@ def _question(n: int) -> dict[str, Any]:
     return {**state, **usual, "accelerator": chips[0], "chips": ",".join(chips[1:])}
 
 
+@pytest.mark.parametrize("model", ["llama3_405b", "bloom_176b"])
+def test_a_run_as_it_was_is_planned_as_python_plans_it(page: Callable[..., list[Any]], model: str) -> None:
+    run = page_data()["asRun"][model]
+    usual = {"precision": "bf16", "sequence_length": 8192.0, "way": "rent", "tiers": "one"}
+    (found,) = page("answer", [{"model": model, **usual, **run}])
+    best = fk.plan(model, as_run=True, precision=run.get("precision", "bf16")).best.row(0, named=True)
+    for name in ("accelerators", "wall_days", "run_cost_usd", *PARTS):
+        wanted = best[name]
+        assert found["values"][name] == (wanted if isinstance(wanted, str) else pytest.approx(wanted, rel=1e-9)), name
+
+
 @pytest.mark.parametrize("n", [*range(6), *(pytest.param(n, marks=pytest.mark.long) for n in range(6, 50))])
 def test_a_deadline_or_a_budget_gives_the_plan_of_python(page: Callable[..., list[Any]], n: int) -> None:
     state = _question(n)

@@ -210,6 +210,19 @@ def test_where_nothing_fits_a_button_sets_the_smallest_sufficient_count(plan: Ca
     assert page.text_content(".fkp-refused") == ""
 
 
+def test_a_button_repeats_the_published_run_and_returns_to_today(plan: Callable[..., Any]) -> None:
+    page = plan("?v=1&model=bloom_176b&accelerator=b200&accelerators=64")
+    page.get_by_role("button", name="As it was run").click()
+    answered(page)
+    assert page.input_value('select[name="accelerator"]') == "a100_sxm_80gb"
+    assert page.input_value('input[name="accelerators"]') == "384"
+    then = value(page, "wall_days")
+    page.get_by_role("button", name="Best today").click()
+    answered(page)
+    assert page.input_value('input[name="accelerators"]') == "384"
+    assert float(value(page, "wall_days").split()[0]) < float(then.split()[0])
+
+
 def test_a_price_of_zero_is_drawn(plan: Callable[..., Any]) -> None:
     page = plan("?v=1&model=llama3_8b&accelerators=256&tokens=1e12&rental_usd_per_accelerator_h=0")
     page.wait_for_selector("[data-drawn]")
