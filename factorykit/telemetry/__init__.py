@@ -24,6 +24,9 @@ power    sample of one accelerator                                      at, node
 Rates need exposure: :attr:`Log.watched` has the nodes and periods that journals, health checks and schedulers observe,
 failing or not.
 
+``read_log(…, out="folder/")`` writes logs larger than memory as Parquet by table, format, day and node
+(:class:`factorykit.fleet.LogStudy`), in parallel processes; called again, it reads what is new.
+
 Timestamps are UTC. Only values with a column are kept: no message, command line or environment enters a table, and
 text in names that looks like a key is replaced by a token, the same one for the same text.
 """

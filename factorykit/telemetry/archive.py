@@ -38,7 +38,8 @@ def archive(folder: str | Path, nodes: float) -> Archive:
     folder
         Folder with subfolders ``failures`` (``at``, ``node``, ``cause``, ``repair_s``), ``jobs`` (``state``,
         ``started``, ``ended``, ``accelerators``) and ``power`` (``at``, ``accelerator_power_w``) of Parquet files, at
-        least one of them, such as tables of :func:`factorykit.read_log` and :func:`failures` written to Parquet.
+        least one of them, such as tables of :func:`factorykit.read_log` and :func:`failures` written to Parquet, or the
+        study of logs that :func:`factorykit.read_log` writes with ``out``.
     nodes
         Number of servers watched.
 
@@ -76,7 +77,7 @@ class Archive:
     @property
     def tables(self) -> tuple[str, ...]:
         """Names of the tables in the folder."""
-        return tuple(table for table in TABLES if any((self.folder / table).glob("*.parquet")))
+        return tuple(table for table in TABLES if any((self.folder / table).glob("**/*.parquet")))
 
     def sql(self, query: str, **values: Any) -> pl.DataFrame:
         """Return the result of a SELECT over the tables; the column ``at`` is also available as ``moment``.
@@ -88,7 +89,8 @@ class Archive:
         views = {}
         for table in self.tables:
             alias = ', "at" AS moment' if "at" in TABLES[table] else ""
-            views[table] = f"SELECT *{alias} FROM read_parquet({quoted(self.folder / table / '*.parquet')})"
+            files = quoted(self.folder / table / "**" / "*.parquet")
+            views[table] = f"SELECT *{alias} FROM read_parquet({files}, hive_partitioning = false)"
         return sql_over(self.folder, views, query, values)
 
     @cached_property

@@ -6,6 +6,7 @@ from factorykit.telemetry.failures import failures as failures
 from factorykit.telemetry.failures import mtbf as mtbf
 from factorykit.telemetry.goodput import goodput as goodput
 from factorykit.telemetry.job_energy import energy as energy
+from factorykit.telemetry.log_study import LogStudy as LogStudy
 from factorykit.telemetry.published_rates import compare_with_published as compare_with_published
 from factorykit.telemetry.published_rates import prior as prior
 from factorykit.telemetry.stragglers import stragglers as stragglers

@@ -42,6 +42,7 @@ HEAD: Final = 2000
 """Lines of a file that are searched first."""
 END: Final = "\x1f"
 """A separator that no format has: a line is one cell."""
+START_OF_RECORD: Final = ("[", "{")
 CHART: Final = '"Step","'
 """Start of a chart that was exported from the page of W&B."""
 LISTS: Final = ("items", "log_history")
@@ -84,15 +85,15 @@ class Format:
     document: str
     columns: tuple[Column, ...]
 
-    def fits(self, head: Sequence[str]) -> bool:
-        """Return whether the first lines of a file have this format."""
+    def fits(self, head: pl.DataFrame, header: Mapping[str, Sequence[str]], found: Sequence[Any]) -> bool:
+        """Return whether the first lines of a file, its header or the records among its lines have this format."""
         match self.shape:
             case "table":
-                return set(self.needs) <= set(header(head, self.separator))
+                return set(self.needs) <= set(header[self.separator])
             case "json":
-                return any(all(_has(record, path) for path in self.needs) for record in records(head))
+                return any(all(_has(record, path) for path in self.needs) for record in found)
             case _:
-                return any(re.search(pattern, line) for pattern in self.patterns for line in head)
+                return head[self.name].item()
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -117,7 +118,7 @@ def is_series(head: Sequence[str]) -> bool:
 
 def is_document(head: Sequence[str]) -> bool:
     """Return whether a file begins as a document of JSON of several lines, some of which may be records as well."""
-    return bool(head) and head[0].lstrip()[:1] in ("[", "{") and not records(head[:1])
+    return bool(head) and head[0].lstrip()[:1] in START_OF_RECORD and not records(head[:1])
 
 
 def formats() -> Mapping[str, Format]:
@@ -162,19 +163,33 @@ def recognised(source: Path | bytes) -> list[Format]:
     head = lines.head(HEAD).collect()["line"].fill_null("").to_list() if source else []
     shapes = ("series",) if is_series(head) else ("table", "line") if is_document(head) else ("table", "line", "json")
     possible = [each for each in formats().values() if each.shape in shapes]
-    found = [each for each in possible if each.fits(head)]
+    of_lines = pl.DataFrame({"line": head}, {"line": pl.String}).select(
+        each.is_shown().alias(each.name) for each in possible if each.shape in ("line", "series")
+    )
+    names = {separator: header(head, separator) for separator in {each.separator for each in possible}}
+    of_head = records(line for line in head if line.lstrip()[:1] in START_OF_RECORD)
+    found = [each for each in possible if each.fits(of_lines, names, of_head)]
     if len(head) == HEAD and not any(each.shape == "table" for each in found):
         others = [each for each in possible if each.shape != "table" and each not in found]
-        patterns = (f"(?:{pattern})" for each in others if each.shape == "line" for pattern in each.patterns)
-        line = pl.col("line")
-        likely = lines.filter(line.str.contains("|".join(patterns)) | line.str.starts_with("{"))
-        shown = likely.select(each.is_shown().alias(each.name) for each in others).collect(engine="streaming")
-        found += [each for each in others if shown[each.name].item()]
+        shown = lines.filter(is_likely(others)).select(each.is_shown().alias(each.name) for each in others)
+        is_shown = shown.collect(engine="streaming")
+        found += [each for each in others if is_shown[each.name].item()]
     return [each for each in found if each.name not in OWN] or found
+
+
+def is_likely(possible: Iterable[Format]) -> pl.Expr:
+    """Return whether a line may show one of some formats: one pattern is much faster than many."""
+    patterns = (
+        f"(?:{pattern})" for each in possible if each.shape not in ("table", "json") for pattern in each.patterns
+    )
+    line = pl.col("line")
+    return line.str.contains("|".join(patterns)) | line.str.contains(r"^\s*[{\[]")
 
 
 def header(head: Sequence[str], separator: str) -> list[str]:
     """Return the names in the first line of a table, without the units that nvidia-smi writes behind them."""
+    if not separator:
+        return []
     try:
         names = next(csv.reader(head[:1], delimiter=separator), [])
     except csv.Error:  # no table
@@ -261,7 +276,9 @@ def _values(paths: Sequence[str], lines: pl.Series) -> pl.Series:
     quoted = [re.sub(r"\['([^']*)'\]", r'."\1"', path) for path in paths]
     with text_io.database().cursor() as database:
         values = f"json_extract_string(line, {quoted}::varchar[])"
-        relation = database.from_arrow(_Arrow(lines.to_frame("line"))).project(f"case when json_valid(line) then {values} end as found")
+        relation = database.from_arrow(_Arrow(lines.to_frame("line"))).project(
+            f"case when json_valid(line) then {values} end as found"
+        )
         return text_io.frame_of_relation(relation)["found"].list.to_struct(fields=paths)
 
 
@@ -317,7 +334,7 @@ def series(lines: Sequence[str]) -> pl.LazyFrame:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DatasetError(f"no result of a range query ({error}); give the JSON of /api/v1/query_range") from None
     labels = dict.fromkeys(label for metric in metrics for label in metric)
-    wide = pl.DataFrame(metrics, {label: pl.String for label in sorted(labels)})
+    wide = pl.DataFrame(metrics, dict.fromkeys(sorted(labels), pl.String))
     rows = pl.int_range(len(metrics), eager=True).repeat_by(pl.Series(counts, dtype=pl.UInt32)).explode()
     samples = pl.DataFrame({"at": at, "value": value}, {"at": pl.String, "value": pl.String})
     return pl.concat([wide[rows.to_list()] if labels else wide, samples], how="horizontal").lazy().with_row_index("row")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import blake2b
@@ -70,24 +70,26 @@ NUMBER: Final = r"^([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?) *"
 
 def text(cell: pl.Expr) -> pl.Expr:
     """Return a name; text that looks like a key, and the end of a long name, are replaced by tokens."""
-    is_long = cell.str.len_chars() > MAX_NAME_LETTERS
-    return listed(pl.when(is_long).then(_mapped(pl.when(is_long).then(cell), _shortened)).otherwise(cell))
+    return _masked(cell, MAX_NAME_LETTERS)
 
 
 def listed(cell: pl.Expr) -> pl.Expr:
     """Return a list of names; text that looks like a key is replaced by a token."""
-    given = pl.when(has_value(cell)).then(cell)
-    is_suspect = (given.str.len_bytes() >= MIN_SECRET_BYTES) & given.str.contains(SECRET)
-    return _mapped(pl.when(is_suspect).then(given), _hidden).fill_null(given)
+    return _masked(cell, None)
 
 
-def _mapped(cells: pl.Expr, change: Callable[[str], str]) -> pl.Expr:
-    """Return cells, few of which have a value, with each distinct value changed."""
+def _masked(cell: pl.Expr, max_letters: int | None) -> pl.Expr:
+    """Return cells, each distinct one of which is searched for keys once."""
 
-    def changed(values: pl.Series) -> pl.Series:
-        return values.replace_strict({value: change(value) for value in values.drop_nulls().unique()}, default=None)
+    def masked(cells: pl.Series) -> pl.Series:
+        distinct = cells.unique()
+        is_suspect = (distinct.str.len_bytes() >= MIN_SECRET_BYTES) & distinct.str.contains(SECRET)
+        is_long = distinct.str.len_chars() > (max_letters or math.inf)
+        changed = distinct.filter(is_suspect | is_long).to_list()
+        masks = [_hidden(_shortened(value) if max_letters and len(value) > max_letters else value) for value in changed]
+        return cells.replace(changed, masks) if changed else cells
 
-    return cells.map_batches(changed, return_dtype=pl.String, is_elementwise=True)
+    return pl.when(has_value(cell)).then(cell).map_batches(masked, return_dtype=pl.String, is_elementwise=True)
 
 
 def _hidden(value: str) -> str:
@@ -112,12 +114,17 @@ def number(cell: pl.Expr, unit: str = "") -> pl.Expr:
     [300.5, 350.0, None, None, None]
     """
     factors = UNITS[unit]
-    usual = cell.str.strip_suffix(f" {unit}") if unit in WRITTEN_UNITS else cell
-    plain = usual.cast(pl.Float64, strict=False) * factors[unit]
-    odd = pl.when(plain.is_null()).then(cell)
-    factor = odd.str.replace(NUMBER, "").replace_strict(factors, default=None, return_dtype=pl.Float64)
-    value = plain.fill_null(odd.str.extract(NUMBER).cast(pl.Float64, strict=False) * factor)
-    return pl.when(value.is_finite()).then(value)
+
+    def numbers(cells: pl.Series) -> pl.Series:
+        usual = cells.str.strip_suffix(f" {unit}") if unit in WRITTEN_UNITS else cells
+        plain = usual.cast(pl.Float64, strict=False) * factors[unit]
+        odd = cells.set(plain.is_not_null(), None)
+        if odd.null_count() < len(odd):
+            factor = odd.str.replace(NUMBER, "").replace_strict(factors, default=None, return_dtype=pl.Float64)
+            plain = plain.zip_with(odd.is_null(), odd.str.extract(NUMBER).cast(pl.Float64, strict=False) * factor)
+        return plain.set(~plain.is_finite(), None)
+
+    return cell.map_batches(numbers, return_dtype=pl.Float64, is_elementwise=True)
 
 
 def pace(cell: pl.Expr) -> pl.Expr:
@@ -139,7 +146,8 @@ def usual(cells: pl.Series) -> Form:
     >>> usual(pl.Series(["2026/03/01 12:00:00.000"]))
     ('%Y/%m/%d %H:%M:%S%.f', None)
     """
-    return max(USUAL, key=lambda form: pl.select(_at_first(pl.lit(cells), form).count()).item())
+    counts = pl.select(_at_first(pl.lit(cells), form).count().alias(form[0]) for form in USUAL) if len(cells) else {}
+    return max(USUAL, key=lambda form: counts[form[0]].item()) if len(cells) else USUAL[0]
 
 
 def moment(cell: pl.Expr, zone: str, form: Form, modified: datetime | None = None) -> pl.Expr:

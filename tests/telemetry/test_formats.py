@@ -213,6 +213,13 @@ def test_a_scrape_has_the_time_of_its_file(tmp_path: Path) -> None:
     assert dict(log.counts.iter_rows())["rows without a time, which have that of the file"] == 2
 
 
+def test_a_sample_has_its_time_in_seconds_or_milliseconds(tmp_path: Path) -> None:
+    """OpenMetrics writes seconds, the older text format of Prometheus milliseconds."""
+    line = 'DCGM_FI_DEV_POWER_USAGE{{gpu="{}",Hostname="n1"}} 612.5 {}\n'
+    (tmp_path / "a.prom").write_text(line.format(0, 1772366400) + line.format(1, 1772366400000))
+    assert fk.read_log(tmp_path).power["at"].to_list() == [AT, AT]
+
+
 def test_several_scrapes_without_times_in_one_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "metrics.prom").write_text(scrape(612.5) + scrape(96.25))
     with pytest.raises(fk.FactorykitError, match="several scrapes without times; give one file per scrape"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, Final
 
-from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.errors import FactorykitError, ScenarioError, short_repr
 from factorykit.core.extras import need
 from factorykit.core.validation import string
 from factorykit.engine.progress import progress
@@ -17,9 +19,14 @@ from factorykit.model.uncertainty.study.parts import Design
 LOCAL_THREADS: Final = 2
 """Parts that this process computes at the same time."""
 TASKS_PER_CPU: Final = 2
-"""Parts submitted to Ray per CPU: one that runs, and one that waits."""
+"""Tasks submitted to Ray per CPU of the moment: one that runs, and one that waits."""
+ROUNDS: Final = 4
+MAX_TASK_PARTS: Final = 16
+"""A task makes so many parts that each CPU has `ROUNDS` tasks or more left, at most this number."""
 WAITED_SHARE: Final = 8
-"""An eighth of the running parts is awaited at once, since each call of ``ray.wait`` looks at all of them."""
+"""An eighth of the running tasks is awaited at once, since each call of ``ray.wait`` looks at all of them."""
+WAIT_S: Final = 5.0
+"""Longest wait before new CPUs of the cluster get tasks. [s]"""
 MAX_RETRIES: Final = 3
 """Retries of a part whose worker died."""
 
@@ -59,24 +66,85 @@ def _local(make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
 
 
 def _ray(engine: str, make: Make, design: Design, missing: Sequence[int]) -> Iterator[Any]:
-    """Yield finished parts; each worker has one, and that of a dead worker goes to another."""
+    """Yield finished parts; a task makes some, and the task of a dead worker goes to another.
+
+    Raises
+    ------
+    FactorykitError
+        If a part fails, with its number: the other tasks are cancelled, and the finished parts are kept.
+    """
     ray = need("ray")
     if not ray.is_initialized():
         ray.init(address=None if engine == "ray" else engine, log_to_driver=False)
+    _check_shared(ray, make)
     options = {"max_retries": MAX_RETRIES, "num_cpus": 1, "runtime_env": {"env_vars": {"POLARS_MAX_THREADS": "1"}}}
     task = ray.remote(**options)(_of_pickled)
-    shared, waiting, running = ray.put(pickle.dumps(design)), list(reversed(missing)), []
-    while waiting or running:
-        slots = TASKS_PER_CPU * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        while waiting and len(running) < slots:
-            running.append(task.remote(make, shared, waiting.pop()))
-        finished, running = ray.wait(running, num_returns=max(len(running) // WAITED_SHARE, 1))
-        ray.get(finished)
-        yield from finished
+    shared, waiting, running = ray.put(pickle.dumps(design)), deque(missing), {}
+    try:
+        while waiting or running:
+            slots = TASKS_PER_CPU * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+            while waiting and len(running) < slots:
+                count = min(max(len(waiting) // (ROUNDS * slots), 1), MAX_TASK_PARTS)
+                numbers = [waiting.popleft() for _ in range(count)]
+                running[task.remote(make, shared, numbers)] = numbers
+            finished, _ = ray.wait([*running], num_returns=max(len(running) // WAITED_SHARE, 1), timeout=WAIT_S)
+            for done in finished:
+                yield from _made(ray, done, running.pop(done))
+    finally:
+        for left in running:
+            ray.cancel(left, force=True)
 
 
-def _of_pickled(make: Make, pickled: bytes, number: int) -> None:
-    make(_design(pickled), number)
+def _made(ray: Any, done: Any, numbers: Sequence[int]) -> Sequence[int]:
+    """Return the parts that a task has made.
+
+    Raises
+    ------
+    FactorykitError
+    """
+    try:
+        failure = ray.get(done)
+    except ray.exceptions.RayError as error:
+        failure = f"{numbers[0]} to {numbers[-1]}: {str(error).strip().splitlines()[-1]}"
+    if failure:
+        raise FactorykitError(f"part {failure}; repeat the call, which resumes the study")
+    return numbers
+
+
+def _check_shared(ray: Any, make: Make) -> None:
+    """Check that every node sees the folder of a study.
+
+    Raises
+    ------
+    ScenarioError
+        If one does not, with its name.
+    """
+    if not (isinstance(make, partial) and make.args):
+        return
+    probe = make.args[0] / "probe"
+    probe.touch()
+    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    nodes = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}
+    look = ray.remote(num_cpus=0)(_exists)
+    looks = [look.options(scheduling_strategy=affinity(key, soft=False)).remote(str(probe)) for key in nodes]
+    if blind := [name for name, sees in zip(nodes.values(), ray.get(looks), strict=True) if not sees]:
+        raise ScenarioError(
+            f"{', '.join(blind[:3])}: no access to {probe.parent.parent}; give out= on storage that all nodes mount"
+        )
+
+
+def _exists(path: str) -> bool:
+    return Path(path).exists()
+
+
+def _of_pickled(make: Make, pickled: bytes, numbers: Sequence[int]) -> str:
+    """Make some parts; return the number of one that fails and the reason."""
+    for number in numbers:
+        try:
+            make(_design(pickled), number)
+        except Exception as error:
+            return f"{number}: {type(error).__name__}: {error}"
+    return ""
 
 
 @lru_cache(maxsize=1)

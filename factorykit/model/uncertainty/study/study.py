@@ -7,7 +7,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 MANIFEST: Final = "study.json"
+VERIFIED: Final = ".verified.json"
+"""File with size and time of the complete parts: their digests need not be computed again."""
 PART: Final = re.compile(r"part-(\d{7,})-(\d+)-([0-9a-f]{32})\.parquet")
 """Name of a part: number, rows, and digest of its contents; a part with another digest is damaged."""
 ROWS_IN_MEMORY: Final = 50_000_000
@@ -36,7 +38,7 @@ MANIFEST_FIELDS: Final = {"verb": str, "factorykit": str, "asked": dict, "rows":
 OTHER_FILES: Final = (".csv", ".json", ".jsonl", ".ndjson", ".xlsx", ".arrow", ".feather", ".ipc", ".gz", ".zst")
 """File extensions that are refused as names of folders."""
 MAX_VERIFIED_BYTES: Final = 2**30
-"""Size of a study up to which the digests of its parts are verified before they are read, in about a second."""
+"""Size of changed parts up to which their digests are verified before they are read, in about a second."""
 STAGE: Final = ".parts-"
 """Prefix of the folder in which the parts of one machine are written."""
 
@@ -88,12 +90,21 @@ class Study:
     def _finished(self) -> tuple[Path, ...]:
         if not (done := self.done):
             raise ScenarioError(f"{self.folder} has no finished part; repeat the call that made the study")
-        files = [(path, path.stat()) for path in done]
-        if sum(file.st_size for _, file in files) <= MAX_VERIFIED_BYTES:
-            for path, file in files:
-                if _digest_of(path, file.st_mtime_ns, file.st_size) not in path.name:
-                    raise ScenarioError(f"{path} is damaged; repeat the call that made the study to replace it")
+        verified = _verified(self.folder)
+        changed = [path for path in done if verified.get(path.name) != _size_and_time(path)]
+        if sum(path.stat().st_size for path in changed) <= MAX_VERIFIED_BYTES:
+            _check_digests(changed)
         return done
+
+    def verify(self) -> None:
+        """Compute the digests of all finished parts, to find files that were damaged without a change of their time.
+
+        Raises
+        ------
+        ScenarioError
+            If a part is damaged.
+        """
+        _check_digests(self.done)
 
     def __repr__(self) -> str:
         return f"Study({str(self.folder)!r}): {len(self.done)} of {self.parts} parts, {self.manifest['rows']:,} rows"
@@ -203,11 +214,38 @@ def _complete(design: Design, folder: Path, verb: str, engine: str) -> Study:
     """Compute the missing parts of a study."""
     manifest = _manifest(design, verb)
     _claim(folder, manifest)
-    done = {number for number, path in _parts_in(folder).items() if _is_intact(path)}
+    verified = _verified(folder)
+    done = {number for number, path in _parts_in(folder).items() if _is_intact(path, verified)}
     missing = [number for number in range(design.parts) if number not in done]
-    with atomic_io.temporary_folder(folder, f"{STAGE}{socket.gethostname()}-") as stage:
-        backends.run(engine, partial(write, stage), design, missing)
+    try:
+        if missing:
+            with atomic_io.temporary_folder(folder, f"{STAGE}{socket.gethostname()}-") as stage:
+                backends.run(engine, partial(write, stage), design, missing)
+    finally:
+        found = {path.name: _size_and_time(path) for path in _parts_in(folder).values() if path.exists()}
+        if found != verified:
+            atomic_io.write_file(folder / VERIFIED, json.dumps(found))
     return Study(folder, manifest)
+
+
+def _check_digests(parts: Iterable[Path]) -> None:
+    for path in parts:
+        if _digest_of(path, *_size_and_time(path)) not in path.name:
+            raise ScenarioError(f"{path} is damaged; remove it and repeat the call that made the study")
+
+
+def _verified(folder: Path) -> dict[str, Any]:
+    """Return size and time of the parts that were complete when a call ended."""
+    try:
+        found = text_io.parse_json(text_io.read_bytes(folder / VERIFIED))
+    except (DatasetError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _size_and_time(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
 
 
 def write(stage: Path, design: Design, number: int) -> None:
@@ -230,7 +268,7 @@ def _digest(path: Path) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _digest_of(path: Path, _modified: int, _size: int) -> str:
+def _digest_of(path: Path, _size: int, _modified: int) -> str:
     return _digest(path)
 
 
@@ -240,10 +278,10 @@ def _parts_in(folder: Path) -> dict[int, Path]:
     return {int(name[1]): path for name, path in found if name}
 
 
-def _is_intact(path: Path) -> bool:
-    """Return whether a part has the contents of its name; a damaged one is removed."""
+def _is_intact(path: Path, verified: Mapping[str, Any]) -> bool:
+    """Return whether a part is unchanged, or has the contents of its name; a damaged one is removed."""
     name = PART.fullmatch(path.name)
-    if name and _digest(path) == name[3]:
+    if verified.get(path.name) == _size_and_time(path) or (name and _digest(path) == name[3]):
         return True
     path.unlink()
     return False

@@ -1,5 +1,6 @@
 """Studies: the same rows as the call without a folder, after interruptions too."""
 
+import importlib
 import json
 import os
 import signal
@@ -121,6 +122,29 @@ def test_a_study_resumes_from_its_intact_parts(tmp_path: Path, expected: pl.Data
     now = {path.name: path.stat().st_mtime_ns for path in fk.study(tmp_path).done}
     assert now.keys() == kept.keys()
     assert {name for name in now if now[name] != kept[name]} == {first.name, second.name, third.name}
+
+
+def test_a_complete_study_opens_without_reading_its_parts(tmp_path: Path, expected: pl.DataFrame, monkeypatch) -> None:
+    swept(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    with monkeypatch.context() as patch:
+        patch.setattr("factorykit.model.uncertainty.study.study._digest", lambda path: 1 / 0)
+        assert swept(tmp_path).collect().equals(expected)
+        assert fk.study(tmp_path).rows.collect().equals(expected)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_damage_that_leaves_size_and_time_is_found_when_asked(tmp_path: Path) -> None:
+    swept(tmp_path)
+    fk.study(tmp_path).verify()
+    part = fk.study(tmp_path).done[1]
+    status, content = part.stat(), part.read_bytes()
+    part.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
+    os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
+    study = importlib.import_module("factorykit.model.uncertainty.study.study")
+    study._digest_of.cache_clear()
+    with pytest.raises(fk.FactorykitError, match=r"part-0000001.* is damaged"):
+        fk.study(tmp_path).verify()
 
 
 def test_unfinished_studies_are_counted_by_their_parts(tmp_path: Path, expected: pl.DataFrame) -> None:

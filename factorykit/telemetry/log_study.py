@@ -1,0 +1,301 @@
+"""Logs as a study: Parquet files by format, day and node, written in batches and continued where files have grown."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from hashlib import blake2b
+from itertools import accumulate, groupby
+from operator import itemgetter
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final
+from urllib.parse import quote
+
+import polars as pl
+
+from factorykit.core import atomic_io
+from factorykit.core.errors import DatasetError, ScenarioError, warn
+from factorykit.core.validation import one_of
+from factorykit.engine.progress import progress
+from factorykit.telemetry import log_file, tensorboard
+from factorykit.telemetry.formats import TABLES, Format, formats, recognised
+from factorykit.telemetry.tidy import NOTES, WATCHED, Log, tidy_log
+
+FILES: Final = "files"
+"""Folder of the records of what was read; each is written when its batch is complete."""
+PIECE: Final = {"file": pl.String, "start": pl.Int64, "end": pl.Int64, "size": pl.Int64, "modified": pl.Int64} | {
+    "head": pl.String,
+    "key": pl.String,
+    "formats": pl.List(pl.String),
+    "made": pl.Int64,
+    "notes": pl.List(pl.Struct(NOTES)),
+    "watched": pl.List(pl.Struct(WATCHED)),
+}
+"""One row per piece of a file: its bytes, the size, time and first bytes of the file, the name of its parts, notes and
+watched nodes."""
+PIECE_BYTES: Final = 2**26
+"""Bytes of a file that are read at once."""
+BATCH_BYTES: Final = 2**28
+BATCH_FILES: Final = 300
+"""Most bytes and files of a batch, the work that is lost when the process is killed."""
+HEAD_BYTES: Final = 256
+"""First bytes by which a file that has grown is told from another one of its name."""
+BYTES_PER_S: Final = 2.5e7
+S_PER_FILE: Final = 0.012
+"""Measured rate of one process on journals and its overhead per file, for the estimate."""
+MAX_STUDY_S: Final = 24 * 3600.0
+"""Longest estimated time that is accepted. [s]"""
+DAYS: Final = {"jobs": ("ended", "started", "submitted")}
+"""Columns of the day of a row, where it is not ``at``."""
+PROCESSES: Final = os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class LogStudy:
+    """A folder of logs as Parquet, ``TABLE/source=FORMAT/day=DAY/node=NODE/``, and the records of the files read."""
+
+    folder: Path
+
+    def scan(self, table: str, days: tuple[date, date] | None = None) -> pl.LazyFrame:
+        """Return a scan of ``events``, ``jobs``, ``steps`` or ``power``, of all days or from the first to the second.
+
+        Rows are those of each file: repeated rows of several files are not removed.
+        """
+        one_of("table", table, TABLES)
+        files = sorted((self.folder / table).glob("source=*/day=*/node=*/*.parquet"))
+        if days:
+            files = [file for file in files if _is_within(file.parts[-3].removeprefix("day="), days)]
+        return pl.scan_parquet(files, hive_partitioning=False) if files else pl.LazyFrame(schema=TABLES[table])
+
+    @property
+    def files(self) -> pl.DataFrame:
+        """One row per piece of a file that was read: ``file``, ``start``, ``end``, ``formats``, ``notes``, ``watched``.
+
+        A file that begins with other bytes than the earlier one of its name is another one; the rows of both are kept.
+        """
+        records = sorted((self.folder / FILES).glob("*.parquet"))
+        pieces = pl.read_parquet(records) if records else pl.DataFrame(schema=PIECE)
+        began = pl.col("made").filter(pl.col("start") == 0).max().over("key")
+        return pieces.filter(pl.col("made") >= began).sort("file", "start")
+
+    @property
+    def counts(self) -> pl.DataFrame:
+        """Counts over all files: one row per ``issue`` with its ``count``."""
+        notes = self.files.select(pl.col("notes").explode()).drop_nulls().unnest("notes")
+        return notes.group_by("issue", maintain_order=True).agg(pl.col("count").sum())
+
+    def log(self, days: tuple[date, date] | None = None) -> Log:
+        """Return the log of all days, or from the first to the second, in memory."""
+        rows = {
+            table: [self.scan(table, days).sort(DAYS.get(table, ("at",)), maintain_order=True).collect()]
+            for table in TABLES
+        }
+        notes, watched = (
+            self.files.select(pl.col(name).explode()).drop_nulls().unnest(name) for name in ("notes", "watched")
+        )
+        if days:
+            since, until = (pl.lit(day).cast(pl.Datetime("us")).dt.replace_time_zone("UTC") for day in days)
+            until = until.dt.offset_by("1d")
+            watched = watched.filter(pl.col("since") < until, pl.col("until") > since).with_columns(
+                since=pl.max_horizontal("since", since), until=pl.min_horizontal("until", until)
+            )
+        return tidy_log(rows, notes.to_dicts(), [watched])
+
+    def __repr__(self) -> str:
+        files, size = self.files.select(pl.col("file").n_unique(), (pl.col("end") - pl.col("start")).sum() / 1e6).row(0)
+        return f"LogStudy({str(self.folder)!r}): {files:,} files, {size:,.0f} MB"
+
+
+def _is_within(day: str, days: tuple[date, date]) -> bool:
+    return day.count("-") == 2 and days[0] <= date.fromisoformat(day) <= days[1]
+
+
+def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str) -> LogStudy:
+    """Read what is new in files into a study, in parallel processes, each in bounded memory.
+
+    Raises
+    ------
+    DatasetError
+        If the estimated time is longer than a day, or a batch fails.
+    ScenarioError
+        If the folder has other files.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    if other := sorted({path.name for path in out.iterdir() if path.name[0] != "."} - {FILES, *TABLES}):
+        raise ScenarioError(f"{out} has {other[0]}; give a folder that is empty or a study of logs")
+    (out / FILES).mkdir(exist_ok=True)
+    study = LogStudy(out)
+    with atomic_io.locked(out / FILES):
+        tasks = list(_new(files, study))
+        _check_time(sum(task["size"] - task["start"] for task in tasks), len(tasks))
+        again = {task["key"] for task in tasks if not task["start"]}
+        for path in out.glob("*/source=*/day=*/node=*/*.parquet") if again else ():
+            if path.name.partition("-")[0] in again:
+                path.unlink()
+        with atomic_io.temporary_folder(out, f".parts-{socket.gethostname()}-") as stage:
+            asked = [{"tasks": batch, "stage": str(stage), "kind": kind, "zone": zone} for batch in _batches(tasks)]
+            with ThreadPoolExecutor(PROCESSES) as pool:
+                made = map(_make, asked) if len(asked) < 2 else pool.map(_in_process, asked)
+                for _ in progress(made, len(asked), "batches of log files"):
+                    pass
+    return study
+
+
+def _new(files: Iterable[Path], study: LogStudy) -> Iterator[dict[str, Any]]:
+    """Yield the files to read, with the place where to start and the formats that are known."""
+    last = {row["file"]: row for row in study.files.drop("notes", "watched").sort("made", "end").to_dicts()}
+    for file in files:
+        status, name = file.stat(), str(file.absolute())
+        task = {"file": name, "start": 0, "size": status.st_size, "modified": status.st_mtime_ns, "formats": []}
+        if known := last.get(name):
+            if all(known[field] == task[field] for field in ("size", "modified")):
+                continue
+            if known["end"] <= task["size"] and known["head"] == _head(file, known["end"]):
+                task["key"] = known["key"]
+                if known["formats"]:
+                    task |= {"start": known["end"], "formats": known["formats"]}
+        yield task | {"key": task.get("key") or _key(f"{name} {_head(file, HEAD_BYTES)}")}
+
+
+def _check_time(size: int, files: int) -> None:
+    """Warn of long work, and refuse work of more than a day, with the estimate.
+
+    Raises
+    ------
+    DatasetError
+    """
+    estimate_s = (size / BYTES_PER_S + files * S_PER_FILE) / PROCESSES
+    text = f"{files:,} files of {size / 1e9:,.1f} GB take about {estimate_s / 3600:,.1f} h with {PROCESSES} processes"
+    if estimate_s > MAX_STUDY_S:
+        raise DatasetError(f"{text}; give fewer files at once, or share them out among machines, a study each")
+    if estimate_s > 600.0:
+        warn(text)
+
+
+def _batches(tasks: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    ends = accumulate(task["size"] - task["start"] for task in tasks)
+    places = ((number // BATCH_FILES, end // BATCH_BYTES) for number, end in enumerate(ends))
+    return [[task for _, task in batch] for _, batch in groupby(zip(places, tasks, strict=True), itemgetter(0))]
+
+
+def _in_process(asked: Mapping[str, Any]) -> None:
+    """Make a batch in a process of its own, with one thread."""
+    command = [sys.executable, "-c", "from factorykit.telemetry.log_study import main; main()"]
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONPATH": paths}
+    done = subprocess.run(command, input=json.dumps(asked), text=True, capture_output=True, env=environment)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        files = asked["tasks"]
+        raise DatasetError(f"{files[0]['file']} and {len(files) - 1} more files cannot be read: {reason}; call again")
+
+
+def main() -> None:
+    """Make the batch that standard input describes."""
+    _make(json.load(sys.stdin))
+
+
+def _make(asked: Mapping[str, Any]) -> None:
+    """Read a batch of files, write their rows, and then the record of the batch."""
+    stage = Path(asked["stage"])
+    chosen = [formats()[asked["kind"]]] if asked["kind"] else []
+    pieces = [piece for task in asked["tasks"] for piece in _read_file(task, chosen, asked["zone"], stage)]
+    _write(pl.DataFrame(pieces, PIECE), stage, stage.parent / FILES / f"{token_hex(8)}.parquet")
+
+
+def _read_file(task: Mapping[str, Any], chosen: Sequence[Format], zone: str, stage: Path) -> Iterator[dict[str, Any]]:
+    """Write the rows of the new pieces of a file, and yield the record of each."""
+    file = Path(task["file"])
+    piece = {key: task[key] for key in ("file", "size", "modified", "key")} | {"made": time.time_ns()}
+    known = list(chosen) or [formats()[name] for name in task["formats"]]
+    try:
+        if not known and _is_plain(file):
+            known = recognised(file)
+        if not known or not _is_plain(file) or any(each.shape == "series" for each in known):
+            reading = log_file.Reading(zone)
+            log_file.read_file(file, chosen[0] if chosen else None, reading)
+            _write_rows(reading, task["key"], 0, stage)
+            yield (
+                piece
+                | _noted(reading)
+                | {"start": 0, "end": task["size"], "head": _head(file, task["size"]), "formats": []}
+            )
+            return
+        for start, end, text in _texts(file, task["start"], has_header=known[0].shape == "table"):
+            reading = log_file.Reading(zone)
+            source = log_file.Source(file, text, False)
+            for each in known:
+                reading.rows[each.table].append(log_file.rows_of(each, source, reading))
+            _write_rows(reading, task["key"], start, stage)
+            place = {"start": start, "end": end, "head": _head(file, end), "formats": [each.name for each in known]}
+            yield piece | _noted(reading) | place
+    except (DatasetError, pl.exceptions.PolarsError, OSError):
+        reading = log_file.Reading(zone)
+        reading.note(file, "", log_file.UNREADABLE, 1)
+        yield (piece | _noted(reading) | {"start": 0, "end": task["size"], "head": "", "formats": []})
+
+
+def _is_plain(file: Path) -> bool:
+    """Return whether a file is text that may grow line by line."""
+    with file.open("rb") as stream:
+        start = stream.read(log_file.START)
+    return not (start.startswith(log_file.PACKED) or tensorboard.is_event_file(start))
+
+
+def _texts(file: Path, start: int, has_header: bool) -> Iterator[tuple[int, int, bytes]]:
+    """Yield pieces of whole lines: their first and last byte, and their text with the header of the file."""
+    with file.open("rb") as stream:
+        header = stream.readline() if has_header else b""
+        stream.seek(start)
+        while content := stream.read(PIECE_BYTES):
+            content += stream.readline()
+            if not content.endswith(b"\n") and log_file.is_unfinished(content):
+                content = content[: content.rfind(b"\n") + 1]
+            if content:
+                yield start, start + len(content), header + content if start else content
+            start += len(content)
+
+
+def _head(file: Path, size: int) -> str:
+    with file.open("rb") as stream:
+        return blake2b(stream.read(min(HEAD_BYTES, size)), digest_size=8).hexdigest()
+
+
+def _key(name: str) -> str:
+    return blake2b(name.encode(errors="surrogateescape"), digest_size=10).hexdigest()
+
+
+def _noted(reading: log_file.Reading) -> dict[str, Any]:
+    return {"notes": reading.notes, "watched": [row for frame in reading.watched for row in frame.to_dicts()]}
+
+
+def _write_rows(reading: log_file.Reading, key: str, start: int, stage: Path) -> None:
+    """Write the rows of a piece by format, day and node; a piece that is read again replaces its files."""
+    names = {note["format"] for note in reading.notes if note["format"]}
+    source = names.pop() if len(names) == 1 else "several"
+    for table, frames in reading.rows.items():
+        for frame in frames:
+            times = [pl.col(name) for name in DAYS.get(table, ("at",))]
+            day = pl.coalesce(times).dt.date().cast(pl.String).fill_null("unknown")
+            node = pl.col("node").fill_null("unknown") if "node" in frame.columns else pl.lit("all")
+            rows = frame.with_columns(day.alias("of day"), node.alias("of node"))
+            for (of_day, of_node), part in rows.partition_by("of day", "of node", as_dict=True).items():
+                folder = stage.parent / table / f"source={source}" / f"day={of_day}" / f"node={quote(of_node, safe='')}"
+                folder.mkdir(parents=True, exist_ok=True)
+                path = folder / f"{key}-{start:013d}.parquet"
+                _write(part.select(list(TABLES[table])), stage, path)
+
+
+def _write(frame: pl.DataFrame, stage: Path, path: Path) -> None:
+    part = stage / token_hex(8)
+    frame.write_parquet(part)
+    part.replace(path)

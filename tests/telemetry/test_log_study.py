@@ -1,0 +1,188 @@
+"""Logs as a study: the same rows as in memory, only new bytes are read, and nothing is counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import factorykit as fk
+from factorykit.telemetry import log_study
+from factorykit.telemetry.formats import TABLES
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+XID = "{at:%Y-%m-%dT%H:%M:%S+00:00} {node} kernel: {text}\n"
+FAILURE = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."
+
+
+def journal(node: str, hours: Iterable[int], failing: int) -> str:
+    return "".join(
+        XID.format(at=START + timedelta(hours=hour), node=node, text=FAILURE if hour == failing else "usb 1-1: new")
+        for hour in hours
+    )
+
+
+def power(seconds: Iterable[int]) -> str:
+    rows = (
+        f"{START + timedelta(seconds=10 * second):%Y/%m/%d %H:%M:%S}.000, 3, {600 + second}.5 W\n" for second in seconds
+    )
+    return "".join(rows)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "logs"
+    for number in range(3):
+        (folder / f"n{number}").mkdir(parents=True)
+        (folder / f"n{number}" / "journal.log").write_text(journal(f"n{number}", range(48), 7 * number + 20))
+        (folder / f"n{number}" / f"n{number}.csv").write_text("timestamp, index, power.draw [W]\n" + power(range(40)))
+    (folder / "sacct.txt").write_text(
+        "JobID|State|Start|End|AllocTRES|NodeList\n7|FAILED|2026-03-01|2026-03-02|gres/gpu=16|n[0-1]\n"
+    )
+    (folder / "a.json").write_text('[\n{"_step": 1, "_timestamp": 1772366400.0, "step_time": 4.25}\n]\n')
+    (folder / "notes.txt").write_text("dear diary\n")
+    return folder
+
+
+def assert_same(study: fk.fleet.LogStudy, logs: Path) -> None:
+    expected, found = fk.read_log(logs), study.log()
+    for table in TABLES:
+        assert_frame_equal(getattr(found, table), getattr(expected, table), check_row_order=False)
+    keys = ["node", "source", "since"]
+    ends = [
+        log.watched.group_by("node", "source").agg(pl.col("since").min(), pl.col("until").max()).sort(keys)
+        for log in (found, expected)
+    ]
+    assert_frame_equal(*ends)
+    issues = [dict(log.counts.iter_rows()) for log in (found, expected)]
+    assert issues[0] == issues[1]
+
+
+@pytest.mark.parametrize("batch", [1, 300])
+def test_a_study_has_the_rows_of_the_log_in_memory(logs: Path, tmp_path: Path, batch: int, monkeypatch) -> None:
+    monkeypatch.setattr(log_study, "BATCH_FILES", batch)
+    study = fk.read_log(logs, out=tmp_path / "study")
+    assert_same(study, logs)
+    assert [path.name for path in (tmp_path / "study" / "events").iterdir()] == ["source=xid"]
+    assert len(list((tmp_path / "study").glob("events/source=xid/day=2026-03-02/node=n1/*.parquet"))) == 1
+    assert not [path for path in (tmp_path / "study").iterdir() if path.name.startswith(".")]
+
+
+def test_only_new_bytes_are_read(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    fk.read_log(logs, out=out)
+    before = sorted(out.rglob("*.parquet"))
+    fk.read_log(logs, out=out)
+    assert [path for path in out.rglob("*.parquet") if path.parent.name != "files"] == [
+        path for path in out.rglob("*.parquet") if path in before and path.parent.name != "files"
+    ]
+    with (logs / "n1" / "journal.log").open("a") as file:
+        file.write(journal("n1", range(48, 50), 49))
+    with (logs / "n2" / "n2.csv").open("a") as file:
+        file.write(power([40, 41])[:-3])
+    (logs / "n3.log").write_text(journal("n3", range(24), 5))
+    study = fk.read_log(logs, out=out)
+    sizes = {Path(name).name: count for name, count in study.files.group_by("file").len().iter_rows()}
+    assert (sizes["n2.csv"], sizes["n1.csv"], sizes["n3.log"]) == (2, 1, 1)
+    assert study.scan("power").collect().height == 3 * 40 + 1
+    with (logs / "n2" / "n2.csv").open("a") as file:
+        file.write(power([41])[-3:])
+    assert_same(fk.read_log(logs, out=out), logs)
+
+
+def test_a_file_that_is_cut_loses_its_rows(logs: Path, tmp_path: Path) -> None:
+    fk.read_log(logs, out=tmp_path / "study")
+    (logs / "n0" / "journal.log").write_text(journal("n0", range(19), 5))
+    (logs / "a.json").write_text((logs / "a.json").read_text().replace("4.25", "5.25"))
+    (logs / "n1" / "n1.csv").write_text("timestamp, index, power.draw [W]\n" + power(range(20)))
+    study = fk.read_log(logs, out=tmp_path / "study")
+    assert study.log().power.equals(fk.read_log(logs).power)
+    assert set(study.log().events["node"]) == {"n0", "n1", "n2"}
+
+
+def test_the_rows_of_an_earlier_file_of_the_same_name_are_kept(logs: Path, tmp_path: Path) -> None:
+    """A log that is rotated away, or written anew by a command."""
+    before = fk.read_log(logs, out=tmp_path / "study").log()
+    (logs / "n0" / "journal.log").write_text(journal("n0", range(50, 99), 60))
+    for _ in range(2):
+        study = fk.read_log(logs, out=tmp_path / "study")
+        assert study.log().events.height == before.events.height + 1
+        assert study.log().watched.filter(node="n0").height == 2
+
+
+def test_an_interrupted_study_goes_on_without_counting_twice(logs: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(log_study, "BATCH_FILES", 2)
+    made = []
+
+    def killed(asked: dict) -> None:
+        made.append(asked)
+        if len(made) == 3:
+            write = log_study._write
+            monkeypatch.setattr(
+                log_study, "_write", lambda *given: write(*given) if "node=" in str(given[2]) else 1 / 0
+            )
+        log_study._make(asked)
+
+    monkeypatch.setattr(log_study, "PROCESSES", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(log_study, "_in_process", killed)
+        write = log_study._write
+        with pytest.raises(ZeroDivisionError):
+            fk.read_log(logs, out=tmp_path / "study")
+    monkeypatch.setattr(log_study, "_write", write)
+    kept = {path.stat().st_mtime_ns for path in (tmp_path / "study" / "files").iterdir()}
+    assert len(kept) == 2
+    assert_same(fk.read_log(logs, out=tmp_path / "study"), logs)
+    assert kept < {path.stat().st_mtime_ns for path in (tmp_path / "study" / "files").iterdir()}
+
+
+def test_a_large_file_is_read_in_pieces_of_whole_lines(logs: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(log_study, "PIECE_BYTES", 200)
+    study = fk.read_log(logs, out=tmp_path / "study")
+    pieces = study.files.filter(pl.col("file").str.ends_with("n1.csv"))
+    assert pieces["start"].to_list()[1:] == pieces["end"].to_list()[:-1]
+    assert pieces.height > 3
+    for table in TABLES:
+        expected = getattr(fk.read_log(logs), table)
+        assert_frame_equal(getattr(study.log(), table), expected, check_row_order=False)
+
+
+def test_days_are_read_alone(logs: Path, tmp_path: Path) -> None:
+    study = fk.read_log(logs, out=tmp_path / "study")
+    log = study.log((date(2026, 3, 2), date(2026, 3, 2)))
+    assert (log.events["node"].to_list(), log.power.height) == (["n1", "n2"], 0)
+    span = [START + timedelta(days=1), START + timedelta(hours=47)]
+    assert log.watched.select("since", "until").unique().rows() == [tuple(span)]
+
+
+def test_an_archive_reads_a_study(logs: Path, tmp_path: Path) -> None:
+    fk.read_log(logs, out=tmp_path / "study")
+    archive = fk.fleet.archive(tmp_path / "study", nodes=3)
+    assert archive.power("day").row(0)[1:] == (120.0, 620.0)
+    assert archive.goodput("day")["accelerator_hours"].to_list() == [16 * 24.0]
+
+
+def test_too_long_work_is_refused_with_the_estimate(logs: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(log_study, "MAX_STUDY_S", 0.0)
+    with pytest.raises(fk.FactorykitError, match=r"9 files of 0.0 GB take about 0.0 h"):
+        fk.read_log(logs, out=tmp_path / "study")
+
+
+def test_a_folder_with_other_files_is_refused(logs: Path, tmp_path: Path) -> None:
+    with pytest.raises(fk.FactorykitError, match=r"has (a.json|n0|n1|n2|notes.txt)"):
+        fk.read_log(logs, out=logs)
+
+
+def test_a_failed_batch_names_its_files(logs: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(log_study, "BATCH_FILES", 4)
+    monkeypatch.setattr(
+        log_study,
+        "_new",
+        lambda files, study: ({"file": str(file), "start": 0, "size": 9, "key": "a"} for file in files),
+    )
+    with pytest.raises(fk.FactorykitError, match=r"a.json and 3 more files cannot be read: KeyError"):
+        fk.read_log(logs, out=tmp_path / "study")
