@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 
 from factorykit.model.serving import predict
 from factorykit.model.serving.residual import (
+    CALIBRATED,
     LEFT_OUT,
     constants,
     covariance,
@@ -24,12 +25,17 @@ from factorykit.model.serving.residual import (
     noise_variance,
     precision_of,
     same_words,
+    widened,
 )
 from factorykit.model.serving.validate import sweep
 
 PATH: Final = Path(__file__).parents[1] / "data" / "sources" / "serving_constants.csv"
 LEAST_NOISE: Final = 0.15
 """Least noise of separate prefill: copies of one measurement in the table must not pass for repeated ones."""
+LARGEST_LINEAR: Final = 0.015
+"""Largest deviation of the part that is linear in features: above, models and chips without rows are extrapolated."""
+LEAST_ROWS: Final = 50
+"""Rows of an engine, chip or model with a width of its own, at which half of it counts; a tenth of a table's least."""
 FIRST_LENGTH: Final = 3.0
 FIRST_NOISE: Final = 0.2
 ROWS: Final = 450
@@ -87,7 +93,7 @@ def fitted(
     modes = dict.fromkeys(row["mode"] for row in words)
     start = {f"length_{column}": FIRST_LENGTH for column in range(features.shape[1])}
     start = {f"noise_{mode}": FIRST_NOISE for mode in modes} | start | constants(target)
-    names = [name for name in start if not name.startswith(("half_width", "deviation", "noise_", "length_"))]
+    names = [name for name in start if not name.startswith(("half_width", "deviation", "width_", "noise_", "length_"))]
     names += [f"noise_{mode}" for mode in modes] + [f"length_{column}" for column in range(features.shape[1])]
     order = np.random.default_rng(1).permutation(np.unique(sweeps))
     chosen = np.concatenate([np.flatnonzero(sweeps == name) for name in order])[:ROWS]
@@ -113,22 +119,41 @@ def fitted(
     for name in values:
         if name.startswith("noise_disagg"):
             values[name] = max(values[name], LEAST_NOISE)
+    values["linear"] = min(values["linear"], LARGEST_LINEAR)
     return values | half_widths(values, words, features, residual, sweeps)
 
 
 def half_widths(values: dict, words: list, features: np.ndarray, residual: np.ndarray, sweeps: np.ndarray) -> dict:
-    """Return by mode and what was left out the typical deviation, and the half width of 90 % intervals in it."""
+    """Return by mode and what was left out the typical deviation, and the half width of 90 % intervals in it.
+
+    Then a factor for each engine, chip and model, so that as many of its rows, left out alone and with their sweep, are
+    in their interval; it is closer to one where rows are few.
+    """
     modes, found = np.array([row["mode"] for row in words]), {}
     chips = np.array([row["chip"] for row in words])
     precision = precision_of(values, words, features)
-    for name, groups in zip(LEFT_OUT, (np.arange(len(words)), sweeps, chips), strict=True):
-        mean, variance = left_out(precision, residual, groups)
+    left = [left_out(precision, residual, groups) for groups in (np.arange(len(words)), sweeps, chips)]
+    for name, (mean, variance) in zip(LEFT_OUT, left, strict=True):
         score = np.abs(mean - residual) / np.sqrt(variance)
         for mode in dict.fromkeys(modes):
             rows = modes == mode
             found[f"deviation_{mode}_{name}"] = float(np.exp(np.log(variance[rows]).mean() / 2.0))
             found[f"half_width_{mode}_{name}"] = float(np.quantile(score[rows], 0.9, method="higher"))
+    for word in CALIBRATED * 3 if len(words) >= 10 * LEAST_ROWS else ():
+        ratios = [np.abs(mean - residual) / widened(found, words, variance) for mean, variance in left[:2]]
+        for name in dict.fromkeys(row[word] for row in words):
+            rows = np.array([row[word] == name for row in words])
+            if (count := int(rows.sum())) >= LEAST_ROWS:
+                change = np.log(np.mean([np.quantile(ratio[rows], 0.9, method="higher") for ratio in ratios]))
+                key = f"width_{word}_{name}"
+                found[key] = found.get(key, 1.0) * float(np.exp(change * count / (count + LEAST_ROWS)))
     return found
+
+
+def refitted(values: dict, rows: tuple) -> dict:
+    """Return constants with new half widths."""
+    kept = {name: value for name, value in values.items() if not name.startswith("width_")}
+    return {**kept, **half_widths(kept, *rows)}
 
 
 def main() -> None:
@@ -145,8 +170,7 @@ def main() -> None:
     }
     only = sys.argv[1:] or list(targets)
     results = {
-        name: fitted(name, *rows) if name in only else {**constants(name), **half_widths(constants(name), *rows)}
-        for name, rows in targets.items()
+        name: fitted(name, *rows) if name in only else refitted(constants(name), rows) for name, rows in targets.items()
     }
     with PATH.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -18,8 +18,8 @@ explore
     sensitivity, study, sweep, Triangular, Uniform, widgets
 plan
     build_or_rent, calibrate, Calibration, checkpoint_patterns, Cluster, FailureCause, life, Maintenance, Plan, plan,
-    Policy, post_train, PostTrainingPlan, price_performance, rent, schedule, search, serve, ServingPlan, simulate, Tier,
-    timeline, trend, workload
+    Policy, post_train, PostTrainingPlan, price_performance, read_trace, rent, schedule, search, serve, ServingPlan,
+    simulate, simulate_serving, Tier, timeline, Trace, trend, workload
 check
     audit, check_recipe, published_practices, validate, validate_energy, validate_plans, validate_post_training,
     validate_runs, validate_serving

@@ -57,6 +57,9 @@ from factorykit.model.scenario.presets import presets as presets
 from factorykit.model.scenario.scenario import Scenario as Scenario
 from factorykit.model.serving.plan import ServingPlan as ServingPlan
 from factorykit.model.serving.plan import serve as serve
+from factorykit.model.serving.simulate import simulate_serving as simulate_serving
+from factorykit.model.serving.trace import Trace as Trace
+from factorykit.model.serving.trace import read_trace as read_trace
 from factorykit.model.serving.validate import validate_serving as validate_serving
 from factorykit.model.uncertainty.distributions import LogNormal as LogNormal
 from factorykit.model.uncertainty.distributions import LogUniform as LogUniform

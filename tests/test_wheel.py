@@ -111,7 +111,7 @@ with server(sys.argv[2], port=0) as running:
 try:
     build()
 except fk.FactorykitError as error:
-    results["build"] = "cannot be written" in str(error) or "no folder of CSV" in str(error)
+    results["build"] = "cannot be written" in str(error) or "not a folder of CSV" in str(error)
 assert all(results.values()), results
 assert not os.access(fk.__path__[0], os.W_OK)
 print(len(results))

@@ -107,7 +107,7 @@ def framed(pictures: Sequence[str], title: str, foot: Sequence[str]) -> str:
     wide, high = _size(picture)
     width = wide + 2 * MARGIN
     head = 34 if title else 0
-    lines = [part for line in foot for part in wrap(line, int((width - 2 * MARGIN) / LETTER))]
+    lines = [part for line in foot for part in wrap(line, int((width - 2 * MARGIN) / LETTER), break_on_hyphens=False)]
     top = MARGIN + head
     height = top + high + LINE * (len(lines) + 1) + MARGIN
     text = f"<text x='{MARGIN}' y='{MARGIN + 16}' font-size='17' font-weight='600'>{escape(title)}</text>"

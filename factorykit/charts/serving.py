@@ -106,7 +106,7 @@ def token_prices(plans: Mapping[str, Mapping[str, Any]], *, title: str, source: 
     tips = [alt.Tooltip(f"{name}:N", title=name.capitalize()) for name in ("name", "kind")]
     tips += [
         alt.Tooltip(f"{name}:Q", title=word, format=".3~r")
-        for name, word in (("usd", "USD per million"), ("low", "from"), ("high", "to"))
+        for name, word in (("usd", "USD per million"), ("low", "From"), ("high", "To"))
     ]
     bars = started.mark_rule(strokeWidth=3, opacity=0.5).encode(
         x=alt.X("low:Q", **axis),

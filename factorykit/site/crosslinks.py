@@ -23,7 +23,7 @@ DOCUMENT: Final = re.compile(r"\b([Dd])ocument (00\d)\b")
 KEY: Final = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 WORK: Final = re.compile(r"\b([A-Z][\w-]+)(?: et al\.| and [A-Z][\w-]+)? (\d{4})\b")
 PREPRINT: Final = re.compile(r"\barXiv[: ](\d{4}\.\d{5})")
-TABLES: Final = re.compile(r"\b[Tt]ables? \w+(?:, \w+)*(?: and \w+)?|\b\w+ table\b|\b[Pp]resets\b")
+TABLES: Final = re.compile(r"\b[Tt]ables? \w+(?:, \w+)*(?: and \w+)?|\b(?!the )\w+ table\b|\b[Pp]resets\b")
 KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "title"}
 """Elements whose words stay as they are."""
 WORDS: Final = "report/vocabulary.html"

@@ -20,6 +20,7 @@ from factorykit.charts import (
     operations,
     performance,
     reliability,
+    serving,
     sites,
 )
 from factorykit.charts.finish import finish
@@ -55,12 +56,18 @@ STEPS = {
     }
 }
 CHIPS = {**STEPS, "Other chip": STEPS["Dense"] | {"accelerator": "mi300x", "precision": "fp8"}}
+SERVED = {
+    name: dict(fk.architecture(name)) | {"accelerator": "h100_sxm", "tensor_parallel": 2.0}
+    for name in ("llama3_8b", "llama3_70b")
+}
 MAKERS: dict[str, Callable[[Any], Live]] = {
     "checkpoint": checkpoint.goodput_by_interval,
     "interval": checkpoint.interval_by_accelerators,
     "run": cost.time_and_cost,
     "cluster": compute.rate_and_power,
     "step": lambda _: performance.utilization_and_memory(CHIPS),
+    "serving": lambda _: serving.replica(SERVED),
+    "token": lambda _: serving.cost_of_a_token(SERVED),
 }
 
 

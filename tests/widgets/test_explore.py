@@ -13,7 +13,7 @@ from factorykit.charts.explorer_spec import elasticities, exploring
 from factorykit.core.errors import ScenarioError, UnknownName, UnknownQuantity
 
 LLAMA = "llama_3_1_405b"
-OWN = {"accelerator": "b200", "precision": "bf16", "accelerators": 1024, "query": "70B", "tokens": "15T"}
+OWN = {"accelerator": "b200", "precision": "bf16", "accelerators": 1024, "parameters": "70B", "tokens": "15T"}
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -82,6 +83,8 @@ def noise_variance(values: Mapping[str, float], words: Sequence[Mapping[str, str
     return np.array([values[f"noise_{row['mode']}"] ** 2 for row in words])
 
 
+CALIBRATED: Final = ("engine", "chip", "model")
+"""Words with intervals of their own width, the factor ``width_<word>_<name>``; other names have none."""
 LEFT_OUT: Final = ("row", "sweep", "chip")
 """What was left out to calibrate intervals: rows, all rows of their sweep or system, all rows of their chip."""
 
@@ -90,7 +93,8 @@ def widened(values: Mapping[str, float], words: Sequence[Mapping[str, str]], var
     """Return half the width of 90 % intervals of logarithms, calibrated on rows that were left out.
 
     The widths that held 90 % of the rows of a mode, between the typical deviations of rows that were left out alone,
-    with their sweep and with their chip; between these in proportion, of logarithms.
+    with their sweep and with their chip; between these in proportion, of logarithms. Engines, chips and models whose
+    rows scatter more or less than others have a factor.
     """
     import numpy as np
 
@@ -101,7 +105,8 @@ def widened(values: Mapping[str, float], words: Sequence[Mapping[str, str]], var
         at, width = np.log(np.array(known)).T
         rows = modes == mode
         half[rows] = deviation[rows] * np.exp(np.interp(np.log(deviation[rows]), at, width))
-    return half
+    own = [math.prod(values.get(f"width_{word}_{row[word]}", 1.0) for word in CALIBRATED) for row in words]
+    return half * np.array(own)
 
 
 def precision_of(values: Mapping[str, float], words: Sequence[Mapping[str, str]], features: np.ndarray) -> np.ndarray:

@@ -77,10 +77,8 @@ class Trace:
 
         random = np.random.default_rng(validation.integer("seed", seed))
         columns = {"arrival_s": np.cumsum(random.exponential(1.0 / requests_per_s, requests))}
-        for name, mean, cv in (
-            ("input_tokens", input_tokens, input_tokens_cv),
-            ("output_tokens", output_tokens, output_tokens_cv),
-        ):
+        shapes = zip(COLUMNS[1:], (input_tokens, output_tokens), (input_tokens_cv, output_tokens_cv), strict=True)
+        for name, mean, cv in shapes:
             variance = np.log(1.0 + cv * cv)
             lengths = random.lognormal(np.log(mean) - 0.5 * variance, np.sqrt(variance), requests)
             columns[name] = np.maximum(np.rint(lengths), 1.0)

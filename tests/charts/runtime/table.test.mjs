@@ -18,11 +18,11 @@ test("a CSV quotes commas, quotation marks and line breaks, and leaves gaps empt
   assert.equal(csv(columns, [[8, null, "a\nb"]]), 'accelerators,wall_days,"cost, ""all"""\n8,,"a\nb"\n');
 });
 
-test("neither a cell nor a line above a CSV says that it ends there", () => {
+test("neither a cell nor a comment ends a line of a CSV early", () => {
   assert.equal(csv(columns.slice(0, 1), [["#a"], ["b\rc"], ["=d"]], ["Title\n1,2"]), '# Title 1,2\naccelerators\n"#a"\n"b\rc"\n=d\n');
 });
 
-test("a CSV says what it shows before its rows, which have six digits", () => {
+test("a CSV has comments before its rows, and numbers of six digits", () => {
   assert.equal(csv(columns.slice(0, 1), [[1 / 3]], ["Title", "Source: x"]), "# Title\n# Source: x\naccelerators\n0.333333\n");
 });
 
@@ -30,7 +30,7 @@ test("a cell is shown in the unit of its column", () => {
   assert.equal(shown(columns[2], 85_500_000), "85.5");
 });
 
-test("a title is broken between words, and a long word stands alone", () => {
+test("a title is wrapped between words, and a long word has its own line", () => {
   assert.deepEqual(lines("one two three", 10, 45), ["one two", "three"]);
   assert.deepEqual(lines("incomprehensible x", 10, 20), ["incomprehensible", "x"]);
 });
