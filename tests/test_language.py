@@ -31,11 +31,6 @@ TARGET = {"say": 2.0, "tell": 1.0, "nobody": 0.5, "what": 15.0, "door": 1.0}
 """The most occurrences per 10,000 words; a group with fewer than ``SMALL_COUNT`` occurrences passes."""
 SMALL_COUNT = 2
 
-PENDING: dict[str, dict[str, float]] = {
-    "site": {"say": 12, "nobody": 3, "what": 44},
-}
-"""Parts of the project above the target, with the limit that holds until they reach it."""
-
 
 def python_texts(path: Path) -> Iterator[str]:
     """Yield the comments of a file and its strings that are sentences: docstrings, messages, help texts."""
@@ -97,8 +92,7 @@ def counts(part: str) -> tuple[int, dict[str, int]]:
 @pytest.mark.parametrize("group", WORDS)
 def test_private_idioms_stay_below_their_limit(part, group):
     words, found = counts(part)
-    limit = max(PENDING.get(part, {}).get(group, 0.0), TARGET[group])
-    assert found[group] <= SMALL_COUNT or found[group] * 10_000 / words < limit
+    assert found[group] <= SMALL_COUNT or found[group] * 10_000 / words < TARGET[group]
 
 
 def table() -> Iterator[str]:

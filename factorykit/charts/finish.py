@@ -18,7 +18,7 @@ def finish(chart: Any, title: str, *, source: str, description: str, subtitle: s
     chart
         Any Altair chart.
     title
-        The question that the chart answers.
+        The finding of the chart; of a chart with sliders, its subject.
     source
         Source of the numbers; printed below the chart and kept in saved files.
     description

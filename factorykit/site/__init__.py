@@ -1,4 +1,4 @@
-"""The site: notebooks executed, pages rendered and checked, the folder published whole and shown on this machine."""
+"""Static site generator: execution of notebooks, rendering, checks, atomic publication and a local server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts for language models: llms.txt, llms-full.txt, and the skill of an agent that uses the package."""
+"""Files for language models: llms.txt, llms-full.txt, and a skill for agents that use the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from factorykit.site.table_data import Shelf, load
 
 SKILL: Final = Path(__file__).parents[1] / "SKILL.md"
 GUIDES: Final = ("report/guides/",)
-"""Pages whose text is in llms-full.txt beside the notebooks."""
+"""Pages included in llms-full.txt in addition to the notebooks."""
 
 
 def add(project: Project, out: Path, around: Around) -> None:
@@ -27,7 +27,7 @@ def add(project: Project, out: Path, around: Around) -> None:
 
 
 def _index(project: Project, shelf: Shelf | None, around: Around) -> Iterator[str]:
-    """Yield the lines of llms.txt: title, summary, and links by section, each with its subject."""
+    """Yield the lines of llms.txt: title, summary, and links by section with a short description."""
     about = " ".join(str(project.website.get("description", "")).split())
     yield f"# {project.website.get('title', '')}\n\n> {about}. Every number has a source or a formula.\n"
     yield "## Use\n"
@@ -65,6 +65,6 @@ def _full(project: Project, shelf: Shelf | None, around: Around) -> Iterator[str
 
 
 def _text(page: Page) -> str:
-    """Return a page as markdown, a notebook with the source of its cells."""
+    """Return a page as Markdown; a notebook includes the source of its cells."""
     parts = (f"```python\n{cell.source}\n```" if cell.is_code else cell.source for cell in page.cells)
     return "\n\n".join(parts) if page.is_notebook else page.body.strip()

@@ -1,4 +1,4 @@
-"""A browser of each table: its rows sorted, filtered and taken along, from files too."""
+"""Table browser pages: rows to sort, filter and download, usable from local files too."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import polars as pl
 
 PART: Final = 80_000
-"""Bytes, compressed, of the rows that a page reads at once."""
+"""Compressed size of the rows that a page reads in one request [B]."""
 COLUMNS: Final = 10
 WORDY: Final = 28
 RARE: Final = 0.2
-"""How many columns are shown at first, letters of a text that is left for later, filled cells of a column that is."""
+"""Columns shown initially; the length of text and the share of filled cells at which a column is hidden initially."""
 NAMED_WITHIN: Final = 64
-"""Letters of a name in a row of a browser."""
+"""Maximum length of the name of a row."""
 
 
 def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
-    """Write a page for each table with its rows beside it as a script, and return the pages' places for the search."""
+    """Write a page for each table and a script with its rows, and return the search entries of the pages."""
     out.mkdir(parents=True, exist_ok=True)
     made = template("browse.html")
     search = []
@@ -81,7 +81,7 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
 
 
 def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
-    """Return the names of the things that the rows of a table refer to, by table and key."""
+    """Return the names of the entities that the rows of a table refer to, by table and key."""
     used: dict[str, dict[str, str]] = defaultdict(dict)
     for column, of in table.references.items():
         names = shelf.names.get(of, {})
@@ -91,11 +91,11 @@ def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
 
 
 def _shown(table: Table) -> list[str]:
-    """Return the columns that a browser shows at first: of entities the numbers and the references."""
+    """Return the columns shown initially: for entities the numbers and the references."""
     filled = {name: table.frame[name].count() / max(1, table.frame.height) for name in table.fields}
 
     def rank(name: str) -> tuple[bool, ...]:
-        """Return the sort key of a column: title, mostly empty, long texts, and of entities neither number nor link."""
+        """Return the sort key of a column: the title first; sparse columns, long texts and unlinked texts last."""
         described, cells = table.fields[name], [str(cell) for cell in table.frame[name].drop_nulls()]
         counts = described["type"] == "number" and described.get("unit") != "degree"
         leads = counts or name in table.references
@@ -109,7 +109,7 @@ def _shown(table: Table) -> list[str]:
 
 
 def _first(table: Table) -> str:
-    """Return the column of whose numbers the largest come first, of things alone."""
+    """Return the column by which entities are sorted in descending order, if any."""
     known = (
         name
         for name, described in table.fields.items()
@@ -123,7 +123,7 @@ def _first(table: Table) -> str:
 
 
 def _parts(frame: pl.DataFrame) -> list[list[Any]]:
-    """Return the columns of a table in parts: the first is read with the page, others when they are asked for."""
+    """Return the columns of a table in parts: the first is loaded with the page, the others on demand."""
     whole = _columns(frame)
     count = len(gzip.compress(script_json(whole).encode(), 6)) // PART + 1
     size = -(-frame.height // count)
@@ -131,7 +131,7 @@ def _parts(frame: pl.DataFrame) -> list[list[Any]]:
 
 
 def _columns(frame: pl.DataFrame) -> list[Any]:
-    """Return columns for a script: numbers with the digits they need; words that come again as places of a list."""
+    """Return the columns for a script: integral floats become integers, repeated texts indexes into a list."""
     return [_column([_plain(cell) for cell in column]) for column in frame.iter_columns()]
 
 
@@ -147,7 +147,7 @@ def _plain(cell: Any) -> Any:
 
 
 def _dataset(shelf: Shelf, table: Table) -> str:
-    """Return a table in the vocabulary of schema.org, for those who look for data."""
+    """Return the schema.org description of a table, for data set search engines."""
     described = {
         "@context": "https://schema.org",
         "@type": "Dataset",

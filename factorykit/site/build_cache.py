@@ -13,12 +13,12 @@ from factorykit.core.atomic_io import write_file
 
 PACKAGE = Path(__file__).parent.parent
 EXCLUDED = {"__pycache__", "static", "sources", "downloads"}
-"""Folders of generated files, and of the sources of the tables."""
+"""Folders of generated files and of the sources of the tables, which are not hashed."""
 PACKAGES = ("polars", "altair", "vl-convert-python", "jinja2", "pypandoc_binary", "selectolax")
 
 
 def inputs(root: Path, names: Iterable[str], *options: str) -> str:
-    """Return a hash of everything that goes into a site: files and folders of the project, code, packages, options."""
+    """Return a hash of all inputs of a site: files and folders of the project, code, package versions, options."""
     digest = hashlib.sha256(json.dumps([*options, *map(_version, PACKAGES)]).encode())
     for place in (*(root / name for name in names), PACKAGE):
         for file in _files(place):
@@ -28,13 +28,13 @@ def inputs(root: Path, names: Iterable[str], *options: str) -> str:
 
 
 def published(folder: Path) -> str:
-    """Return a hash of the files in a folder: names, sizes and times."""
+    """Return a hash of the files in a folder: names, sizes and modification times."""
     lines = (f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in sorted(folder.rglob("*")))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def kept(stamp: Path, inputs: str, target: Path) -> int | None:
-    """Return the number of pages if ``target`` still holds a site of the same inputs, else None."""
+    """Return the number of pages if ``target`` holds an unmodified site of the same inputs, else None."""
     try:
         known = _known(stamp)[str(target)]
         same = known["inputs"] == inputs and known["published"] == published(target)
@@ -67,7 +67,7 @@ def _version(name: str) -> str:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """Yield a file, or the files below a folder, in order."""
+    """Yield a file, or the files below a folder in sorted order."""
     if place.is_file():
         yield place
     for file in sorted(place.rglob("*")):

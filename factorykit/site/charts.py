@@ -1,4 +1,4 @@
-"""Charts as objects: each figure of a notebook has a page, a frame to embed, its data, pictures and a card."""
+"""Chart pages: a page, an embeddable frame, data, pictures and a preview card for each figure of a notebook."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ FOLDER: Final = "charts"
 LABEL: Final = "fig-"
 STILL: Final = "data:image/svg+xml,"
 LARGE: Final = 250_000
-"""Letters of a picture with thousands of marks."""
+"""Size of an SVG with thousands of marks [characters]."""
 PLACE: Final = re.compile(r"translate\((-?[\d.]+),(-?[\d.]+)\)")
 DRAWN_BY: Final = (THEME.parent / "charts.py", THEME.parents[1] / "charts" / "downloads.py")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart as it stands in a rendered notebook."""
+    """A chart of a rendered notebook."""
 
     name: str
     place: str
@@ -54,18 +54,17 @@ class Figure:
 
     @property
     def titled(self) -> bool:
-        """Whether the title is drawn in the picture."""
+        """Whether the picture includes the title."""
         return bool(self.payload["specs"][0].get("title"))
 
 
 def add(
     project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, around: Around, cache: Path | None = None
 ) -> list[list[str]]:
-    """Add a page for each chart of the notebooks to a rendered folder, and lead to it from below the figure.
+    """Add a page for each chart of the notebooks to a rendered folder, and link it from the caption of the figure.
 
-    Returned are their places for the search.
-
-    Drawings are kept in the folder ``cache``, if given, and reused while the chart is the same.
+    Return the search entries of the pages. Drawings are cached in the folder ``cache``, if given, and reused while the
+    chart is unchanged.
     """
     shelf = load(project.root / "data")
     known = Known(shelf, pages) if shelf else None
@@ -104,7 +103,7 @@ def add(
 
 
 def _illustrate(page: LexborHTMLParser, groups: list[tuple[str, list[Figure]]]) -> None:
-    """Show the first chart of a notebook on its card of the landing page."""
+    """Add the first chart of each notebook to its card on the landing page."""
     first = {figures[0].place.partition("#")[0]: figures[0] for _, figures in groups}
     for card in page.css(".fk-cards:not(.fk-numbers) .fk-card"):
         link = card.css_first("a")
@@ -116,7 +115,7 @@ def _illustrate(page: LexborHTMLParser, groups: list[tuple[str, list[Figure]]]) 
 
 
 def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Iterator[Figure]:
-    """Yield the charts of a rendered notebook, and let each figure lead to the page of its chart."""
+    """Yield the charts of a rendered notebook, and link each figure to the page of its chart."""
     root = "../" * (len(source.source.parts) - 1)
     code = {str(cell.options.get("label")): cell.source for cell in source.cells}
     stem = re.sub(r"^\d+-", "", source.source.stem)
@@ -144,7 +143,7 @@ def _figures(source: Page, page: LexborHTMLParser, known: Known | None) -> Itera
 
 
 def _coarse(picture: str) -> str:
-    """Return a picture whose places have one digit behind the point, none where there are thousands of marks.
+    """Return an SVG with coordinates rounded to one decimal, or to integers if it has thousands of marks.
 
     >>> _coarse("translate(3.14,15.92)")
     'translate(3.1,15.9)'
@@ -159,7 +158,7 @@ def _figure_around(box: LexborNode) -> LexborNode | None:
 
 
 def _lead(around: LexborNode | None, figure: Figure | None, root: str) -> None:
-    """Let the caption of a figure lead to the page of its chart."""
+    """Link the caption of a figure to the page of its chart."""
     caption = around.css_first("figcaption") if around is not None else None
     if caption is not None and figure is not None:
         link = f'<span class="fk-own"> <a href="{root}{FOLDER}/{figure.name}.html">Page of this chart</a></span>'
@@ -167,7 +166,7 @@ def _lead(around: LexborNode | None, figure: Figure | None, root: str) -> None:
 
 
 def _payloads(page: LexborHTMLParser, root: str, known: Known | None) -> Iterator[tuple[LexborNode, dict[str, Any]]]:
-    """Yield the charts of a page with their payloads, to which links of their texts have been added."""
+    """Yield the charts of a page with their payloads, extended by the links of their texts."""
     for box in page.css(".factorykit-chart"):
         script = next(following(box), None)
         if script is not None and script.attributes.get("type") == "application/json":
@@ -178,7 +177,7 @@ def _payloads(page: LexborHTMLParser, root: str, known: Known | None) -> Iterato
 
 
 def _written(payload: Mapping[str, Any]) -> str:
-    """Return a payload as a page holds it; the rows of a chart that does not compute have the digits that it shows."""
+    """Return a payload for a page; the rows of a static chart are rounded to the displayed digits."""
     if not payload.get("parameters"):
         payload = _by(_columns, json.loads(json.dumps(payload), parse_float=_short))
     return script_json(payload)
@@ -196,7 +195,7 @@ def _by(convert: Callable[[Any], Any], payload: Mapping[str, Any]) -> dict[str, 
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]]:
-    """Return rows by columns, which name each field once, where all rows have the same fields.
+    """Return rows in column orientation if all rows have the same fields.
 
     >>> _columns([{"a": 1, "b": 2}, {"a": 3, "b": 4}])
     {'columns': {'a': [1, 3], 'b': [2, 4]}}
@@ -208,7 +207,7 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, Any] | list[dict[str, Any]
 
 
 def _rows(table: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows that may be given by columns.
+    """Return rows from row or column orientation.
 
     >>> _rows({"columns": {"a": [1, 3], "b": [2, 4]}})
     [{'a': 1, 'b': 2}, {'a': 3, 'b': 4}]
@@ -220,7 +219,7 @@ def _rows(table: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _short(text: str) -> float:
-    """Return a number with the digits that a picture shows; large ones count something and keep theirs.
+    """Round a number to the displayed digits; large numbers are counts and are kept.
 
     >>> _short("0.0797633593"), _short("304279.0")
     (0.07976, 304279.0)
@@ -230,7 +229,7 @@ def _short(text: str) -> float:
 
 
 def _credit(figure: Figure, around: Around) -> list[str]:
-    """Return the lines that go with a chart wherever it goes: settings, source, address."""
+    """Return the lines attached to each copy of a chart: settings, source, address."""
     from factorykit.charts.downloads import settings
 
     given = "; ".join(f"{each['label']} {each['text']}" for each in settings(figure.payload))
@@ -241,7 +240,7 @@ def _credit(figure: Figure, around: Around) -> list[str]:
 
 
 def _files(figure: Figure, folder: Path, around: Around, cache: Path | None) -> None:
-    """Write the data and the pictures of a chart, or copy those that were made of the same."""
+    """Write the data and the pictures of a chart, or copy the cached ones of an identical chart."""
     made_of = [json.dumps(figure.payload), *figure.pictures, *_credit(figure, around)]
     made_of += [file.read_text("utf-8") for file in DRAWN_BY]
     kept = cache / f"{figure.name}-{hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:16]}" if cache else None

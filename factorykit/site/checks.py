@@ -1,4 +1,4 @@
-"""Checks of a site before it is published: links, references, stored outputs, and no other host."""
+"""Checks of a site before publication: links, references, stored outputs, and external hosts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SOURCES = {
     "formaction": None, "xlink:href": None, "href": {"image", "use", "base", "feimage", "pattern", "script"},
 }  # fmt: skip
 LOADING = "link[rel]," + ",".join(f"[{name.replace(':', chr(92) + ':')}]" for name in SOURCES)
-"""Elements for which a browser may load something."""
+"""Elements for which a browser may load a resource."""
 HANDLER = re.compile(r"\b(on[a-z]+)\s*=", re.IGNORECASE)
 UNRESOLVED = re.compile(r"\?@[\w-]+(?:-[\w-]+)*")
 SHORTCODE = re.compile(r"\{\{<\s*(\w[\w-]*)")
@@ -63,27 +63,27 @@ FRONT = {"listing", "categories", "format", "engine", "jupyter", "knitr"}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """A problem: the page, the place on it, and a message."""
+    """A problem with its page, location and message."""
 
     page: str
     place: str
     message: str
 
     def __str__(self) -> str:
-        """Return a line to print."""
+        """Return the problem as a line of text."""
         return f"{self.page}{', ' + self.place if self.place else ''}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A rendered folder without problems."""
+    """Result of checking a rendered folder without problems."""
 
     folder: Path
     pages: int
     links: int
 
     def __str__(self) -> str:
-        """Return a line to print."""
+        """Return the result as a line of text."""
         return f"{self.folder}: {self.pages} pages, {self.links} links; no problems"
 
 
@@ -117,7 +117,7 @@ def require(problems: list[Problem]) -> None:
 
 
 def sources(project: Project) -> list[Problem]:
-    """Return the problems of pages before they are rendered: cells that never ran, and unsupported syntax."""
+    """Return the problems in the sources of pages: cells never executed, and unsupported syntax."""
     return [
         *_menu(project),
         *(problem for page in project.pages for problem in (*_notebook(page), *_unsupported(page))),
@@ -125,7 +125,7 @@ def sources(project: Project) -> list[Problem]:
 
 
 def _menu(project: Project) -> list[Problem]:
-    """Return the pages that the sidebars lack, and its entries that Quarto folds away."""
+    """Return the pages missing from the sidebars, and sidebar entries that Quarto would fold."""
     named: set[str] = set()
     patterns: list[str] = []
 
@@ -211,7 +211,7 @@ def _place(cell: Cell | None, text: str, start: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """The parts of a rendered page that checks need."""
+    """The parts of a rendered page needed by the checks."""
 
     ids: Counter[str]
     links: list[str]
@@ -225,7 +225,7 @@ class PageContent:
 
     @classmethod
     def read(cls, text: str) -> PageContent:
-        """Return the content of a page given as HTML."""
+        """Parse a page of HTML."""
         page = LexborHTMLParser(text)
         scripts = page.css("script")
         kinds = [(script.attributes.get("type") or "").lower() for script in scripts]
@@ -268,7 +268,7 @@ def _loads(node: LexborNode) -> list[str]:
 
 
 def _unresolved(page: LexborHTMLParser, text: str) -> list[str]:
-    """Return references, citations and formulas that a renderer left as they are in the source."""
+    """Return references, citations and formulas that a renderer left unresolved."""
     found = ["TeX source"] * len(page.css("span.math"))
     for cited in page.css("span.citation"):
         marks = (strong.text() for strong in cited.css("strong"))
@@ -281,7 +281,7 @@ def _unresolved(page: LexborHTMLParser, text: str) -> list[str]:
 
 
 def outside_of_script(text: str) -> list[str]:
-    """Return the addresses of other hosts that a script would ask for.
+    """Return the addresses of external hosts that a script would load.
 
     >>> outside_of_script('fetch("https://example.org/x.json"); // see https://example.org')
     ['https://example.org/x.json']
@@ -297,7 +297,7 @@ def rendered(out: Path, project: Project | None = None) -> tuple[dict[str, PageC
     for file in sorted([*out.rglob("*.css"), *out.rglob("*.js")]):
         name = file.relative_to(out).as_posix()
         if file.suffix == ".js" and name.startswith("site_libs/"):
-            continue  # a renderer's own scripts name hosts that they do not load; the search index holds any text
+            continue  # scripts of a renderer name hosts that they do not load; the search index holds arbitrary text
         text = file.read_text(encoding="utf-8", errors="replace")
         hits = CSS_OUTSIDE.findall(text) if file.suffix == ".css" else _of_library(text)
         problems += [Problem(name, "", f"loads {hit[:120]} from another host") for hit in hits]
@@ -309,7 +309,7 @@ def rendered(out: Path, project: Project | None = None) -> tuple[dict[str, PageC
 
 
 def _of_library(text: str) -> list[str]:
-    """Return addresses of other hosts that a bundled script loads; a library may name hosts that it only links to."""
+    """Return external addresses loaded by a bundled script; addresses that a library only links to are allowed."""
     return [hit for hit in outside_of_script(text) if not re.search(r"//(?:www\.)?(?:w3\.org|vega\.github\.io)/", hit)]
 
 
@@ -345,7 +345,7 @@ def _page(out: Path, name: str, pages: dict[str, PageContent]) -> list[Problem]:
 
 
 def _target(page: str, address: str) -> tuple[str, str] | None:
-    """Return the file and anchor an address leads to from a page, or None where it leads nowhere on purpose."""
+    """Return the file and anchor that an address on a page refers to, or None if it needs no check."""
     path, _, anchor = html.unescape(address).partition("#")
     path = unquote(path.partition("?")[0])
     if not path and (not anchor or anchor == "/"):
@@ -358,7 +358,7 @@ def _target(page: str, address: str) -> tuple[str, str] | None:
 
 
 def _traced(project: Project, problem: Problem) -> Problem:
-    """Return the problem with its place in the source, if the text it names is found there."""
+    """Return the problem with its location in the source, if the text it quotes is found there."""
     page = next((page for page in project.pages if page.href == problem.page), None)
     needle = re.search(r"(@[\w:.-]+)|link ([^\s:]+)|missing \w+ (\S+)", problem.message)
     if not page or not needle:

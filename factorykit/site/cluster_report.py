@@ -1,6 +1,6 @@
 """Cluster report: a self-contained page, and a notebook with the same content.
 
-Both are made from ``cluster.md``; its cells are run for the page.
+Both are generated from ``cluster.md``, whose cells are executed for the page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SOURCE: Final = "The logs of this report"
 TITLE: Final = "Cluster report"
 READ_TABLES: Final = """tables = ("events", "jobs", "steps", "power", "notes", "watched")
 log = fk.Log(**{name: pl.read_parquet(f"log/{name}.parquet") for name in tables})"""
-"""Cell that reads a log whose files are not named."""
+"""Cell that reads the stored tables of a log if its original files are not given."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def report(
     zone: str = "UTC",
     price: float | str | None = None,
 ) -> Path:
-    """Write the report of a log: ``index.html``, which is self-contained, and ``report.ipynb``.
+    """Write the report of a log as a self-contained ``index.html`` and as ``report.ipynb``.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def report(
     out
         Output folder.
     logs, kind, zone
-        Arguments of :func:`factorykit.read_log` for the notebook; without ``logs`` it reads the tables of the log, in
-        the folder ``log`` beside it.
+        Arguments of :func:`factorykit.read_log` for the notebook; without ``logs`` it reads the tables of the log from
+        the adjacent folder ``log``.
     price
         Price of an accelerator-hour [USD/h]; optional, without it no costs are shown.
 
@@ -120,7 +120,7 @@ def _write_tables(log: Log, folder: Path) -> None:
 
 
 def _summary(log: Log) -> str:
-    """Return period and size of the log in a sentence."""
+    """Return a sentence with the period and size of the log."""
     counts = ", ".join(f"{frame.height:,} {name}" for name in TABLES if (frame := getattr(log, name)).height)
     try:
         start, end = window(log)
@@ -131,7 +131,7 @@ def _summary(log: Log) -> str:
 
 
 def _notebook(first_cell: str) -> str:
-    """Return the notebook of the report, whose first cell reads the logs."""
+    """Return the notebook of the report; its first cell reads the logs."""
     import nbformat
 
     v4 = nbformat.v4
@@ -153,7 +153,7 @@ def parts() -> Iterator[tuple[str, str]]:
 
 
 def _blocks(names: dict[str, Any]) -> Iterator[Block]:
-    """Yield the blocks of the page; a cell without data ends the cells of its section."""
+    """Yield the blocks of the page; a cell without data skips the remaining cells of its section."""
     has_data = True
     for kind, source in parts():
         has_data |= kind == "heading"

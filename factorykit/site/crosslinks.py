@@ -1,4 +1,4 @@
-"""Words that lead to evidence: citations, keys and names to their pages, audited documents to their audit."""
+"""Automatic links from citations, keys, names and audited documents to their pages."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ WORK: Final = re.compile(r"\b([A-Z][\w-]+)(?: et al\.| and [A-Z][\w-]+)? (\d{4})
 PREPRINT: Final = re.compile(r"\barXiv[: ](\d{4}\.\d{5})")
 TABLES: Final = re.compile(r"\b[Tt]ables? \w+(?:, \w+)*(?: and \w+)?|\b(?!the )\w+ table\b|\b[Pp]resets\b")
 KEPT: Final = {"a", "pre", "code", "script", "style", "svg", "h1", "h2", "h3", "title"}
-"""Elements whose words stay as they are."""
+"""Elements in which no links are added."""
 WORDS: Final = "report/vocabulary.html"
 """The page with the meaning, formula and inputs of each quantity."""
 DIGIT: Final = re.compile(r"\d")
 WITHIN: Final = {"figure", "details", "table", "li"}
-"""Elements whose paragraphs are part of something that leads by itself."""
+"""Elements whose paragraphs belong to a component with its own link."""
 KINDS: Final = ("clusters", "sites", "accelerators", "runs", "models")
-"""Tables of things that are known by their names; the first of them that knows a name has it."""
+"""Tables of entities linked by name; the first table that contains a name is used."""
 ROWS: Final = {"architectures": "architecture", "held_out": "rows_without", "prices": "price", "training_runs": "id"}
-"""Tables whose rows have no page of their own, and the column that names a row."""
+"""Tables whose rows have no page, and the column that identifies a row."""
 
 
 def add(project: Project, pages: Mapping[str, LexborHTMLParser]) -> None:
@@ -70,7 +70,7 @@ class Known:
 
     @cached_property
     def cells(self) -> dict[str, tuple[str, str]]:
-        """Possible contents of a cell (quantity, title, name, key), each with its text and address."""
+        """Text and address of the link for each possible content of a cell: quantity, title, name or key."""
         found: dict[str, tuple[str, str]] = {}
         for this in reversed([*vocabulary().values()]):
             address = f"{WORDS}#{this.name.replace('_', '-')}"
@@ -91,7 +91,7 @@ class Known:
 
     @cached_property
     def works(self) -> dict[str, str]:
-        """Where works of the bibliographies are named, by first author and year."""
+        """Addresses of the works in the bibliographies by first author and year."""
         found: dict[str, str] = {}
         for href, page in self.pages.items():
             for entry in page.css("[id^=ref-]") if href.startswith("report/methods") else ():
@@ -109,12 +109,12 @@ class Known:
         return {number[1]: key for key, number in found.items() if number}
 
     def title(self, key: str, root: str) -> str:
-        """Return the key of a source as a link under its title, any other word as it is."""
+        """Return the key of a source as a link with its title; return any other word unchanged."""
         link = f'<a href="{root}things/sources/{key}.html">'
         return f"{link}{html.escape(self.titles[key])}</a>" if key in self.titles else key
 
     def by_chart(self, payload: Mapping[str, Any], root: str) -> dict[str, dict[str, Any]]:
-        """Return the links of the texts of a chart: text and address of each; for fields of keys, a table."""
+        """Return the links of the texts of a chart as text and address; for key fields, the table of the key."""
         tables = dict(self._by_table(payload))
         texts = {text for place, text in _texts(payload) if place not in tables}
         texts |= {each["title"] for each in payload.get("columns", ())} | {*_titles(payload).values()}
@@ -198,7 +198,7 @@ def _line(text: object) -> str:
 
 
 def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: str) -> None:
-    """Let each cell of a table that names a quantity, a source, a thing or a row lead to it."""
+    """Link each table cell that names a quantity, a source, an entity or a row."""
     for row in page.css("tr"):
         plain = {cell: _line(cell.text()) for cell in row.css("th, td") if not cell.css_first("a")}
         led = {cell: known[text] for cell, text in plain.items() if text in known}
@@ -209,7 +209,7 @@ def _cells(page: LexborHTMLParser, known: Mapping[str, tuple[str, str]], root: s
 
 
 def _computed(page: LexborHTMLParser) -> None:
-    """Let numbers of a notebook that lead nowhere else lead to the code that computes or checks them."""
+    """Link the unlinked numbers of a notebook to the code that computes or checks them."""
     for cell in page.css("div.cell"):
         body = cell.css_first("details.code-fold [id]")
         if body is not None and cell.css_first("table") and cell.css_first("table a[href]") is None:
@@ -237,7 +237,7 @@ def _to_code(body: LexborNode, title: str, sign: str = "") -> LexborNode:
 
 
 def _documents(shelf: Shelf) -> dict[str, str]:
-    """Return the kind of each audited document, by number: the words in brackets at the end of its title."""
+    """Return the kind of each audited document, by number: the parenthesized end of its title."""
     titles = {key: str(row["title"]) for key, row in shelf.cited.items() if key.startswith("seed_")}
     sorts = {key.removeprefix("seed_"): re.search(r"\((\w[^()]*)\)$", title) for key, title in titles.items()}
     return {number: found[1].partition(" with ")[0] for number, found in sorts.items() if found}
@@ -254,7 +254,7 @@ def _sort(found: re.Match[str], documents: Mapping[str, str], root: str) -> str:
 
 
 def _replace(page: LexborHTMLParser, sought: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> None:
-    """Replace matches of a pattern in the texts of a page by markup."""
+    """Replace the matches of a pattern in the text nodes of a page by markup."""
     texts = [node for node in page.root.traverse(include_text=True) if node.is_text_node] if page.root else []
     found = [node for node in texts if sought.search(node.text()) and not KEPT & {each.tag for each in above(node)}]
     for node in found:

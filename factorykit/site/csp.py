@@ -1,8 +1,8 @@
-"""The Content-Security-Policy of the site, which every page states itself.
+"""Content-Security-Policy of the site, stated in a meta element of every page.
 
-A page runs scripts of the site's own files and the few inline ones whose hashes the policy names; nothing turns text
-into code, no other host is asked, and workers, too, are files of the site. Styles may stand in a page, as tables bring
-theirs.
+A page may run scripts from files of the site and inline scripts with an allowed hash. Evaluation of strings as code
+and requests to other hosts are forbidden; workers must be files of the site. Inline styles are allowed because tables
+use them.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ RULES: Final = {
     "form-action": "'none'",
 }
 EARLY: Final = (Path(__file__).parent / "theme" / "early.js").read_text("utf-8").removesuffix("\n")
-"""Sets the theme before anything is drawn."""
+"""Script that sets the theme before the first paint."""
 NOTHING: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""The policy of files that are not pages: a picture or a text runs and loads nothing."""
+"""Policy of files other than pages, such as pictures and texts: no scripts and no requests."""
 STATED: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"\r\n]*)"')
 CODE: Final = re.compile(r"|module|(?:text|application)/(?:x-)?(?:java|ecma)script", re.IGNORECASE)
-"""Types of scripts that run; others hold data."""
+"""Script types that are executed; scripts of other types hold data."""
 HANDLER: Final = re.compile(r"\s(on[a-z]+)=")
 STATIC: Final = "404.html"
-"""A page whose text no table and no notebook reaches: inline scripts that stand in it are the renderer's own."""
+"""Page without text from tables or notebooks: all its inline scripts come from the renderer."""
 HANDLERS: Final = {
     "window.quartoToggleColorScheme(); return false;": "scheme",
     "if (window.quartoToggleHeadroom) { window.quartoToggleHeadroom(); }": "headroom",
 }
-"""Actions of Quarto's buttons, and the names under which ``bridge.js`` provides them."""
+"""Inline actions of Quarto's buttons, and the names of their replacements in ``bridge.js``."""
 
 
 def policy(scripts: Iterable[str] = ()) -> str:
-    """Return the policy of a page that may run the site's own scripts and these inline ones.
+    """Return the policy of a page that may run scripts of the site and the given inline scripts.
 
     >>> policy().split("; ")[0]
     "default-src 'none'"
@@ -57,12 +57,12 @@ def policy(scripts: Iterable[str] = ()) -> str:
 
 
 def digest(script: str) -> str:
-    """Return the hash under which a policy names an inline script."""
+    """Return the hash of an inline script in the format of the policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def guard(pages: Mapping[str, LexborHTMLParser]) -> None:
-    """Let pages of either renderer state the policy, first of all, and hold no code in attributes."""
+    """Add the policy as the first element of each page, and remove code from attributes."""
     own = inline(pages[STATIC]) if STATIC in pages else []
     stated = f'<head><meta http-equiv="Content-Security-Policy" content="{policy(own)}"></head>'
     for page in pages.values():
@@ -81,13 +81,13 @@ def guard(pages: Mapping[str, LexborHTMLParser]) -> None:
 
 
 def inline(page: LexborHTMLParser) -> list[str]:
-    """Return the scripts that stand in a page itself."""
+    """Return the inline scripts of a page."""
     scripts = (node for node in page.css("script:not([src])") if CODE.fullmatch(node.attributes.get("type") or ""))
     return [node.text() for node in scripts]
 
 
 def stated(page: Path) -> str:
-    """Return the policy that the file of a page states, the strictest where it states none."""
+    """Return the policy stated in the file of a page; the strictest policy is the default."""
     with page.open(encoding="utf-8") as file:
         found = STATED.search(file.read(4096))
     return found[1] if found else NOTHING

@@ -1,7 +1,7 @@
-"""A page for each thing: one template, neither pandoc nor Quarto.
+"""Entity pages, one for each row of the entity tables, rendered from a template without pandoc or Quarto.
 
-Everything shown is read from the tables beside ``datapackage.json``; their foreign keys give the links. Text from
-tables reaches a page through the template alone, which escapes it.
+All content is read from the tables described by ``datapackage.json``; links follow their foreign keys. Text from tables
+is inserted only by the template, which escapes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ALSO: Final = {
     "models": "model parameters tokens training how many GPUs cost",
     "runs": "run training GPUs days cost",
 }
-"""Words by which things of a kind are asked for."""
+"""Additional search terms for each kind of entity."""
 SUMMARY: Final = {
     "accelerators": (
         ("peak_16bit_flop_per_s", "{} in 16 bits, dense"),
@@ -63,7 +63,7 @@ SUMMARY: Final = {
         ("wall_days", "{} from start to end"),
     ),
 }
-"""Columns of the numbers that people come for, with the words around them; the first one finds similar entities."""
+"""Columns of the key figures with their wording; the first one determines similar entities."""
 LABELS: Final = {
     "peak_16bit_flop_per_s": "BF16 or FP16 peak, dense",
     "peak_fp8_flop_per_s": "FP8 peak, dense",
@@ -75,29 +75,29 @@ LABELS: Final = {
     "chips_power_w": "Design power of all chips",
     "planned_facility_power_w": "Facility power under construction or planned",
 }
-"""Labels of columns for which the vocabulary has none, or a wider one."""
+"""Labels of columns for which the vocabulary has none or a less specific one."""
 BASES: Final = {"training_flop": "training_flop_basis", "facility_power_w": "power_basis"}
 """Columns whose value may be computed, and the column that holds its basis."""
 SIMILAR: Final = 5
 OFFERS: Final = 8
-"""Similar entities, and offers to rent, that a page lists."""
+"""Maximum number of similar entities and of rental offers on a page."""
 COMPARED: Final = 14
-"""Numbers of an entity that the comparison shows."""
+"""Maximum number of quantities in the comparison."""
 LISTED: Final = 40
-"""Rows of another table that a page lists before it leads to the table."""
+"""Maximum number of rows of another table on a page, followed by a link to the table."""
 
 
 def add(project: Project, out: Path, around: Around, cache: Path | None = None) -> list[list[str]]:
-    """Add the pages of things and tables to a rendered folder; return their places for the search.
+    """Add the pages of entities and tables to a rendered folder; return their search entries.
 
-    They are kept in the folder ``cache``, if given, and taken again while tables, code and templates stay the same.
+    Pages are cached in the folder ``cache``, if given, and reused while tables, code and templates are unchanged.
     """
     data = project.root / "data"
     return _taken_again(data, out, around, cache) if cache else write(data, out, around)
 
 
 def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[list[str]]:
-    """Write the pages, or copy those of the last build if nothing that goes into them has changed."""
+    """Write the pages, or copy those of the last build if none of their inputs has changed."""
     described = data / "datapackage.json"
     code = sorted(file for file in PACKAGE.rglob("*") if file.suffix in (".py", ".csv", ".html", ".css", ".js"))
     digest = hashlib.sha256(json.dumps([around.words(""), around.changed("data")]).encode())
@@ -117,7 +117,7 @@ def _taken_again(data: Path, out: Path, around: Around, cache: Path) -> list[lis
 
 
 def _read_index(index: Path, kept: Path) -> list[list[str]] | None:
-    """Return the search entries of kept pages, or None if there are none or a page is damaged."""
+    """Return the search entries of cached pages, or None if there are none or a page is damaged."""
     try:
         known = json.loads(index.read_text("utf-8"))
         return known["entries"] if known["sizes"] == _sizes(kept) else None
@@ -131,7 +131,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]]:
-    """Write the pages of things and tables below ``out``; return their places for the search.
+    """Write the pages of entities and tables below ``out``; return their search entries.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]
 
 
 def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
-    """Write the page that puts entities of a kind side by side, and return its place for the search."""
+    """Write the page that compares entities of a kind, and return its search entry."""
     kinds = {}
     for kind, summary in SUMMARY.items():
         if kind not in shelf.tables:
@@ -203,7 +203,7 @@ def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
 
 
 def _map(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
-    """Write the world map of clusters with its timeline, and return its place for the search."""
+    """Write the world map of clusters with its timeline, and return its search entry."""
     import polars as pl
 
     points: list[dict[str, Any]] = []
@@ -238,7 +238,7 @@ def _map(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
     ]
 
 
-# ---------------------------------------------------------------------------------------------------- pages of things
+# ------------------------------------------------------------------------------------------------------- entity pages
 
 
 def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
@@ -272,7 +272,7 @@ def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
 
 
 def _summary(shelf: Shelf, table: Table, row: Mapping[str, Any]) -> str:
-    """Return the numbers that people come for, in a sentence without the name of the entity."""
+    """Return the key figures as a sentence without the name of the entity."""
     known = [
         words.format(f"{row[column]:,.0f} W" if column == "tdp_w" else shelf.shown(table, column, row[column])["text"])
         for column, words in SUMMARY.get(table.name, ())
@@ -297,7 +297,7 @@ def _thresholds(shelf: Shelf, row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plan(kind: str, row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the way to a plan with a chip or a model, if the planner can take it."""
+    """Return a link to a plan with a chip or a model, if the planner supports it."""
     if kind == "accelerators" and row["peak_16bit_flop_per_s"] and row["accelerator_memory_bytes"]:
         return {"text": "Plan a run on this chip", "href": f"../../plan.html?v=1&accelerator={row['accelerator']}"}
     if kind == "models" and row["architecture"]:
@@ -306,7 +306,7 @@ def _plan(kind: str, row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _similar(shelf: Shelf, table: Table) -> dict[str, list[dict[str, str]]]:
-    """Return the entities nearest to each by the first number of its summary, in the logarithm."""
+    """Return the nearest entities of each entity by the logarithm of its first key figure."""
     import polars as pl
 
     if table.name not in SUMMARY:
@@ -329,7 +329,7 @@ def _median_rent(shelf: Shelf, key: str) -> float | None:
 
 
 def _offers(shelf: Shelf, key: str) -> list[dict[str, Any]]:
-    """Return the cheapest offers of a chip on demand."""
+    """Return the cheapest on-demand offers of a chip."""
     if "rental_offers" not in shelf.tables:
         return []
     frame = shelf.tables["rental_offers"].frame.filter(accelerator=key, kind="on demand")
@@ -345,7 +345,7 @@ def _offers(shelf: Shelf, key: str) -> list[dict[str, Any]]:
 
 
 def _rent(shelf: Shelf, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the history of the rent of a chip on demand."""
+    """Return the history of the on-demand price of a chip."""
     if "months" not in shelf.tables:
         return []
     rents = shelf.tables["months"].frame.filter(quantity="rental_usd_per_accelerator_h", of=row["name"])
@@ -397,7 +397,7 @@ def _facts(
 
 
 def _others(shelf: Shelf, table: Table, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the other statements, field by field."""
+    """Return the remaining statements, grouped by field."""
     rows = []
     for column, described in table.fields.items():
         for each in statements:
@@ -412,7 +412,7 @@ def _others(shelf: Shelf, table: Table, statements: list[dict[str, Any]]) -> lis
 
 
 def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the history of counts and powers: for each field with several dates the points of a small line."""
+    """Return the history of counts and powers: the points of a sparkline for each field with several dates."""
     lines = []
     for column in ("accelerators", "facility_power_w", "h100_equivalents"):
         days: dict[str, float] = {}
@@ -431,7 +431,7 @@ def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, A
 
 
 def _line(name: str, text: Callable[[float], str], days: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the points of a small line with its values; nothing for fewer than two days."""
+    """Return the points of a sparkline with its values; empty for fewer than two days."""
     if len(days) < 2 or not any(days.values()):
         return []
     ordered = sorted(days.items())
@@ -448,7 +448,7 @@ def _line(name: str, text: Callable[[float], str], days: Mapping[str, float]) ->
 
 
 def _links(shelf: Shelf, kind: str, key: str) -> list[dict[str, Any]]:
-    """Return the rows of other tables that name a thing, by table."""
+    """Return the rows of other tables that refer to an entity, by table."""
     groups = []
     for name, rows in shelf.referring.get((kind, key), {}).items():
         table = shelf.tables[name]
@@ -464,7 +464,7 @@ def _links(shelf: Shelf, kind: str, key: str) -> list[dict[str, Any]]:
 
 
 def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
-    """Return the model's results for the entities of one kind, by key."""
+    """Return the results of the model for the entities of one kind, by key."""
     import polars as pl
 
     from factorykit.engine.evaluate import evaluate
@@ -502,7 +502,7 @@ def _computed(shelf: Shelf, kind: str) -> dict[str, list[dict[str, str]]]:
 
 
 def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
-    """Return measured and predicted values of runs, by the run's key."""
+    """Return measured and predicted values of runs by key."""
     from factorykit.model.validation.validate import validate
 
     if "training_runs" not in shelf.tables or "runs" not in shelf.tables:
@@ -542,7 +542,7 @@ def _model(name: str) -> str | None:
 
 
 def _found(kind: str, page: Mapping[str, Any]) -> list[str]:
-    """Return a thing's place for the search: address, name, heading, text and other names."""
+    """Return the search entry of an entity: address, name, heading, text and other names."""
     shown = [f"{fact['label']}: {fact['text']}" for fact in page["facts"] if fact["label"] not in ("Note", "Address")]
     words = [*page["also"], page["key"].replace("_", " "), ALSO.get(kind, "")]
     return [

@@ -1,4 +1,4 @@
-"""Descriptions for other programs, the feed of changed data, robots.txt, and the footer of every page."""
+"""Page metadata, the Atom feed of data changes, robots.txt, and page footers."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ MADE_FROM: Final = {
     "report/data": ("data/",),
     "report/audit": ("data/", "factorykit/model/validation"),
 }
-"""Printed pages and their sources."""
+"""Generated pages and their sources."""
 AUTHOR: Final = "The factorykit founders"
 FEED: Final = "feed.xml"
 NEWS: Final = 30
-"""Entries of the feed: a day's changes to a table are one."""
+"""Maximum number of entries of the feed; an entry holds the changes of a table on one day."""
 TOLD: Final = 20
-"""Values that an entry spells out."""
+"""Maximum number of values listed in an entry."""
 DESCRIBED: Final = 160
-"""Letters of a description."""
+"""Maximum length of a description."""
 
 
 def add(project: Project, pages: Mapping[str, LexborHTMLParser], out: Path, around: Around) -> None:
-    """Write feed and robots into a rendered folder, and finish every page of the project."""
+    """Write the feed and robots.txt into a rendered folder, and add metadata and footers to its pages."""
     shelf = load(project.root / "data")
     if shelf:
         _feed(shelf, out / FEED, around)
@@ -63,7 +63,7 @@ def _made_from(page: Page) -> tuple[str, ...]:
 
 
 def _described(read: LexborHTMLParser, page: Page, out: Path, around: Around, shelf: Shelf | None, day: str) -> None:
-    """Add to the head of a page its description for sharing, citing and indexing, and the address of the feed."""
+    """Add metadata for sharing, citing and indexing, and the address of the feed, to the head of a page."""
     head, root = cast("LexborNode", read.head), "../" * (len(page.source.parts) - 1)
     description = read.css_first('meta[name="description"]')
     about = str(description.attributes["content"]) if description else _first_words(read)
@@ -95,7 +95,7 @@ def _first_words(read: LexborHTMLParser) -> str:
 
 
 def _card(read: LexborHTMLParser) -> str:
-    """Return the name of the first chart of a page, whose card goes with a shared link."""
+    """Return the name of the first chart of a page; its card is the preview of a shared link."""
     link = read.css_first(".fk-own a")
     return Path(str(link.attributes["href"])).stem if link else ""
 
@@ -130,7 +130,7 @@ def _signed(read: LexborHTMLParser, page: Page, around: Around, day: str) -> Non
 
 
 def _catalogue(shelf: Shelf, around: Around) -> dict[str, Any]:
-    """Return all tables in the vocabulary of schema.org."""
+    """Return the schema.org description of all tables."""
     return {
         "@context": "https://schema.org",
         "@type": "DataCatalog",
@@ -169,7 +169,7 @@ def news(shelf: Shelf) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
 
 
 def changes_text(rows: list[dict[str, Any]]) -> str:
-    """Return how much changed.
+    """Return a summary of the number of changes.
 
     >>> changes_text([{"row": "a", "what": "changed"}, {"row": "a", "what": "changed"}, {"row": "b", "what": "added"}])
     '2 values changed, 1 row added'

@@ -1,4 +1,4 @@
-"""Final edits of rendered pages: no content of other hosts, uniform tables and numbers."""
+"""Postprocessing of rendered pages: removal of external content, and uniform tables and numbering."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ BRIDGE = "/bridge.js"
 
 
 def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path | None = None) -> None:
-    """Do to a rendered folder all that comes after rendering; a second time changes nothing.
+    """Postprocess a rendered folder; the operation is idempotent.
 
-    Pages are gone over, notebooks put beside theirs, and pages of things, tables and charts added.
+    Pages are edited, notebooks copied next to their pages, and pages of entities, tables and charts added.
 
     Parameters
     ----------
     project, out
         The rendered pages and their folder.
     root
-        Folder whose history gives the date of each page; the project's own by default.
+        Repository folder for the date of each page; defaults to ``project``.
     cache
-        Folder that keeps pages of things and pictures of charts for the next time.
+        Folder in which pages of entities and pictures of charts are cached.
     """
     around = Around.of(project, root or project.root)
     assets(out)
@@ -76,7 +76,7 @@ def finish(project: Project, out: Path, root: Path | None = None, *, cache: Path
 
 
 def _keep_to_the_site(page: LexborHTMLParser) -> None:
-    """Remove scripts of other hosts, elements that only they need, and local paths of notebooks."""
+    """Remove external scripts, the elements that depend on them, and local paths of notebooks."""
     for script in page.css("script"):
         if OUTSIDE.match(script.attributes.get("src") or "") or REQUIRE_SHIM.match(script.text()):
             script.decompose()
@@ -85,7 +85,7 @@ def _keep_to_the_site(page: LexborHTMLParser) -> None:
 
 
 def _load_what_is_used(page: LexborHTMLParser) -> None:
-    """Load the assets of every page, and one script where there are charts; on the landing page when one is near."""
+    """Add the assets of every page, and the chart script to pages with charts; the landing page loads it lazily."""
     for script in page.css(".factorykit-chart ~ script"):
         if script.text() == BOOT:
             script.decompose()
@@ -102,13 +102,13 @@ def _load_what_is_used(page: LexborHTMLParser) -> None:
 
 
 def _without_anchors(page: LexborHTMLParser) -> None:
-    """Remove the invisible anchors of every line of code, which are a tenth of a page."""
+    """Remove the invisible anchors of code lines, which account for a tenth of the size of a page."""
     for link in page.css('code.sourceCode a[aria-hidden="true"]'):
         link.decompose()
 
 
 def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:
-    """Mark the link of the navigation that leads to its own page; Quarto marks the first one."""
+    """Mark the navigation link of the current page; Quarto marks the first link instead."""
     for link in page.css("a.nav-link[href]:not([data-scroll-target])"):
         crosslinks = (file.parent / str(link.attributes["href"])).resolve() == file.resolve()
         link.attrs["class"] = "nav-link active" if crosslinks else "nav-link"
@@ -118,7 +118,7 @@ def _mark_the_page(page: LexborHTMLParser, file: Path) -> None:
             del link.attrs["aria-current"]
 
 
-# Numbers of figures and equations, and the contents, of pages by Quarto
+# Numbers of figures and equations, and tables of contents, in pages rendered by Quarto
 
 
 def _number(page: LexborHTMLParser) -> None:
@@ -138,7 +138,7 @@ def _number(page: LexborHTMLParser) -> None:
 
 
 def _caption_what_is_embedded(pages: Mapping[str, LexborHTMLParser]) -> None:
-    """Give a figure that stands on another page the caption of its notebook; Quarto embeds notebooks as they lie."""
+    """Add the caption of its notebook to an embedded figure; Quarto embeds the unprocessed notebook."""
     titled = {title.text(): page for page in pages.values() if (title := page.css_first("h1.title"))}
     for page in pages.values():
         for cell in page.css("[data-notebook-title][data-notebook-cellid]"):
@@ -154,7 +154,7 @@ def _caption_what_is_embedded(pages: Mapping[str, LexborHTMLParser]) -> None:
 
 
 def _equation(equation: LexborNode) -> None:
-    r"""Set the number of an equation at the right, where pandoc sets it as a part of the formula, behind ``\qquad``."""
+    r"""Align the number of an equation right; pandoc makes it part of the formula, after ``\qquad``."""
     for space in equation.css('mspace[width="2em"], mspace[width="2.0em"]'):
         group = next(following(space), None)
         parts = [group] if group is not None and group.tag == "mrow" else [*islice(following(space), 3)]
@@ -173,7 +173,7 @@ def _equation(equation: LexborNode) -> None:
 
 
 def _scroll(page: LexborHTMLParser) -> None:
-    """Give tables that may be wider than a phone a box that scrolls."""
+    """Wrap tables that may be wider than a phone in a scrolling container."""
     for table in page.css("table.fk-frame"):
         if not _within(table, "fk-frame"):
             table.replace_with(made(f'<div class="fk-frame"><div class="fk-scroll">{table.html}</div></div>'))
@@ -187,7 +187,7 @@ def _within(node: LexborNode, name: str) -> bool:
 
 
 def _frames(page: LexborHTMLParser) -> None:
-    """Set polars frames as tables in the page's own style: numbers to the right, words without quotation marks."""
+    """Convert polars frames to tables in the style of the page: right-aligned numbers, strings without quotes."""
     for table in page.css("table.dataframe"):
         box = table.parent
         note = box.css_first("small") if box is not None else None

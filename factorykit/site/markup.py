@@ -1,4 +1,4 @@
-"""Rendered pages as trees: read once, gone over by one step after the other, written once."""
+"""Parsed trees of rendered pages, read once, edited by successive steps and written once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ADDED: Final = (
     "link[rel='canonical'], script[type='application/ld+json'], meta[name^='citation_'], meta[property^='og:'], "
     "meta[http-equiv='Content-Security-Policy']"
 )
-"""Elements that finishing adds to a page; they are removed before a page is finished again."""
+"""Elements added by postprocessing, removed before a page is postprocessed again."""
 
 
 def read(project: Project, out: Path) -> dict[str, LexborHTMLParser]:
-    """Return the pages of a project that lie in a rendered folder, by their place in it."""
+    """Return the pages of a project in a rendered folder by relative path."""
     places = {page.href: out / page.href for page in project.pages}
     pages = {href: LexborHTMLParser(file.read_text("utf-8")) for href, file in places.items() if file.is_file()}
     for page in pages.values():
@@ -29,18 +29,18 @@ def read(project: Project, out: Path) -> dict[str, LexborHTMLParser]:
 
 
 def write(pages: Mapping[str, LexborHTMLParser], out: Path) -> None:
-    """Write the pages back to where they were read."""
+    """Write the pages back to their files."""
     for href, page in pages.items():
         (out / href).write_text(str(page.html), "utf-8")
 
 
 def made(text: str) -> LexborNode:
-    """Return the first element of a piece of HTML, to be put into a page."""
+    """Return the first element of an HTML fragment."""
     return cast("LexborNode", cast("LexborNode", LexborHTMLParser(text).body).child)
 
 
 def above(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements around a node, the nearest first."""
+    """Yield the ancestors of a node, the nearest first."""
     around = node.parent
     while around is not None and not around.is_document_node:
         yield around
@@ -48,7 +48,7 @@ def above(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def following(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements that stand behind a node, within the same one."""
+    """Yield the following siblings of a node."""
     while node.next is not None:
         node = node.next
         if node.is_element_node:
@@ -56,7 +56,7 @@ def following(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def preceding(node: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements that stand before a node, within the same one, the nearest first."""
+    """Yield the preceding siblings of a node, the nearest first."""
     while node.prev is not None:
         node = node.prev
         if node.is_element_node:
@@ -64,7 +64,7 @@ def preceding(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def fill(node: LexborNode, content: str | LexborNode) -> None:
-    """Put a text or an element in the place of all that a node holds."""
+    """Replace the content of a node by a text or an element."""
     for child in [*node.iter(include_text=True)]:
         child.decompose()
     node.insert_child(content)

@@ -1,7 +1,7 @@
-"""Notebooks as a person reads them in JupyterLab, and the same notebooks as Quarto wants them.
+"""Conversion of notebooks from plain Markdown to the syntax of Quarto.
 
-A notebook holds plain Markdown: captions below their figures, links to them and to the works it cites. Where a page is
-made of it, each becomes the mark that numbers, refers or cites: ``#| fig-cap``, ``@fig-rate``, ``[@young1974]``.
+A stored notebook is readable in JupyterLab: captions below figures, links to figures and to cited works. For a page
+they become the numbering, reference and citation syntax of Quarto: ``#| fig-cap``, ``@fig-rate``, ``[@young1974]``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TAGGED: Final = re.compile(rf"\s*{TAG.pattern}\s*\$\$")
 
 
 def quarto(notebook: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a notebook with the marks of Quarto; cells keep their places.
+    """Return a notebook in the syntax of Quarto; the positions of cells are unchanged.
 
     >>> cells = [{"cell_type": "markdown", "source": "Seen in [Figure 1](#cell-id=fig-rate).", "id": "a"}]
     >>> quarto({"cells": cells})["cells"][0]["source"]
@@ -45,14 +45,14 @@ def quarto(notebook: Mapping[str, Any]) -> dict[str, Any]:
                 before["source"], cell["source"] = head + before["source"], ""
             elif (label := cell.get("id", "")).startswith("eq-"):
                 cell["source"] = TAGGED.sub(f"\n$$ {{#{label}}}", _marked(cell["source"]))
-                cell["id"] = f"cell-{label}"  # the label is the equation's, not that of the text around it
+                cell["id"] = f"cell-{label}"  # the label belongs to the equation, not to the surrounding text
             else:
                 cell["source"] = _marked(cell["source"])
     return {**notebook, "cells": [{**cell, "source": cell["source"].splitlines(keepends=True)} for cell in cells]}
 
 
 def numbered(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return cells whose captions, equations and links to them count from one, in the order of the notebook."""
+    """Return cells with captions, equations and references numbered from one in the order of the notebook."""
     counts = dict.fromkeys(WORDS, 0)
     numbers: dict[str, str] = {}
     for cell in cells:
@@ -75,7 +75,7 @@ def numbered(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def cite(*keys: str) -> str:
-    """Return works as a notebook cites them: linked, in parentheses.
+    """Return the citation of works in a notebook as links in parentheses.
 
     >>> cite("young1974")
     '([Young 1974](https://doi.org/10.1145/361147.361115))'

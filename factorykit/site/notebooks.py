@@ -1,4 +1,4 @@
-"""Execution of notebooks: in a fresh kernel, only where something changed, with stable bytes."""
+"""Incremental execution of notebooks in fresh kernels, with reproducible stored files."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from factorykit.site.sources import joined, read_cells, text_of
 PACKAGE = Path(__file__).parent.parent
 WATCHED = ("python", "factorykit", "altair", "duckdb", "ipykernel", "polars", "vl-convert-python")
 MAX_KERNELS = 3
-"""Notebooks that run at a time: on two processors one of three waits for its kernel to start."""
+"""Number of notebooks executed concurrently: with two processors, one of three waits for its kernel to start."""
 KERNELS = "factorykit-kernel-"
-"""Prefix of the temporary folders in which kernels keep their profiles."""
+"""Prefix of the temporary folders of kernel profiles."""
 STARTUP = "import sys; sys.modules.setdefault('rfc3987_syntax', None)"
-"""Code that a kernel runs first: jsonschema takes 0.8 s to read a grammar that no chart needs."""
+"""Startup code of a kernel: avoids 0.8 s in which jsonschema loads a grammar that no chart needs."""
 UNWATCHED = ("site", "cli.py", "__pycache__")
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-?[0-9a-f]{12})?")
 NOISE = re.compile(r"running over TCP without encryption|^\s*$|IPKernelApp|frozen modules|-Xfrozen_modules|PYDEVD")
 VOLATILE = ("collapsed", "ExecuteTime", "execution", "jupyter", "widgets")
-"""Metadata of notebooks and cells that differs from run to run, or that is set here."""
+"""Metadata of notebooks and cells that varies between runs or is set by this module."""
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -44,26 +44,26 @@ METADATA = {
 def execute(
     paths: Iterable[Path | str], *, cache: Path | None = None, force: bool = False, timeout: int = 300
 ) -> list[Path]:
-    """Run the notebooks whose text, code or tables changed, store their outputs, and return the notebooks that ran.
+    """Execute the notebooks whose text, code or tables changed, store the outputs, and return the executed notebooks.
 
-    A notebook whose stored outputs are up to date is not touched. A few run at a time, each with its own profile.
+    A notebook with up-to-date outputs is not modified. Several run concurrently, each with a separate profile.
 
     Parameters
     ----------
     paths
         The notebooks.
     cache
-        File with the inputs of the stored outputs; ``.cache/notebooks.json`` beside the notebooks' folder by default.
+        File with the inputs of the stored outputs; defaults to ``.cache/notebooks.json`` next to the notebook folder.
     force
-        Run all of them.
+        Execute all notebooks, including those with up-to-date outputs.
     timeout
-        Seconds a cell may take.
+        Maximum execution time of a cell [s].
 
     Raises
     ------
     SiteError
-        If a notebook cannot be read, a cell fails, or a notebook was saved while it ran; the message names it. That
-        notebook stays as it was.
+        If a notebook cannot be read, a cell fails, or a notebook was saved during its execution; the message names it.
+        The notebook is left unchanged.
     """
     files = sorted({Path(path).resolve() for path in paths})
     if not files:
@@ -83,9 +83,9 @@ def execute(
 
 
 def normalise(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return the notebook without contents that differ from run to run: widget views, timings and generated ids.
+    """Return the notebook without content that varies between runs: widget views, timings and generated ids.
 
-    Figures, tables and equations are numbered again, and the cells that only check are folded.
+    Figures, tables and equations are renumbered, and cells that contain only checks are folded.
     """
     used: set[str] = set()
     cells = []
@@ -141,7 +141,7 @@ def _outputs(outputs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _wait_for(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine to its end, also inside a running event loop, as in a notebook."""
+    """Run a coroutine to completion, including inside a running event loop such as that of a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -210,12 +210,12 @@ def kernel_environment(home: Path) -> dict[str, str]:
 
 
 def dumps(notebook: dict[str, Any]) -> str:
-    """Return the notebook as the text that is stored."""
+    """Serialize the notebook."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def _place(notebook: Any) -> str:
-    """Return the number and first line of the cell that failed, or that ran last."""
+    """Return the number and first line of the cell that failed, or of the last executed cell."""
     failed = [
         number
         for number, cell in enumerate(notebook.cells, 1)
@@ -228,7 +228,7 @@ def _place(notebook: Any) -> str:
 
 
 def _digest_of_code(root: Path) -> str:
-    """Return a hash of the inputs of outputs outside a notebook: package, tables, versions."""
+    """Return a hash of the inputs of outputs other than the notebook: package, tables, versions."""
     digest = hashlib.sha256()
     for name in WATCHED:
         try:
@@ -249,7 +249,7 @@ def _digest_of_code(root: Path) -> str:
 
 
 def _inputs(file: Path, code: str) -> dict[str, str]:
-    """Return hashes of a notebook and of the code that made its outputs."""
+    """Return hashes of a notebook and of the code that produced its outputs."""
     return {"code": code, "notebook": hashlib.sha256(file.read_bytes()).hexdigest()}
 
 
@@ -262,7 +262,7 @@ def _read_cache(cache: Path) -> dict[str, dict[str, str]]:
 
 
 def _write_whole(file: Path, text: str) -> None:
-    """Write the file in one step, if its text changes."""
+    """Write the file atomically if its text has changed."""
     if not file.is_file() or file.read_text(encoding="utf-8") != text:
         file.parent.mkdir(parents=True, exist_ok=True)
         atomic_io.write_file(file, text)

@@ -1,4 +1,4 @@
-"""The tables for other programs: Parquet, one DuckDB file, and JSON with an OpenAPI description."""
+"""Export of the tables as Parquet, as one DuckDB file, and as JSON with an OpenAPI description."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from factorykit.site.table_data import PAGES, Shelf, Table, load
 API: Final = "api/v1"
 DATABASE: Final = "factorykit.duckdb"
 STORAGE: Final = "STORAGE_VERSION 'v1.2.0', BLOCK_SIZE 16384"
-"""Format of the DuckDB file: readable since DuckDB 1.2, in blocks that suit range requests."""
+"""Storage format of the DuckDB file: readable since DuckDB 1.2, with blocks suitable for range requests."""
 GROUPS: Final = {
     "prices": ("accelerator", ("prices", "price_months", "rental_offers")),
     "series": ("quantity", ("months",)),
 }
-"""Collections beside the entities: the column that names a document, and the tables whose rows it holds."""
+"""Collections other than entities: the column that identifies a document, and the tables of its rows."""
 
 
 def add(project: Project, out: Path, around: Around) -> None:
@@ -60,7 +60,7 @@ def _entities(shelf: Shelf, kind: str) -> Iterator[tuple[str, dict[str, list[dic
 
 
 def _group(shelf: Shelf, column: str, tables: tuple[str, ...]) -> Iterator[tuple[str, dict[str, list[dict[str, Any]]]]]:
-    """Yield each value of a column, with the rows of some tables that have it."""
+    """Yield each value of a column with the matching rows of the given tables."""
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in tables:
         for row in shelf.tables[name].frame.iter_rows(named=True) if name in shelf.tables else ():
@@ -77,7 +77,7 @@ def _units(table: Table) -> dict[str, str]:
 
 
 def _openapi(shelf: Shelf, keys: Mapping[str, list[str]], around: Around) -> dict[str, Any]:
-    """Return the description of the documents in the format of OpenAPI 3.1."""
+    """Return the OpenAPI 3.1 description of the documents."""
     text = {"type": "string"}
     held = {name: [name, "statements"] if name in PAGES else GROUPS[name][1] for name in keys}
     used = {table for tables in held.values() for table in tables if table in shelf.tables}

@@ -1,4 +1,4 @@
-"""Layout of pages that neither pandoc nor Quarto makes: template, top bar, assets, entry in the search."""
+"""Layout of pages rendered without pandoc or Quarto: template, top bar, assets and search entry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASSETS: Final = (
 
 @dataclass(frozen=True)
 class Around:
-    """Contents shared by all pages: the top bar, the version, dates, addresses of site and repository."""
+    """Content shared by all pages: the top bar, the version, dates, addresses of site and repository."""
 
     entries: tuple[tuple[str, str], ...] = ()
     version: str = ""
@@ -35,7 +35,7 @@ class Around:
 
     @classmethod
     def of(cls, project: Project, root: Path) -> Around:
-        """Return it for a project whose history is that of the folder ``root``."""
+        """Return the layout of a project with the commit history of the folder ``root``."""
         bar = (project.website.get("navbar") or {}).get("left") or []
         entries = tuple(
             (str(entry["text"]), re.sub(r"\.(qmd|ipynb)$", ".html", str(entry["href"]).lstrip("/")))
@@ -56,7 +56,7 @@ class Around:
         return max(known, default=self.date)
 
     def address(self, path: str) -> str:
-        """Return the address of a page on the web, relative to the site's root if its host is unknown."""
+        """Return the public address of a page, relative to the root of the site if its host is unknown."""
         return f"{self.site}/{path}" if self.site else path
 
     def words(self, root: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Around:
 
 
 def last_changed(root: Path) -> dict[str, str]:
-    """Return for each file of a project the day of its last commit; nothing where there is no history."""
+    """Return the day of the last commit of each file of a project; empty without a repository."""
     command = ["git", "-C", str(root), "log", "--format=@%cs", "--name-only", "--relative", "--", "."]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
@@ -86,7 +86,7 @@ def last_changed(root: Path) -> dict[str, str]:
 
 @cache
 def template(name: str) -> Any:
-    """Return a template of the theme; all text that it is given is escaped."""
+    """Return a template of the theme, with automatic escaping."""
     import jinja2
 
     loader = jinja2.FileSystemLoader(THEME)
@@ -94,7 +94,7 @@ def template(name: str) -> Any:
 
 
 def assets(out: Path) -> None:
-    """Put style and script of these pages below ``out``."""
+    """Copy the style and script of the pages to ``out``."""
     folder = out / "things" / "assets"
     folder.mkdir(parents=True, exist_ok=True)
     for name in ASSETS:

@@ -1,4 +1,4 @@
-"""Rendering with Quarto, where it is installed."""
+"""Rendering with Quarto, an optional dependency."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _candidates() -> list[tuple[str, Path]]:
 def _run(
     command: list[str], seconds: float | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a session of its own and end the whole session on a timeout or an interrupt."""
+    """Run a command in a new session and terminate the whole session on a timeout or an interrupt."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, env=env, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]
         try:
@@ -81,14 +81,14 @@ def render(program: Path, root: Path, log: Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment in which Quarto runs: pages are written before and finished after it by this package."""
+    """Return the environment of Quarto; this package generates pages before and postprocesses them after the call."""
     package = str(Path(__file__).parent.parent.parent)
     paths = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     return {**os.environ, "QUARTO_PYTHON": sys.executable, "FACTORYKIT_PAGES": "written", "PYTHONPATH": paths}
 
 
 def complaints(log: str) -> list[str]:
-    """Return the messages of Quarto's log that mean a broken page; Quarto exits with 0 nevertheless.
+    """Return the messages in the log of Quarto that indicate a broken page; Quarto still exits with status 0.
 
     >>> complaints('{"level": 20, "levelName": "INFO", "msg": "Unable to resolve crossref @fig-x"}')
     ['quarto: Unable to resolve crossref @fig-x']

@@ -1,7 +1,7 @@
-"""The embedded renderer: the website that ``_quarto.yml`` describes, made with pandoc alone.
+"""Embedded renderer of the website described by ``_quarto.yml``, with pandoc and without Quarto.
 
-It reads the pages that Quarto reads and keeps to the dialect that both know. A page is one call of pandoc, the parser
-that Quarto itself uses, with :file:`filter.lua` for Quarto's extensions; jinja2 puts navigation around it.
+It reads the same pages as Quarto and supports a common subset of its syntax. A page is rendered by one call of pandoc,
+the parser of Quarto, with :file:`filter.lua` for Quarto's extensions; jinja2 adds the navigation.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(.*?)\s*>\}\}")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 TAKEN_IN = re.compile(r'\{from="([^"]+)"\}')
 REMARKS = re.compile(r"^ */\*.*?\*/\n|^ +", re.DOTALL | re.MULTILINE)
-"""Comments and margins of styles and scripts, which readers do not need."""
+"""Comments and indentation of styles and scripts, which are removed."""
 LOCAL = re.compile(r"(?:src|href)=\"([^\"#?:]+)(?:[#?][^\"]*)?\"")
 
 
 @dataclass(slots=True)
 class Draft:
-    """A page on its way to HTML: markdown for pandoc, raw outputs to put in afterwards, image files to write."""
+    """A page during rendering: Markdown for pandoc, raw outputs to insert afterwards, image files to write."""
 
     page: Page
     markdown: str = ""
@@ -49,12 +49,12 @@ class Draft:
     files: dict[str, bytes] = field(default_factory=dict)
 
     def keep(self, text: str) -> str:
-        """Set raw HTML aside and return the markdown that stands for it."""
+        """Store raw HTML and return its Markdown placeholder."""
         self.raw.append(text)
         return f"```{{=html}}\n<!--output-{len(self.raw) - 1}-->\n```"
 
     def image(self, data: bytes, kind: str, alt: str) -> str:
-        """Set an image aside and return the HTML that shows it."""
+        """Store an image and return the HTML element for it."""
         name = f"{self.page.source.stem}_files/figure-{len(self.files) + 1}.{kind}"
         self.files[name] = data
         return self.keep(f'<p><img src="{name}" alt="{html.escape(alt)}"></p>')
@@ -85,12 +85,12 @@ def pandoc() -> Path:
 def render(root: Path, out: Path, *, cache: Path | None = None) -> list[str]:
     """Render the website described by ``root/_quarto.yml`` into the empty folder ``out``.
 
-    Pages are kept in the folder ``cache``, if given, and reused while nothing in them changes.
+    Pages are cached in the folder ``cache``, if given, and reused while their inputs are unchanged.
 
     Returns
     -------
     list of str
-        Warnings of pandoc, one sentence each, with their page.
+        Warnings of pandoc with their page.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def _convert(project: Project, page: Page, cache: Path | None) -> tuple[str, str
 
 
 def _read_kept(file: Path | None) -> str | None:
-    """Return a page kept from a former build, or None if there is none or it is damaged."""
+    """Return a cached page, or None if there is none or it is damaged."""
     if file is None or not file.is_file():
         return None
     digest, _, rendered = file.read_text(encoding="utf-8", errors="replace").partition("\n")
@@ -196,7 +196,7 @@ def _digest(text: str) -> str:
 def _pandoc(page: Page, command: list[str], text: str, folder: Path) -> tuple[str, list[str]]:
     ran = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False, cwd=folder)
     if ran.returncode:
-        raise SiteError(f"{page.source}: pandoc says: {ran.stderr.strip()}")
+        raise SiteError(f"{page.source}: pandoc failed: {ran.stderr.strip()}")
     warnings = [f"{page.source}: {line.split(']', 1)[-1].strip()}" for line in ran.stderr.splitlines() if line.strip()]
     return ran.stdout, warnings
 
@@ -306,11 +306,11 @@ def _embedded(project: Project, page: Page, address: str) -> Cell:
     )
 
 
-# Navigation and the page around the text
+# Navigation and page layout
 
 
 def _first_chart(body: str) -> str:
-    """Return the place of the planner's sliders, or of the first chart that can be moved, else of the first."""
+    """Return the address of the planner controls, else of the first interactive chart, else of the first chart."""
     if 'id="sliders"' in body:
         return "sliders"
     before, *charts = body.split('class="factorykit-chart"')
@@ -331,7 +331,7 @@ def _root(page: Page) -> str:
 
 
 def _relative(page: Page, href: str) -> str:
-    """Return the way from ``page`` to a file, page or address named from the top of the site."""
+    """Return the link from ``page`` to a file or page given by its path in the site, or to an address."""
     if re.match(r"[a-z][a-z0-9+.-]*:|#", href):
         return href
     path, mark, rest = href.removeprefix("/").partition("#")
@@ -420,7 +420,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _copy_referenced(root: Path, out: Path, page: Page, text: str) -> None:
-    """Copy the images and files a page points to, as Quarto does."""
+    """Copy the images and files referenced by a page, as Quarto does."""
     for href in {*LOCAL.findall(text)}:
         path = PurePosixPath(posixpath.normpath(page.source.parent / html.unescape(href)))
         if path.suffix not in ("", ".html") and ".." not in path.parts and (root / path).is_file():

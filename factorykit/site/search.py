@@ -1,4 +1,4 @@
-"""The search index: sections of the finished pages, and the same ranking with either renderer."""
+"""Search index of the sections of rendered pages, with the same ranking for both renderers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def entries(project: Project, pages: Mapping[str, LexborHTMLParser]) -> list[lis
 
 
 def write(out: Path, rows: list[list[str]]) -> None:
-    """Write the entries as the index of the renderer, and give Quarto's search the same ranking."""
+    """Write the search index in the format of the renderer, and apply the same ranking to the search of Quarto."""
     libraries, quarto = out / "site_libs", out / "search.json"
     if quarto.is_file():
         items = [
@@ -48,7 +48,7 @@ def write(out: Path, rows: list[list[str]]) -> None:
 
 
 def sections(main: LexborNode, href: str, title: str) -> list[list[str]]:
-    """Return the entries of a page, one per heading and named row; a notebook also has the words of its file name."""
+    """Return the entries of a page, one per heading and named row; a notebook includes the words of its file name."""
     tree = LexborHTMLParser(str(main.html))
     tree.strip_tags([*SKIPPED])
     rows, anchor = [[href, title, "", ""]], ""

@@ -15,18 +15,20 @@ from factorykit.core.errors import SiteError
 
 LOOPBACK: Final = "127.0.0.1"
 FRAMED: Final = ".embed.html"
-"""Ending of the names of pages that other sites may show in a frame."""
+"""Suffix of pages that other sites may embed in a frame."""
 RANGE: Final = re.compile(r"bytes=(?=\d|-\d)(\d*)-(\d*)")
 LOCAL_HOST: Final = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serve the files of one folder to this machine, without listings and without links out of the folder."""
+    """Serve the files of one folder to this machine, without listings and without links that leave the folder."""
 
     def send_head(self) -> Any:
         """Send the header of a file, or an error."""
         if not LOCAL_HOST.fullmatch(self.headers.get("Host", LOOPBACK)):
-            self.send_error(HTTPStatus.FORBIDDEN)  # another host's page, whose name was bound to this machine
+            self.send_error(
+                HTTPStatus.FORBIDDEN
+            )  # DNS rebinding: the page of another host whose name resolves to this machine
             return None
         try:
             path = Path(self.translate_path(self.path)).resolve()
@@ -40,7 +42,7 @@ class Handler(SimpleHTTPRequestHandler):
         return None
 
     def _send_part(self, page: Path, first: str, last: str) -> Any:
-        """Send the header of the requested bytes of a file, and return them; readers of Parquet ask for parts."""
+        """Send the header of the requested bytes of a file, and return them; Parquet readers send range requests."""
         content = page.read_bytes()
         begin = int(first) if first else max(0, len(content) - int(last))
         end = min(len(content), int(last) + 1) if first and last else len(content)
@@ -54,7 +56,7 @@ class Handler(SimpleHTTPRequestHandler):
         return io.BytesIO(content[begin:end])
 
     def end_headers(self) -> None:
-        """Let browsers ask again each time, so that a new build shows at once."""
+        """Disable caching without revalidation, so that a new build is shown immediately."""
         self.send_header("Cache-Control", "no-cache")
         self.send_header("Accept-Ranges", "bytes")
         self.send_header("X-Content-Type-Options", "nosniff")
@@ -63,7 +65,7 @@ class Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Show the site's own page where a page is missing."""
+        """Send the error page of the site for a missing page."""
         page = Path(self.directory) / "404.html"
         if code == HTTPStatus.NOT_FOUND and page.is_file():
             self.error_message_format = page.read_text("utf-8").replace("%", "%%")
@@ -74,7 +76,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 def server(folder: Path | str = "_site", *, port: int = 8000) -> ThreadingHTTPServer:
-    """Return a server for ``folder`` on 127.0.0.1 that is not yet running; port 0 takes a free one.
+    """Return a server for ``folder`` on 127.0.0.1 that is not started; port 0 selects a free port.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Sources of a Quarto website: its description ``_quarto.yml``, its pages, and the cells of its notebooks."""
+"""Sources of a Quarto website: the configuration ``_quarto.yml``, pages and notebook cells."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Cell:
 
     @property
     def is_code(self) -> bool:
-        """Whether a kernel runs it."""
+        """Whether the cell is executed by a kernel."""
         return self.kind == "code"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page before it is rendered: where it comes from, its front matter, and its text or cells."""
+    """A page before rendering: its path, its front matter, and its text or cells."""
 
     source: PurePosixPath
     meta: dict[str, Any]
@@ -51,12 +51,12 @@ class Page:
 
     @property
     def href(self) -> str:
-        """Where it lies in the site, from the top."""
+        """Path of the rendered page relative to the root of the site."""
         return str(self.source.with_suffix(".html"))
 
     @property
     def is_notebook(self) -> bool:
-        """Whether it is made of cells."""
+        """Whether the page consists of cells."""
         return self.source.suffix == ".ipynb"
 
     @property
@@ -67,7 +67,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A website as ``_quarto.yml`` describes it."""
+    """A website described by ``_quarto.yml``."""
 
     root: Path
     config: dict[str, Any]
@@ -75,25 +75,25 @@ class Project:
 
     @property
     def website(self) -> dict[str, Any]:
-        """The part of the description about navigation."""
+        """Section ``website`` of the configuration."""
         return self.config.get("website") or {}
 
     @property
     def sidebars(self) -> list[dict[str, Any]]:
-        """The sidebars; a page has the one that names it."""
+        """The sidebars; a page uses the sidebar that lists it."""
         sidebar = self.website.get("sidebar") or []
         return sidebar if isinstance(sidebar, list) else [sidebar]
 
     @property
     def html(self) -> dict[str, Any]:
-        """The part of the description about pages."""
+        """Section ``format: html`` of the configuration."""
         return (self.config.get("format") or {}).get("html") or {}
 
 
 def load_project(root: Path) -> Project:
     """Return the website described by ``root/_quarto.yml``, its pages in the order of ``project: render``.
 
-    As with Quarto, ``QUARTO_PROFILE`` names further files: ``_quarto-<profile>.yml``.
+    As in Quarto, ``QUARTO_PROFILE`` selects additional files ``_quarto-<profile>.yml``.
 
     Raises
     ------
@@ -122,13 +122,13 @@ def load_project(root: Path) -> Project:
 
 
 def _merged(config: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return a description merged with that of a profile."""
+    """Return a configuration merged with that of a profile."""
     both = {key: _merged(config[key], more[key]) for key in {*config} & {*more} if isinstance(config[key], dict)}
     return {**config, **more, **both}
 
 
 def glob(root: Path, pattern: str) -> list[PurePosixPath]:
-    """Return the files under ``root`` that ``pattern`` names, sorted; a folder stands for all that is in it."""
+    """Return the sorted files under ``root`` that match ``pattern``; a folder matches all files in it."""
     pattern = pattern.removeprefix("/")
     if (root / pattern).is_dir():
         pattern = f"{pattern.rstrip('/')}/**/*"
@@ -137,7 +137,7 @@ def glob(root: Path, pattern: str) -> list[PurePosixPath]:
 
 
 def read_page(root: Path, source: PurePosixPath) -> Page:
-    """Return the page ``source`` (from ``root``) with its front matter; the title is lifted out of the text."""
+    """Return the page ``source`` (from ``root``) with its front matter; the title is removed from the text."""
     text = text_of(root / source)
     if source.suffix == ".ipynb":
         meta, cells = _lift(source, read_cells(text, str(source)))
@@ -162,7 +162,7 @@ def text_of(file: Path) -> str:
 
 
 def split_front_matter(text: str, where: str) -> tuple[dict[str, Any], str]:
-    """Return the YAML at the top of ``text`` and the rest, in which line numbers stay those of the file."""
+    """Return the YAML front matter of ``text`` and the rest, with the line numbers of the file preserved."""
     found = FRONT_MATTER.match(text)
     if not found:
         return {}, text
@@ -185,7 +185,7 @@ def read_cells(text: str, where: str) -> tuple[Cell, ...]:
 
 
 def _cell(number: int, row: dict[str, Any], where: str) -> Cell:
-    lines = ENDS.split(joined(row["source"]))  # of lines; form feeds and the like are letters
+    lines = ENDS.split(joined(row["source"]))  # of lines; form feeds and similar characters do not end a line
     options: list[str] = []
     while row["cell_type"] == "code" and lines and (found := OPTION.fullmatch(lines[0])):
         options.append(found[1])

@@ -1,4 +1,4 @@
-"""The tables beside ``datapackage.json`` as pages read them: names, labels, numbers and links."""
+"""Tables described by ``datapackage.json``, prepared for pages: names, labels, numbers and links."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PAGES: Final = {
     "organisations": "organisation",
     "sources": "source",
 }
-"""Tables whose rows have a page, and the name of one row."""
+"""Tables whose rows have a page, and the noun for one row."""
 TITLES: Final = NAMED | {"sources": "title"}
-"""The column that names a thing, where it is not ``name``."""
+"""The column with the name of an entity, if it is not ``name``."""
 PRICED: Final = "electricity"
 PRICE: Final = ("name", "kind", "year", "electricity_usd_per_kwh")
-"""The table that others name for a price, and the columns shown of its rows."""
+"""The table referenced by prices, and the displayed columns of its rows."""
 LONG: Final = re.compile(r"\b\d+\.\d{7,}\b")
-"""Numbers in words with more digits than anybody reads."""
+"""Numbers in text with more digits than are useful."""
 SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP", "USD", "1", "h", "kWh"}
 
 
@@ -56,18 +56,18 @@ class Table:
 
     @cached_property
     def key(self) -> str:
-        """Column with the name of a row's subject."""
+        """Column that identifies the subject of a row."""
         return next((name for name, each in self.fields.items() if each.get("entity")), next(iter(self.fields)))
 
     @property
     def title(self) -> str:
-        """Column with a name for reading."""
+        """Column with the displayed name."""
         wanted = TITLES.get(self.name, "name")
         return wanted if wanted in self.fields else self.key
 
     @cached_property
     def references(self) -> dict[str, str]:
-        """Columns that name rows of other tables, and the table of those."""
+        """Columns that reference rows of other tables, with the referenced table."""
         named = {column: str(each["references"]) for column, each in self.fields.items() if "references" in each}
         return {column: of.partition(".")[0] for column, of in named.items()}
 
@@ -122,7 +122,7 @@ class Shelf:
 
     @cached_property
     def referring(self) -> dict[tuple[str, str], dict[str, list[dict[str, Any]]]]:
-        """Rows that name a thing, by its table and key, then by their own table."""
+        """Rows that refer to an entity, by the table and key of the entity, then by their table."""
         found: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
         for name, table in self.tables.items():
             if name == "statements":
@@ -137,7 +137,7 @@ class Shelf:
         return found
 
     def shown(self, table: Table, column: str, value: str | float) -> dict[str, Any]:
-        """Return a cell for reading: text, and where it leads."""
+        """Return the displayed text and the link of a cell."""
         if not isinstance(value, str):
             return {"text": number(table.fields[column], value), "href": ""}
         of = table.references.get(column)
@@ -149,7 +149,7 @@ class Shelf:
         return {"text": LONG.sub(lambda found: f"{float(found[0]):.4f}", value), "href": ""}
 
     def source(self, key: str | None, address: str | None = None) -> dict[str, str]:
-        """Return a source as it is named beside a value: its title, its page, and its address on the web."""
+        """Return the citation of a source next to a value: title, page, and web address."""
         row = self.cited.get(key or "", {})
         return {
             "text": str(row.get("title") or key or ""),
@@ -164,7 +164,7 @@ def _quantity(name: str | None) -> Quantity | None:
 
 
 def number(described: Mapping[str, Any], value: float) -> str:
-    """Return a number of a column for reading, with its unit.
+    """Format a number of a column with its unit.
 
     >>> number({"name": "tdp_w", "unit": "W"}, 700.0), number({"name": "share", "unit": "1"}, 0.3531)
     ('700 W', '0.353')
@@ -189,7 +189,7 @@ def number(described: Mapping[str, Any], value: float) -> str:
 
 
 def label(described: Mapping[str, Any]) -> str:
-    """Return the title of a column: the label of its quantity, or its name in words.
+    """Return the title of a column: the label of its quantity, or its name as words.
 
     >>> label({"name": "power_reported_w", "unit": "W"}), label({"name": "tokens", "unit": "1"})
     ('Power reported', 'Training tokens')

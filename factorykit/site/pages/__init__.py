@@ -1,6 +1,6 @@
-"""Pages that are printed from code and data: methods, vocabulary, data, audit, Python; beside those kept by hand.
+"""Pages generated from code and data: methods, vocabulary, data, audit and the Python reference.
 
-All of them are markdown in the dialect that both renderers know, and are ignored by git.
+They are Markdown in the dialect supported by both renderers, and are ignored by git.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from factorykit.site.sources import load_project
 
 
 def write(root: Path) -> None:
-    """Write methods, vocabulary, Python, data and audit pages, downloads and the pages' script below ``root/report``.
+    """Write the generated pages, the downloads and the script of the pages below ``root/report``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The reference of ``import factorykit as fk``: an index, and a page for each public name from its docstring."""
+"""Python API reference: an index, and a page for each public name from its docstring."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from factorykit.site.page_layout import Around, template
 from factorykit.site.pages.markdown import Marked, code, dashed, front, heading, table
 
 SIGNATURE: Final = 96
-"""Letters from which a call is written an argument a line."""
+"""Length from which a signature is formatted with one argument per line."""
 PLACE: Final = "report/python/api"
 SPLIT: Final = "fkfkfk"
 LISTED: Final = ("charts", "formulas", "widgets")
-"""Modules whose own names stand elsewhere: charts in the notebooks, formulas on the methods pages."""
+"""Modules documented elsewhere: charts in the notebooks, formulas on the methods pages."""
 
 
 def api_page() -> str:
-    """Return the index: every public name by task with its first sentence; each leads to its page."""
+    """Return the index of public names by task, each with its first sentence and a link to its page."""
     parts = [
         front("Python reference", f"Every public name of `import factorykit as fk`, {len(fk.__all__)} of them."),
         'Wherever a number is taken, a text with its unit is too: `"15T"`, `"500 GB/s"`, `"30 min"`. '
@@ -64,7 +64,7 @@ def write(out: Path, around: Around) -> list[list[str]]:
 
 
 def _file(name: str) -> str:
-    """Return the file of a name; types have their own ending, since some file systems take Plan and plan for one."""
+    """Return the file of a name; types have a suffix, since some file systems do not distinguish Plan and plan."""
     return f"{name}.html" if name == name.lower() else f"{name}-type.html"
 
 
@@ -74,22 +74,22 @@ def _summary(thing: Any) -> str:
 
 
 def _source(thing: Any) -> str:
-    """Return the file of a definition and its line."""
+    """Return the file and line of a definition."""
     file = Path(str(inspect.getsourcefile(thing))).relative_to(Path(fk.__file__).parents[1]).as_posix()
     return file if isinstance(thing, types.ModuleType) else f"{file}#L{inspect.getsourcelines(thing)[1]}"
 
 
 def api_entries() -> Iterator[tuple[str, str]]:
-    """Yield every public call and its docstring."""
+    """Yield every public callable and its docstring."""
     for name in fk.__all__:
         yield from _entries(f"fk.{name}", getattr(fk, name))
 
 
 def _entries(name: str, thing: Any) -> Iterator[tuple[str, str]]:
-    """Yield a call and its docstring for a public name, and for its members."""
+    """Yield the signature and docstring of a public name and of its members."""
     yield _call(name, thing), inspect.getdoc(thing) or ""
     if isinstance(thing, types.ModuleType) and thing.__name__.rpartition(".")[2] not in LISTED:
-        public = getattr(thing, "__all__", vars(thing))  # names loaded on demand are listed before they are used
+        public = getattr(thing, "__all__", vars(thing))  # names loaded lazily are listed before their first use
         for inner in sorted(public):
             value = getattr(thing, inner)
             if not inner.startswith("_") and getattr(value, "__module__", "").startswith(thing.__name__):
@@ -101,7 +101,7 @@ def _entries(name: str, thing: Any) -> Iterator[tuple[str, str]]:
 
 
 def _call(name: str, thing: Any) -> str:
-    """Return a name as it is called, an argument a line where it is long."""
+    """Return the signature of a callable, with one argument per line if it is long."""
     if isinstance(thing, (types.ModuleType, property)) or (isinstance(thing, type) and issubclass(thing, Warning)):
         return name
     try:
@@ -116,7 +116,7 @@ def _call(name: str, thing: Any) -> str:
 
 
 def _arguments(signature: inspect.Signature) -> list[Any]:
-    """Return the arguments of a call, with the marks between those by place and those by name."""
+    """Return the parameters of a callable, with the markers of positional-only and keyword-only ones."""
     given: list[Any] = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
     first = next((place for place, each in enumerate(given) if each.kind is each.KEYWORD_ONLY), None)
     starred = any(each.kind is each.VAR_POSITIONAL for each in given)
@@ -124,7 +124,7 @@ def _arguments(signature: inspect.Signature) -> list[Any]:
 
 
 def _rst(doc: str) -> str:
-    """Return a docstring as plain reStructuredText: headings become words, examples blocks of code."""
+    """Return a docstring as plain reStructuredText, with section headings as text and examples as code blocks."""
     doc = re.sub(r"^(\w[\w ]*)\n-{3,}$", r"**\1**\n", doc, flags=re.MULTILINE)
     doc = re.sub(r":(?:func|class|meth|mod|data|attr|doc):`~?([^`]+)`", r"``\1``", doc)
     doc = re.sub(r"\[(\w+)\]_", r"[\1]", doc)
@@ -135,7 +135,7 @@ def _rst(doc: str) -> str:
 
 
 def _rendered(texts: list[str]) -> list[str]:
-    """Return reStructuredText as HTML, all by one call of pandoc."""
+    """Convert reStructuredText to HTML in a single call of pandoc."""
     from factorykit.site.renderer import pandoc
 
     command = [pandoc(), "--from=rst", "--to=html5", "--wrap=none", "--mathml"]

@@ -1,4 +1,4 @@
-"""The audit pages: every claim recomputed, unfolded down to its sources."""
+"""Audit pages with every claim recomputed and traced to its sources."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ TONES = {
     "not checkable": "note",
 }
 WORST = 25
-"""Claims that the audit page lists as farthest off."""
+"""Number of claims with the largest deviation on the audit page."""
 
 
 def audit_pages(data: Path) -> dict[str, str]:
-    """Return the pages of the audit by name: an overview, and one page a document with every claim unfolded.
+    """Return the audit pages by name: an overview, and a page for each document with the trace of every claim.
 
-    Nothing without a table of claims.
+    The result is empty without a table of claims.
     """
     if not (data / "claims.parquet").is_file():
         return {}
@@ -59,17 +59,17 @@ def audit_pages(data: Path) -> dict[str, str]:
     )
     overview = [
         front("Audit", "Every quantitative claim of five documents, recomputed with the formulas and tables here."),
-        f"{rows.height} claims, each with where it stands, what it states, a recipe that recomputes it from "
-        "quantities, formulas and table cells, and a verdict that the code reaches: *agrees* within 1 %, or one range "
+        f"{rows.height} claims, each with its location, its statement, a recipe that recomputes it from "
+        "quantities, formulas and table cells, and a computed verdict: *agrees* within 1 %, or one range "
         "inside the other; *identity*, arithmetic on the text's own numbers that comes out right; *rounding* to the "
         "printed digits, half a unit of the last and at least 5, at most 15 %, so for both ends of a range; "
         "*unit error*, off by a power of 1000, "
-        "computed from such a number, or right in another unit; *superseded*, a source nearer to the fact says "
-        "otherwise; *disagrees*; *not checkable*. Counted events and years have to come out to the last printed digit. "
+        "computed from such a number, or right in another unit; *superseded*, contradicted by a more "
+        "direct source; *disagrees*; *not checkable*. Counted events and years must match to the last printed digit. "
         "[The notebook](../notebooks/20-audit.ipynb) reads the result; the tables "
         "[claims](data/audit.qmd#table-claims), [facts](data/audit.qmd#table-facts) and "
         "[conflicts](data/audit.qmd#table-conflicts) hold "
-        "what goes in.",
+        "the inputs.",
         heading("Verdicts by document", "sec-verdicts"),
         markdown.table(
             [("Document", "-" * 40), *((verdict.capitalize(), "-------:") for verdict in (*VERDICTS, "all"))],
@@ -193,7 +193,7 @@ def _count(counts: Any, document: str, verdict: str) -> int:
 
 
 def _short(document: dict[str, Any]) -> str:
-    """Return the kind of a document: the words in brackets at the end of its title."""
+    """Return the kind of a document: the parenthesized end of its title."""
     found = re.search(r"\(([^()]*)\)$", document["title"])
     word = found[1] if found else document["title"]
     return word[0].upper() + word[1:]

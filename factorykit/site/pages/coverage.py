@@ -1,4 +1,4 @@
-"""The page about coverage: each topic of the documents, its formulas, and a published figure that they reproduce."""
+"""Coverage page: each topic of the documents, its formulas, and a published figure that they reproduce."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATES: Final = {
 
 
 def coverage_page(data: Path) -> dict[str, str]:
-    """Return the page by its name; nothing without a table of coverage."""
+    """Return the page by name; empty without a table of coverage."""
     if not (data / "coverage.parquet").is_file():
         return {}
     import polars as pl
@@ -60,7 +60,7 @@ def coverage_page(data: Path) -> dict[str, str]:
 
 
 def state(row: dict[str, Any]) -> str:
-    """Return how far a topic is covered.
+    """Return the level of coverage of a topic.
 
     >>> state({"quantities": None, "verbs": None, "tables": "rules"})
     'stated'

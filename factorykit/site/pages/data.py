@@ -1,4 +1,4 @@
-"""The data pages: every table with its columns, sources, licences and downloads."""
+"""Data pages: every table with its columns, sources, licences and downloads."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ LOCAL_SITE: Final = "http://127.0.0.1:8000"
 
 
 def data_pages(data: Path, downloads: Path, site: str = LOCAL_SITE) -> dict[str, str]:
-    """Return the pages of the data by name from ``datapackage.json``: an overview, and one page a subject.
+    """Return the data pages by name from ``datapackage.json``: an overview, and a page for each subject.
 
-    Every table goes to ``downloads`` as Parquet, CSV and JSON.
+    Every table is written to ``downloads`` as Parquet, CSV and JSON.
     """
     head = front("Data", "The tables behind the notebooks: one fact a row, every value with its source.")
     descriptor = data / "datapackage.json"
@@ -118,7 +118,7 @@ def _contents(resources: Sequence[dict[str, Any]]) -> str:
 
 
 def _things(package: dict[str, Any]) -> str:
-    """Return the sentence that leads to the things with a page each."""
+    """Return the sentence with the links to the entity pages."""
     titles = {each["name"]: each["title"] for each in package["resources"] if each["name"] in PAGES}
     links = ", ".join(browser(title, name) for name, title in titles.items())
     return f"A page for each row, with its statements, its history and its references: {links}." if links else ""

@@ -1,4 +1,4 @@
-"""Computed parts of the landing page: six numbers of one run, cards of the notebooks, recent changes of the tables."""
+"""Generated parts of the landing page: six results of one run, notebook cards, recent table changes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from factorykit.site.table_data import load
 
 RUN: Final = "llama_3_1_405b"
 GROUPS: Final = ("run", "failures", "money", "evidence")
-"""Groups of notebooks: ``metadata.factorykit.group`` of each notebook."""
+"""Groups of notebooks, given by ``metadata.factorykit.group`` of each notebook."""
 LISTED: Final = 5
-"""Changes of tables that the landing page names."""
+"""Number of table changes on the landing page."""
 
 
 def numbers() -> str:
-    """Return the cards of six numbers of one run: each leads to its notebook and to its formula."""
+    """Return the cards of six results of one run, each with links to its notebook and formula."""
     from factorykit.engine.evaluate import evaluate
     from factorykit.model.scenario.presets import preset
 
@@ -71,7 +71,7 @@ def notebooks(folder: Path) -> dict[str, str]:
 
 
 def new(data: Path) -> str:
-    """Return the latest changes of the tables, and the link to their feed."""
+    """Return the latest table changes with a link to the feed."""
     shelf = load(data)
     changed = list(islice(news(shelf), LISTED)) if shelf else []
     titles = {name: table.resource["title"] for name, table in shelf.tables.items()} if shelf else {}

@@ -1,7 +1,7 @@
-"""Markdown of printed pages. Text from tables is escaped here and nowhere else.
+"""Markdown of generated pages, and the only place where text from tables is escaped.
 
-:func:`heading`, :func:`table`, :func:`callout` and :func:`front` take plain text and escape it; text that
-is already markdown is :class:`Marked`.
+:func:`heading`, :func:`table`, :func:`callout` and :func:`front` accept plain text and escape it; text that
+is already Markdown is :class:`Marked`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 ADDRESS = "%/:?#@!$&'*+,;=~"
-"""Characters of an address that are not quoted, besides letters and digits; brackets and blanks would end it."""
+"""Unquoted characters of an address besides letters and digits; brackets and spaces would end the address."""
 MARKS = re.compile(r"([\\`*{}\[\]<>#|$^~@&]|(?<!\w)_|_(?!\w))")
 CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 BLOCK_START = re.compile(r"^(?:[-+](?=[-\s]|$)|[:%])")
@@ -21,13 +21,13 @@ LIST_START = re.compile(r"^(\(?\w{1,9})([.)])(?=\s|$)")
 
 
 class Marked(str):
-    """Text that is markdown already: its marks are meant."""
+    """Text that is already Markdown and is not escaped."""
 
     __slots__ = ()
 
 
 def escaped(text: object) -> Marked:
-    r"""Return plain text as one line of markdown that shows it; text between backticks is shown as code.
+    r"""Escape plain text as one line of Markdown; text between backticks becomes code.
 
     >>> escaped("a <b> in `x_1`\nand *more*")
     'a \\<b\\> in `x_1` and \\*more\\*'
@@ -44,7 +44,7 @@ def escaped(text: object) -> Marked:
 
 
 def code(text: object) -> Marked:
-    """Return text as code within a sentence, whatever it holds.
+    """Return any text as inline code.
 
     >>> code("a`b")
     '`` a`b ``'
@@ -58,7 +58,7 @@ def code(text: object) -> Marked:
 
 
 def code_block(text: str, language: str = "") -> Marked:
-    """Return text as a block of code, whatever it holds."""
+    """Return any text as a code block."""
     ticks = _ticks(text, least=3)
     return Marked(f"{ticks}{language}\n{_without_shortcodes(text)}\n{ticks}")
 
@@ -68,12 +68,12 @@ def _ticks(text: str, least: int) -> str:
 
 
 def _without_shortcodes(text: str) -> str:
-    """Return text in which Quarto finds nothing to put in; it looks into code, too."""
+    """Escape Quarto shortcodes, which are expanded in code blocks too."""
     return re.sub(r"\{\{(?=<)", "{{ ", text)
 
 
 def math(latex: str) -> Marked:
-    r"""Return LaTeX within a sentence; a dollar sign in it does not end it.
+    r"""Return inline LaTeX with dollar signs escaped.
 
     >>> math(r"\text{5$}")
     '$\\text{5\\$}$'
@@ -83,17 +83,17 @@ def math(latex: str) -> Marked:
 
 
 def link(text: object, page: str, anchor: str = "") -> Marked:
-    """Return text that leads to a printed page, named from the folder ``report``, or to a place on it."""
+    """Return a link to a generated page or an anchor on it; paths are relative to the folder ``report``."""
     return Marked(f"[{escaped(text)}](/report/{page}.qmd{f'#{anchor}' if anchor else ''})")
 
 
 def browser(text: object, table: str, row: str = "") -> Marked:
-    """Return text that leads to the rows of a table, or to one of them, on the page `factorykit.site.browse` writes."""
+    """Return a link to the rows of a table, or to one of them, on the page of `factorykit.site.browse`."""
     return Marked(f"[{escaped(text)}](/tables/{table}.html{f'?q={quote(row)}' if row else ''})")
 
 
 def linked(text: object, address: str | None) -> Marked:
-    """Return text that leads to an address of the web, where there is one."""
+    """Return a link to a web address, or the plain text if there is none."""
     if not address or not re.match(r"https?://", address):
         return escaped(text)
     return Marked(f"[{escaped(text)}]({quote(address, safe=ADDRESS)})")
@@ -120,7 +120,7 @@ def heading(text: str, anchor: str) -> Marked:
 
 
 def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[object]]) -> Marked:
-    """Return a table; a column is its name and the rule below it, whose length is its width, its colon the side."""
+    """Return a table; a column is a name and a rule that gives the width (length) and the alignment (colon)."""
     lines = ["|".join(["", *(f" {escaped(name)} " for name, _ in columns), ""])]
     lines.append("|".join(["", *(rule for _, rule in columns), ""]))
     lines += ["|".join(["", *(f" {escaped(cell)} " for cell in row), ""]) for row in rows]
@@ -128,6 +128,6 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[object]]) 
 
 
 def callout(kind: str, title: str, *parts: str) -> Marked:
-    """Return a folded box; its parts are markdown."""
+    """Return a collapsed callout; its parts are Markdown."""
     opening = f'::: {{.callout-{kind} collapse="true"}}'
     return Marked("\n\n".join([opening, f"## {escaped(title)}", *(part for part in parts if part), ":::"]))

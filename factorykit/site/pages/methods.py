@@ -1,4 +1,4 @@
-"""The methods pages: every formula with its equation, inputs, validity, sources and an example."""
+"""Methods pages: every formula with its equation, inputs, validity, sources and an example."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from factorykit.site.pages.markdown import Marked, callout, code, dashed, escape
 
 MATH_ROLE = re.compile(r":math:`([^`]+)`")
 WIDE = 40
-"""Characters of LaTeX from which a formula within a sentence may be wider than a phone."""
+"""Length of LaTeX from which an inline formula may be wider than a phone."""
 ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
@@ -34,18 +34,18 @@ def _markdown(text: str) -> str:
 
 
 def _inline(found: re.Match[str]) -> str:
-    """Return mathematics within a sentence; wide expressions get a box that scrolls."""
+    """Return inline mathematics; wide expressions are wrapped in a scrolling container."""
     return f"[${found[1]}$]{{.fk-wide}}" if len(found[1]) > WIDE else f"${found[1]}$"
 
 
 def _summary(formula: Callable[..., Any]) -> tuple[str, str]:
-    """Return the docstring's first sentences and its equation."""
+    """Return the first sentences and the equation of a docstring."""
     summary, _, equation = _sections(formula)[""].partition(".. math::")
     return _markdown(" ".join(summary.split())), textwrap.dedent(equation).strip()
 
 
 def equations(formula: Callable[..., Any]) -> list[str]:
-    r"""Return the body of a formula as LaTeX, one equation for each step, printed from the code.
+    r"""Return the body of a formula as LaTeX, one equation for each statement of the code.
 
     >>> equations(catalogue()["training_flop"])
     ['C = 6 \\, N_{a} \\, D']
@@ -68,9 +68,9 @@ def _fraction(value: float) -> str:
 
 
 def methods_pages() -> dict[str, str]:
-    """Return the pages of the methods by name: an overview, and one page a topic.
+    """Return the methods pages by name: an overview, and a page for each topic.
 
-    A formula stands there with its equation, validity, sources, inputs and users.
+    A formula is listed with its equation, validity, sources, inputs and users.
     """
     users = users_of_quantities()
     overview = [
@@ -108,7 +108,7 @@ def _page(topic: str) -> str:
 
 
 def formula_link(name: str, text: str = "") -> Marked:
-    """Return a link to where a formula stands, under its label or ``text``."""
+    """Return a link to a formula with its label or ``text``."""
     return link(text or quantity(name).label, _page(topic(catalogue()[name])), dashed(name))
 
 

@@ -1,4 +1,4 @@
-"""Pages of short questions in code, executed when the site is built, each with its answer."""
+"""Recipe pages with short questions, code and answers, executed when the site is built."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from factorykit.site.pages.api import reference
 from factorykit.site.pages.markdown import Marked, code_block, escaped, front
 
 TEMPORARY: Final = "factorykit-recipes-"
-"""Beginning of the names of the temporary folders in which the blocks of a page run."""
+"""Prefix of the temporary folders in which the blocks of a page run."""
 PLACE: Final = re.compile(r"\S*/(?=[\w.]+: )")
-"""Where on this machine a file lies."""
+"""Pattern of local file paths."""
 REFUSED: Final = "is refused"
-"""Words of a question whose answer is an error."""
+"""Words that mark a question whose answer is an error."""
 QUERIES: Final = (
     (
         "Which clusters have the most chips, and how much power?",
@@ -269,7 +269,7 @@ PAGES: Final = {
 
 
 def recipe_pages() -> dict[str, str]:
-    """Return the pages by name."""
+    """Return the recipe pages by name."""
     return {
         name: "\n\n".join([front(title, about), before, *_answered(blocks), after]).rstrip() + "\n"
         for name, (title, about, before, blocks, after) in PAGES.items()
@@ -277,7 +277,7 @@ def recipe_pages() -> dict[str, str]:
 
 
 def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
-    """Return questions with code and answer; a block knows the names of those before it, and what they wrote."""
+    """Return questions with code and answers; a block has access to the names and files of earlier blocks."""
     import polars as pl
 
     import factorykit as fk
@@ -298,7 +298,7 @@ def _answered(blocks: Sequence[tuple[str, str]]) -> list[Marked]:
 
 
 def _called(source: str) -> Marked:
-    """Return the links from the calls of a block to the reference."""
+    """Return links to the API reference for the calls of a block."""
     names = dict.fromkeys(re.findall(r"\bfk\.(\w+)", source))
     links = ", ".join(map(reference, names))
     return Marked(f"::: {{.fk-meta}}\nIn the reference: {links}.\n:::")

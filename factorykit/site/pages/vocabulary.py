@@ -1,4 +1,4 @@
-"""The vocabulary page: every quantity, and the formulas that compute or use it."""
+"""Vocabulary page: every quantity, and the formulas that compute or use it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from factorykit.site.pages.markdown import Marked, code, dashed, escaped, front,
 from factorykit.site.pages.methods import formula_link, topic_title, users_of_quantities
 
 SHOWN: Final = 6
-"""Quantities of a topic that are named before it is unfolded."""
+"""Number of quantities of a topic listed in its collapsed heading."""
 
 
 def vocabulary_page() -> str:
-    """Return the vocabulary page: one row per quantity, by the topic whose formulas compute or first use it."""
+    """Return the vocabulary page: one row per quantity, grouped by the topic that computes or first uses it."""
     users, formulas = users_of_quantities(), catalogue()
     groups: dict[str, list[Quantity]] = {topic(formula): [] for formula in formulas.values()}
     groups["other"] = []
@@ -47,7 +47,7 @@ def vocabulary_page() -> str:
 
 
 def _folded(rows: list[Quantity]) -> Marked:
-    """Return the opening of a fold that lists its quantities; a link to one of them opens it."""
+    """Return the start of a collapsible list of quantities; a link to one of them opens it."""
     named = ", ".join(row.label for row in rows[:SHOWN])
     more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     fold = _raw(f'<details class="fk-fold"><summary>{html.escape(named)}{more}</summary>')

@@ -1,4 +1,4 @@
-"""The planner: a page that computes a training run in the browser, with the printed chain."""
+"""Planner page: computes a training run in the browser with generated formulas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")
 
 @cache
 def script() -> str:
-    """Return the script of the planner: in a worker it is the engine, on a page its client."""
+    """Return the script of the planner, which is the engine in a worker and its client on a page."""
     page = [bundle.RUNTIME / f"{name}.mjs" for name in FROM_CHARTS] + [HERE / f"{name}.mjs" for name in PAGE]
     engine = bundle.bundled(HERE / f"{name}.mjs" for name in ENGINE)
     style = json.dumps((HERE / "planner.css").read_text(encoding="utf-8"))
@@ -47,5 +47,5 @@ def script() -> str:
 
 
 def formulas_script() -> str:
-    """Return the script with the formulas behind the values; the page reads it when one is unfolded first."""
+    """Return the script with the formulas of the values; the page loads it when the first one is expanded."""
     return f"factorykitFormulas({in_json(formulas())});\n"

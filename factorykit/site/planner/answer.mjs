@@ -1,4 +1,4 @@
-// The middle: eight readouts, each of which unfolds how it follows, and the pictures below them.
+// The middle column: eight readouts with expandable derivations, and the pictures below them.
 import { make } from "../../charts/runtime/dom.mjs";
 import { bars, COLORS, counted, frontier, line, short, tornado } from "./pictures.mjs";
 import { rounded, span, text } from "./values.mjs";
@@ -12,7 +12,7 @@ const LAST = ["fitted", "neutral"];
 const HERE = globalThis.document?.currentScript?.src;
 let told = null;
 
-// What the values are computed by, and fields of configurations, from the script beside this one; read when first needed.
+// Formulas of the values and fields of configuration files, from a separate script that is loaded on first use.
 export function formulas() {
   told ||= new Promise((resolve) => {
     window.factorykitFormulas = resolve;
@@ -68,7 +68,7 @@ export class Answer {
     return text(this.words(name), value);
   }
 
-  // Readouts and layout, at once.
+  // Readouts and layout, shown immediately.
   show({ values, intervals, layouts, given, tier, way, available, breaks, site, provider }, question) {
     Object.assign(this, { values, given, tier, way, question, available, breaks, where: [site, provider].filter(Boolean), judged: null });
     this.says.textContent = this.sentence();
@@ -95,7 +95,7 @@ export class Answer {
     return this.say(name, values[name]);
   }
 
-  // The value as short as a phone wants it.
+  // The value in short form for a phone.
   briefText(name, values) {
     if (name === "memory_peak_bytes") return `${rounded(values[name] / 1e9, 2)}/${rounded(values.accelerator_memory_bytes / 1e9)}`;
     if (name === "run_cost_usd") return `${short(values[name])}$`;
@@ -120,7 +120,7 @@ export class Answer {
     return `${name}${own}, ${{ rent: "rented", own: "owned" }[way]}`;
   }
 
-  // The answer in a sentence or two: what is used, days, dollars, power, limits, ties, chances.
+  // The answer in one or two sentences: resources, days, dollars, power, limits, ties, probabilities.
   sentence() {
     const { values, breaks, judged, available } = this;
     const count = available > values.accelerators ? `${counted(values.accelerators)} of ${counted(available)}` : counted(values.accelerators);
@@ -164,7 +164,7 @@ export class Answer {
     return "No answer.";
   }
 
-  // How a value follows: what it rests on in the end, then its formula, and below that each input, to be unfolded in turn.
+  // The derivation of a value: its sources, then its formula, then each input, which can be expanded in turn.
   async unfold(name, place) {
     this.formulas = await formulas();
     const asked = name === "run_cost_usd" && this.way === "own" ? "run_cost_owned_usd" : name;
@@ -172,7 +172,7 @@ export class Answer {
     place.lastChild.open = true;
   }
 
-  // Where a step comes from, what it computes and needs.
+  // The origin, the formula and the inputs of a step.
   step(name) {
     const two = this.tier === "two";
     const known = this.formulas.steps[name];
@@ -182,7 +182,7 @@ export class Answer {
     return { origin, href, who, formula, needs, given, leaf: given || !needs.length || origin === "chip" };
   }
 
-  // The link to what says a value that nothing is computed from.
+  // The link to the source of a value without a formula.
   source(name) {
     const { origin, href, who, given } = this.step(name);
     if (given) return this.giver(name);
@@ -191,7 +191,7 @@ export class Answer {
     return to ? make("a", { class: "fkp-who", href: `${this.root}${to}` }, said) : make("span", { class: "fkp-who" }, said);
   }
 
-  // Who gave a value: the table of models its shape, the run that the page starts from what it says of itself, or the reader.
+  // The origin of a given value: the table of models, the published run of the preset, or the reader.
   giver(name) {
     const { page, root, question } = this;
     const published = !question.shape && page.menus.model.some(([key]) => key === question.model);
@@ -200,7 +200,7 @@ export class Answer {
     return said ? make("a", { class: "fkp-who", href: `${root}${said[1]}` }, said[0]) : make("span", { class: "fkp-who" }, "given");
   }
 
-  // The publisher's own page behind a source or row of ours.
+  // The page of the publisher for a source or row of this site.
   publisher({ attributes }) {
     const own = this.formulas.publishers[attributes.href.value.slice(this.root.length)];
     return own ? [" (", make("a", { class: "fkp-who", href: own, rel: "external" }, new URL(own).hostname.replace(/^www\./, "")), ")"] : [];
@@ -211,7 +211,7 @@ export class Answer {
     return [make("span", {}, this.words(name)?.[0] ?? name), " ", make("b", {}, typeof value === "number" ? this.say(name, value) : String(value ?? "–"))];
   }
 
-  // Every source below a value, one tap away, the nearest first and what is fitted or left out last, with its values.
+  // All sources of a value with the values taken from them: the nearest first, calibrated and neutral values last.
   rests(name) {
     const open = [name];
     const seen = new Set(open);
@@ -266,7 +266,7 @@ export class Answer {
     this.draw("doubts", tornado("What the cost depends on", noticeable.length ? noticeable : shown.slice(0, 1), values.run_cost_usd, (value) => `${short(value)}$`));
   }
 
-  // Every plan, by accelerator, with the published runs near it.
+  // All plans by accelerator, with nearby published runs.
   showFrontier(rows, runs, pick) {
     const { values, question, page, root } = this;
     const keys = [...new Set([...question.chips, ...rows.map(({ accelerator }) => accelerator)])];

@@ -1,4 +1,4 @@
-// The shape of a model from a pasted config.json: the plain cases of fk.read_hf_config, and everything else refused by name.
+// The architecture of a model from a pasted config.json: a subset of fk.read_hf_config; unsupported fields are rejected.
 
 const WHOLE = "; fk.read_hf_config reads more";
 
@@ -12,7 +12,7 @@ class Fields {
     this.seen = new Set();
   }
 
-  // The first of these fields that the file has, or a default of the model type has; null in the file is no value.
+  // The first of these fields in the file or in the defaults of the model type; null in the file counts as missing.
   get(...names) {
     for (const name of names) this.seen.add(name);
     const source = names.some((name) => name in this.given) ? this.given : this.defaults;

@@ -1,4 +1,4 @@
-"""What the planner's page shows beside what it computes: controls, menus, words, formulas and who says a value."""
+"""Static data of the planner page: controls, menus, labels, formulas and sources of values."""
 
 from __future__ import annotations
 
@@ -49,14 +49,15 @@ PRESETS: Final[Mapping[int, Mapping[str, Any]]] = {
     1: {**RUN, "accelerators": 16384.0},
     2: {**RUN, "chips": "h200_sxm,b200", "deadline_s": 60.0 * SECONDS_PER_DAY},
 }
-"""Start of the page by the version in its address: the run with the most published values, its count or a deadline.
+"""Initial state by version number: the run with the most published values, with its accelerator count or a deadline.
 
-An address holds what differs from the preset of its version; a changed preset is a new version, and old ones stay.
+An address holds the differences from the preset of its version. A changed preset needs a new version; old versions are
+kept, so that stored addresses remain valid.
 """
 MISSING: Final = tuple(name for name in BROUGHT if name not in ("evidence_families", "gemm_ceiling_16bit"))
-"""What a chip brings: asked for where the tables do not say it."""
+"""Chip specifications that are requested as inputs if missing from the tables."""
 NEAR: Final = ("level_one_write_s", "level_one_share", "level_one_restart_s")
-"""What a near tier of checkpoints asks for."""
+"""Inputs of a local checkpoint tier."""
 GROUPS: Final = (
     (
         "The question",
@@ -105,9 +106,9 @@ OWNED: Final = (
     "network_topology",
 )
 SAID: Final = ("tokens", "sequence_length", "accelerators", "precision")
-"""What of the preset the run that it starts from says of itself."""
+"""Values of the preset that are published for its run."""
 LIMITS: Final = {"deadline_s": None, "budget_usd": None, "facility_power_w": (1e6, 1e9)}
-"""Limits of a plan, with the ends of a slider where the vocabulary has none."""
+"""Limits of a plan, with the range of the slider if the vocabulary has none."""
 OBJECTIVES: Final = {
     "run_cost_usd": "least cost",
     "wall_days": "least time",
@@ -118,7 +119,7 @@ OBJECTIVES: Final = {
 }
 RENTED: Final = ("offer", "offers", "rental_usd_per_accelerator_h")
 BEST: Final = ("accelerators", "global_batch_size", "checkpoint_interval_s", "spare_nodes", *PARTS)
-"""What the page chooses where nobody says otherwise."""
+"""Inputs that are optimized by default."""
 DOUBLING: Final = ("sequence_length", "global_batch_size", *(p for p in PARTS if not quantity(p).is_text))
 READOUTS: Final = (
     "step_s",
@@ -173,7 +174,7 @@ SPELLED: Final = {
     "1": ("%", "tokens", "sequences", "accelerators", "GPUs", "chips", "nodes", "servers"),
     "1/a": ("%", "%/yr", "1/yr"),
 }
-"""Units that a field takes, by the unit of its quantity."""
+"""Accepted units of a field by the unit of its quantity."""
 
 
 ALSO: Final = (
@@ -185,11 +186,11 @@ ALSO: Final = (
     "spare_nodes",
 )
 DIFFERENT: Final = (*uncertainty.distributions({}), uncertainty.STEP, PRICE)
-"""What is said beside the readouts, and what futures differ in."""
+"""Additional results in the answer (``ALSO``), and inputs that vary between futures (``DIFFERENT``)."""
 
 
 def page_data() -> dict[str, Any]:
-    """Return everything that the page's modules take, as plain values."""
+    """Return the data of the JavaScript modules of the page as plain values."""
     steps = every_step().values()
     shown = dict.fromkeys([*(step.quantity for step in steps), *(n for step in steps for n in step.arguments)])
     named = dict.fromkeys([*(name for _, names in GROUPS for name in names), *MISSING])
@@ -242,7 +243,7 @@ def page_data() -> dict[str, Any]:
 
 @cache
 def between() -> dict[str, Step]:
-    """Return the steps whose values are seen only where one that hangs on them is unfolded, by their quantity."""
+    """Return the steps shown only in the expanded derivation of another value, by quantity."""
     seen = {
         *READOUTS,
         *ALSO,
@@ -255,10 +256,10 @@ def between() -> dict[str, Step]:
 
 
 def formulas() -> dict[str, Any]:
-    """Return what the steps compute, formula as text and what it needs, of one tier and where two differ from it.
+    """Return the formula and inputs of each step for one checkpoint tier, and of the steps that differ with two tiers.
 
-    With them go the words of the quantities that are seen nowhere else, those of configuration files, and the pages of
-    the publishers behind what no formula gives.
+    The result includes the labels of quantities used only in derivations, those of configuration files, and the pages
+    of the publishers of values without a formula.
     """
     tiers = {"one": every_step(), "two": _only_of_two_tiers()}
     computed = {name: {each: _formula(step) for each, step in steps.items()} for name, steps in tiers.items()}
@@ -268,7 +269,7 @@ def formulas() -> dict[str, Any]:
 
 
 def _publishers() -> dict[str, str]:
-    """Return the publisher's own page by the address at which a source, or a row that names one, stands here."""
+    """Return the page of the publisher by the address, on this site, of a source or of a row that cites one."""
     urls = dict(
         tables.table("sources").filter(pl.col("url").is_not_null()).select("source", "url").collect().iter_rows()
     )
@@ -287,7 +288,7 @@ def _publishers() -> dict[str, str]:
 
 @cache
 def _only_of_two_tiers() -> dict[str, Step]:
-    """Return the steps with two tiers that are others than with one, by their quantity."""
+    """Return the steps with two checkpoint tiers that differ from those with one, by quantity."""
     one = every_step()
     return {
         step.quantity: step
@@ -297,12 +298,12 @@ def _only_of_two_tiers() -> dict[str, Step]:
 
 
 COUNTS: Final = tuple(step * 2.0**power for power in range(1, 18) for step in COUNT_STEPS)
-"""Numbers of accelerators at which the slider stops: they divide well."""
+"""Positions of the slider for the number of accelerators, chosen for their many divisors."""
 MENUS: Final = (
     *("model", "failures", "tiers", "site", "sites", "way", "offer", "offers"),
     *("accelerator", "chips", "counts", "precision", "objective", "calibration"),
 )
-"""Controls that are no quantity of one number."""
+"""Controls that are not a single numeric quantity."""
 
 
 def _control(name: str) -> dict[str, Any]:
@@ -347,14 +348,14 @@ def _runs() -> list[list[Any]]:
 
 
 def _as_run() -> dict[str, dict[str, Any]]:
-    """Return the choices of the page that repeat the published run of a model, by model."""
+    """Return the settings that reproduce the published run of a model, by model."""
     named = {"chips": "accelerator", "counts": "accelerators"}
     models = published_runs().drop_nulls("architecture")["architecture"].unique().sort()
     return {name: {named.get(key, key): value for key, value in conditions(name).items()} for name in models}
 
 
 def _config() -> dict[str, Any]:
-    """Return what the page knows of configuration files: names of fields, defaults by model type."""
+    """Return the supported syntax of configuration files: field names and defaults by model type."""
     return {
         "names": {role: fields for role, fields in hf_config.FIELDS.items() if role != "ignored"},
         "inner": hf_config.LANGUAGE_MODELS,
@@ -372,7 +373,7 @@ def _config() -> dict[str, Any]:
 
 @cache
 def _units(row: Quantity) -> dict[str, float]:
-    """Return how many of its own unit each unit is that may be typed for a quantity.
+    """Return the conversion factors from the accepted units of a quantity to its base unit.
 
     >>> _units(quantity("wan_bytes_per_s"))["Gbit/s"]
     125000000.0
@@ -391,7 +392,7 @@ def _words(row: Quantity) -> list[Any]:
 
 
 def _step(step: Step) -> list[Any]:
-    """Return where a step comes from: its origin, where it stands, who says it."""
+    """Return the provenance of a step: origin, address and source."""
     if step.origin in (FORMULA, ALTERNATIVE):
         name = step.quantity
         where = f"report/methods/{dashed(topic(catalogue()[name]))}.html#{dashed(name)}" if name in catalogue() else ""
@@ -411,7 +412,7 @@ def _step(step: Step) -> list[Any]:
 
 
 def _formula(step: Step) -> list[Any]:
-    """Return what a step computes as text, if it does, and what it needs."""
+    """Return the formula of a step as text, empty if it has none, and its inputs."""
     told = step.origin in (FORMULA, ALTERNATIVE) or (
         step.arguments and step.origin != SPECIFICATION and step.arguments != ("accelerator",)
     )
@@ -419,7 +420,7 @@ def _formula(step: Step) -> list[Any]:
 
 
 def _models() -> list[list[Any]]:
-    """Return key, name and where it stands of every model that can be planned."""
+    """Return key, name and address of every model supported by the planner."""
     return sorted(([key, architecture(key).label] for key in architectures()), key=lambda row: _natural(row[1]))
 
 
@@ -437,7 +438,7 @@ def _chips() -> list[list[Any]]:
 
 
 def _sites() -> list[list[Any]]:
-    """Return code, name, carbon and price of electricity of every country with both."""
+    """Return code, name, carbon intensity and electricity price of every country that has both."""
     names = dict(tables.table("country_grids").select("country", "name").collect().iter_rows())
     rows = sites().sort("site").iter_rows(named=True)
     listed = [
@@ -447,7 +448,7 @@ def _sites() -> list[list[Any]]:
 
 
 def _failures() -> list[list[Any]]:
-    """Return key, name, time between failures of an accelerator, and source of published failure rates."""
+    """Return key, name, accelerator MTBF and source of published failure rates."""
     per_node = defaults()["accelerators_per_node"].value
     counted = pl.col("category").is_null() | (pl.col("source") == "delta_paper")
     ours = ~pl.col("source").str.starts_with("seed_") & ~pl.col("source").str.starts_with("tpu")
@@ -465,7 +466,7 @@ def _failures() -> list[list[Any]]:
 
 
 def _offers() -> dict[str, list[list[Any]]]:
-    """Return the offers of every chip on demand: key, provider, price, day and least number, the cheapest first."""
+    """Return the on-demand offers of every chip: key, provider, price, day and minimum count, the cheapest first."""
     names = {key: chip["name"] for key, chip in chips().items()}
     rows = tables.table("rental_offers").filter(kind="on demand").sort("rental_usd_per_accelerator_h").collect()
     found: dict[str, list[list[Any]]] = {}

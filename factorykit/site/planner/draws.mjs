@@ -73,7 +73,7 @@ function generator(text) {
   return () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
 }
 
-// A random share of the probability from each of n equal strata, in random order.
+// A random probability from each of n equal strata, in random order.
 export function strata(name, n, seed = 0) {
   const random = generator(`${seed} ${name}`);
   const keys = Array.from({ length: n }, random);

@@ -1,9 +1,9 @@
-// What a question is answered by: the printed model, the best layout, the futures that every plan meets. No page is known.
+// The planner engine: the generated model, the layout search and the uncertainty draws, independent of the page.
 import { normalQuantile, strata } from "./draws.mjs";
 import { alternatives, DAY_S, ranked, requestLimits } from "./rank.mjs";
 import { shapeOf } from "./shapes.mjs";
 
-// A batch near so many sequences that divides over the accelerators.
+// The batch size nearest to the given number of sequences that is divisible over the accelerators.
 export function near(sequences, accelerators) {
   let odd = Math.trunc(accelerators);
   while (odd % 2 === 0) odd /= 2;
@@ -17,7 +17,7 @@ export function usable(odd, available) {
   return [...found].sort((a, b) => b - a);
 }
 
-// The value below which a share of the values lies, straight between neighbours.
+// The quantile of sorted values, with linear interpolation.
 export function quantile(sorted, share) {
   const at = share * (sorted.length - 1);
   const low = Math.floor(at);
@@ -39,19 +39,19 @@ export class Engine {
     return { ...this.shapes.get(key), ...question.given };
   }
 
-  // A shape with what its file leaves out.
+  // An architecture with the defaults of missing fields.
   filled(shape) {
     const whole = this.model.fill(shape);
     return Object.fromEntries(this.model.shape.map((name) => [name, shape[name] ?? whole[name]]));
   }
 
-  // The batch that suits the run, where nobody gives one.
+  // The default batch size of a run.
   batch(given) {
     const tokens = this.model.chain(given).compute_optimal_step_tokens;
     return near(Math.max(tokens / given.sequence_length, 1), given.accelerators);
   }
 
-  // The fastest layout that works and fits, remembered for what it hangs on; parts that are given stay.
+  // The fastest valid layout that fits in memory, cached by the inputs of the search; given parts are kept.
   layout(given) {
     const { model } = this;
     const key = JSON.stringify(model.searched.map((name) => given[name]));
@@ -66,7 +66,7 @@ export class Engine {
     return found;
   }
 
-  // Every plan of a question: for each accelerator, way, tier of checkpoints and count the best layout, at each site.
+  // All plans of a question: the best layout for each accelerator, rent or ownership, checkpoint tier, count and site.
   *plans(question) {
     for (const accelerator of question.chips) {
       for (const way of question.ways) {
@@ -83,7 +83,7 @@ export class Engine {
     }
   }
 
-  // The plan at a site, or as it is.
+  // The plan at a site, or the unchanged plan without one.
   at(found, site) {
     if (!site || found.refused) return found;
     const { way, tier, given, layouts, fixed } = found;
@@ -113,7 +113,7 @@ export class Engine {
     return [...found].filter((n) => low <= n && n <= high && n % 1 === 0 && (n <= 8 || n % 8 === 0)).sort((one, other) => one - other);
   }
 
-  // The plan on the count that finishes soonest: a plan may leave some of the available accelerators idle.
+  // The plan with the fastest count; some of the available accelerators may stay idle.
   soonest(way, tier, fixed, available) {
     const { parts, counts } = this.model;
     const all = () => this.using(way, tier, { ...fixed, accelerators: available });
@@ -130,7 +130,7 @@ export class Engine {
     return best ?? all();
   }
 
-  // The plan on a count: results of the best layout, values that are missing, the rule that the layout breaks.
+  // The plan for a count: results of the best layout, missing values, or the violated rule.
   using(way, tier, fixed, layouts = null, site = null) {
     const { model } = this;
     const given = { ...fixed };
@@ -150,7 +150,7 @@ export class Engine {
     return { fixed, given, values, way, tier, site, layouts: layouts ?? (whole ? null : found.fitting), refused };
   }
 
-  // Quantities that the answer needs, nobody gave and the tables do not say of the chip.
+  // Required quantities that are neither given nor in the tables for the chip.
   missing(values, given, way) {
     const { model } = this;
     const found = new Set();
@@ -166,13 +166,13 @@ export class Engine {
     return [...found];
   }
 
-  // Values of a drawn quantity at its random shares of the probability, the same for every plan.
+  // Values of an uncertain quantity at its random probabilities, which are the same for every plan.
   column(name, at) {
     if (!this.columns.has(name)) this.columns.set(name, strata(name, this.model.draws.count));
     return this.columns.get(name).map(at);
   }
 
-  // Standard normal numbers of a chip, of which all chips share a part.
+  // Standard normal draws of a chip, with a component shared by all chips.
   normals(kind, name, chip) {
     const [all, own] = [`${name} of all`, `${kind} ${chip}`].map((each) => this.column(each, normalQuantile));
     return all.map((z, i) => this.model.draws.sharedSd * (z + own[i]));
@@ -204,7 +204,7 @@ export class Engine {
     return found;
   }
 
-  // As the printed futures, for any uncertain values.
+  // Equivalent of the generated `futures` for any set of uncertain values.
   oneByOne(chain, known, differs, n) {
     const names = [...this.model.results, "run_cost_owned_usd"];
     const rows = Array.from({ length: n }, (_, i) => chain({ ...known, ...Object.fromEntries(Object.entries(differs).map(([name, column]) => [name, column[i]])) }));
@@ -228,7 +228,7 @@ export class Engine {
     );
   }
 
-  // Every plan of a question that works, remembered until another question but for its limits.
+  // All feasible plans of a question, cached until a question differs in more than limits and objective.
   *candidates(question) {
     const key = JSON.stringify({ ...question, limits: null, objective: null });
     if (this.asked !== key) {
@@ -243,7 +243,7 @@ export class Engine {
     return this;
   }
 
-  // The answer to a question, in steps between which a newer question may come.
+  // The answer to a question, computed in steps so that a newer question can interrupt it.
   *answering(question) {
     const { works, others } = yield* this.candidates(question);
     const plans = ranked(this.model, works, question);
@@ -276,7 +276,7 @@ export class Engine {
     return rows.sort((one, other) => width(other) - width(one));
   }
 
-  // The chance of keeping each limit, the alternatives within the 90 % interval, and the limits that bind.
+  // The probability of keeping each limit, the alternatives within the 90 % interval, and the binding limits.
   judged(question, { plans }) {
     const [best] = plans;
     const draws = this.draws(best);
@@ -296,7 +296,7 @@ export class Engine {
     return { chances, ties, limits: [...requestLimits(this.model, question, plans), ...this.limitsOfChip(best)] };
   }
 
-  // Memory, network and batch, where a tenth more of them, or twice the batch, would save a noticeable time.
+  // Memory, network and batch size, if 10 % more, or twice the batch size, would save noticeable time.
   limitsOfChip(best) {
     const { more, noticeable, chip } = this.model.binding;
     const { values, fixed, way, tier } = best;
@@ -309,7 +309,7 @@ export class Engine {
     return saves({ global_batch_size: 2 * global_batch_size }, (noticeable * Math.LN2) / Math.log(more)) ? [...found, "batch"] : found;
   }
 
-  // The least count that fits, and the memory that an accelerator needs for this count; null where neither is found.
+  // The least count that fits, and the accelerator memory required for the given count; null if not found.
   least({ way, tier, fixed }) {
     const works = (given) => !this.using(way, tier, { ...fixed, ...given }).refused;
     const counts = usable(this.model.counts.odd, 64 * fixed.accelerators).filter((n) => n > fixed.accelerators);
@@ -323,7 +323,7 @@ export class Engine {
     return { accelerators, memory: high };
   }
 
-  // Goodput over the time between checkpoints.
+  // Goodput as a function of the checkpoint interval.
   saving(nominal, points = 61) {
     const { given, values } = nominal;
     const { chain, interval } = this.model.tiers[nominal.tier];
@@ -336,14 +336,14 @@ export class Engine {
     });
   }
 
-  // The same plan on another number of accelerators; null where none works there.
+  // The same plan with another number of accelerators; null if it is infeasible.
   on({ way, tier, fixed }, accelerators) {
     const { values, refused } = this.using(way, tier, { ...fixed, accelerators });
     return refused ? null : values;
   }
 }
 
-// Numbers of accelerators about one, two between powers of two of it, whole and in eights.
+// Numbers of accelerators around a count: two per factor of two, rounded to multiples of eight.
 export function about(count) {
   const found = new Set([count]);
   for (let power = -3; power <= 3; power += 0.5) {

@@ -1,4 +1,4 @@
-// The left side: a label, a typed field, a slider, who says the value, and back to the start, for every control.
+// The left column: label, text field, slider, source of the value and reset for every control.
 import { make } from "../../charts/runtime/dom.mjs";
 import { position, valueAt } from "../../charts/runtime/numbers.mjs";
 import { read, typed } from "./values.mjs";
@@ -30,7 +30,7 @@ export function labelOf(page, name) {
   return LABELS[name] ?? page.quantities[name][0];
 }
 
-// A choice of a menu or a pasted shape as text; undefined for a quantity.
+// A menu choice or a pasted architecture as text; undefined for a quantity.
 export function describe(page, name, value) {
   if (name === "shape") return `${value.layers} layers of ${value.hidden_size}`;
   if (LISTS[name]) return listed(value).map((each) => describe(page, LISTS[name], each)).join(", ");
@@ -40,7 +40,7 @@ export function describe(page, name, value) {
 
 let serial = 0;
 
-// change(name, value, settled): undefined gives the choice back to the planner; settled is false while a slider moves.
+// change(name, value, settled): undefined lets the planner choose again; settled is false while a slider moves.
 export class Form {
   constructor(page, change, { only = null, root = "" } = {}) {
     Object.assign(this, { page, change, root, made: new Map() });
@@ -125,7 +125,7 @@ export class Form {
     return made;
   }
 
-  // Several of a menu, as boxes to tick.
+  // Multiple choices of a menu as check boxes.
   list(name) {
     const field = make("details", { class: "fkp-list" }, make("summary", {}, "none"));
     const made = this.frame(name, field);
@@ -237,7 +237,7 @@ export class Form {
     else this.change(name, value === "" ? undefined : value, true);
   }
 
-  // A size that is typed, or a configuration that is pasted.
+  // A typed model size or a pasted configuration.
   ownModel() {
     const size = make("input", { type: "text", "aria-label": "Size of the model", placeholder: "70B, 1T MoE, 1T A32B", autocomplete: "off", spellcheck: "false" });
     const pasted = make("textarea", { "aria-label": "A config.json of a model", rows: 4, placeholder: '{"hidden_size": 4096, …}', spellcheck: "false" });
@@ -272,7 +272,7 @@ export class Form {
     return { element, open, show };
   }
 
-  // The state, and what the planner chose or took for granted where the state says nothing.
+  // The state, completed by the choices and defaults of the planner.
   show(state, values, missing = []) {
     const { page } = this;
     for (const [name, made] of this.made) {
@@ -287,12 +287,12 @@ export class Form {
     }
   }
 
-  // Where the chosen failure rate stands.
+  // The address of the chosen failure rate.
   source({ failures }) {
     return `${this.root}things/sources/${this.page.menus.failures.find(([key]) => key === failures)[3]}.html`;
   }
 
-  // Who says the value: the planner, the chip, a source with a link, or the reader.
+  // The source of the value: the planner, the chip, a source with a link, or the reader.
   say(name, made, state, values) {
     const { page, root } = this;
     const step = page.steps[name];
@@ -323,13 +323,13 @@ export class Form {
   }
 }
 
-// Who says an assumed value, in a few words: "computed: llama3_paper, section 3.3.4" without its basis and note.
+// The source of a default value in short form: "computed: llama3_paper, section 3.3.4" without its basis and note.
 function sourceOf(why) {
   const [basis, rest = ""] = why.split(/: (.*)/s);
   return basis === "chosen" ? "chosen here" : rest.split(";")[0] || basis || "assumed";
 }
 
-// Places of a slider: those of the charts, or the values that are listed.
+// Positions of a slider: those of the charts, or the listed values.
 function sliderValue(control, place) {
   return control.values ? control.values[place] : valueAt(control, place);
 }

@@ -15,7 +15,7 @@ from factorykit.model.performance.layouts import CANDIDATES, CONDITIONS, PARTS, 
 
 
 def candidates_function() -> str:
-    """Return a function of the given values that returns the candidates for each part of a layout."""
+    """Return JavaScript of a function that maps the inputs to the candidates for each part of a layout."""
     lists = []
     for part, candidate in CANDIDATES.items():
         _, *beside = arguments(candidate.holds)
@@ -26,9 +26,9 @@ def candidates_function() -> str:
 
 
 def search_function(chain: Sequence[Step]) -> str:
-    """Return a function that finds the fastest layout that works and fits among lists of candidates for its parts.
+    """Return JavaScript of a function that finds the fastest valid layout that fits in memory among candidates.
 
-    Every step and rule stands in the outermost loop in which all its arguments are known.
+    Every step and rule is placed in the outermost loop in which all its arguments are known.
     """
     level = {part: depth for depth, part in enumerate(PARTS, 1)}
     inmost = len(PARTS)

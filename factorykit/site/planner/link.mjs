@@ -1,4 +1,4 @@
-// The address of a plan: "?v=1&accelerator=b200&tokens=2e13", only what differs from the preset.
+// The address of a plan: "?v=1&accelerator=b200&tokens=2e13", with only the differences from the preset.
 import { holds } from "../../charts/runtime/bounds.mjs";
 import { isSize } from "./shapes.mjs";
 
@@ -23,7 +23,7 @@ function compact(value) {
 const MOST_LETTERS = 200;
 const shortened = (sentence) => (sentence.length > MOST_LETTERS ? `${sentence.slice(0, MOST_LETTERS)} …` : sentence);
 
-// The state that an address means, and sentences that say what of it was refused.
+// The state of an address, and messages about its rejected parts.
 export function recalled(page, query) {
   const said = new URLSearchParams(query);
   const refused = [];
@@ -106,7 +106,7 @@ export function readOffers(page, text) {
   });
 }
 
-// The question that a state asks.
+// The question of a state.
 export function asked(page, state) {
   const { model, shape, way, tiers, site, sites, failures, offer, objective, accelerator, chips, accelerators, counts, offers, ...rest } = state;
   const given = {};

@@ -1,4 +1,4 @@
-"""What the planner computes with: the chain of :func:`factorykit.plan` as JavaScript, and the tables it looks into."""
+"""Computation graph of :func:`factorykit.plan` as JavaScript, and its lookup tables, for the planner page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from factorykit.model.uncertainty.distributions import LogNormal
 from factorykit.site.planner.layout_search import candidates_function, search_function
 
 RUN: Final = ("accelerator", "precision", "accelerators", "tokens", "global_batch_size", "sequence_length")
-"""What every question gives beside the shape of its model."""
+"""Inputs of every question, in addition to the architecture of the model."""
 ALWAYS: Final = (
     "layers",
     "hidden_size",
@@ -43,7 +43,7 @@ ALWAYS: Final = (
     "vocabulary_size",
     "tied_embeddings",
 )
-"""What every configuration file says of a model."""
+"""Quantities of a model given by every configuration file."""
 PICTURED: Final = (
     "active_parameters",
     "compute_optimal_step_tokens",
@@ -55,9 +55,9 @@ PICTURED: Final = (
     *MEMORY,
     *(name for names in PARTS_OF_A_STEP.values() for name in names),
 )
-"""What the pictures show and the search for a batch needs."""
+"""Results required by the pictures and by the search for a batch size."""
 UNPLANNED: Final = "not each of its layers has one block that mixes tokens and one feed-forward block; fk.plan plans it"
-"""Why a known model is not on the page."""
+"""Reason for the absence of a known model from the page."""
 DIGITS: Final = 6
 """Significant digits of a failure rate in the page."""
 LARGEST: Final = 1e300
@@ -66,13 +66,13 @@ LARGEST: Final = 1e300
 
 @cache
 def shape() -> tuple[str, ...]:
-    """Return the quantities that a known model gives."""
+    """Return the given quantities of a known model."""
     return tuple(name for name, value in architecture(candidates.FAMILY[-1]).items() if isinstance(value, float))
 
 
 @cache
 def architectures() -> Mapping[str, tuple[float, ...]]:
-    """Return the shapes of the known models that the page plans: those that its own quantities describe whole."""
+    """Return the architectures of the supported known models: those fully described by the quantities of the page."""
     names = table("architectures").select("architecture").collect()["architecture"]
     known = {name: architecture(name) for name in names}
     return {name: tuple(float(it[each]) for each in shape()) for name, it in known.items() if {*it} <= {*shape()}}
@@ -80,7 +80,7 @@ def architectures() -> Mapping[str, tuple[float, ...]]:
 
 @cache
 def unplanned() -> Mapping[str, tuple[str, str]]:
-    """Return name and reason of the known models that the page does not plan."""
+    """Return the names of the known models that the page does not support, with the reasons."""
     names = table("architectures").select("architecture").collect()["architecture"]
     others = {name: architecture(name) for name in names if name not in architectures()}
     return {name: (it.label, UNPLANNED) for name, it in others.items()}
@@ -88,7 +88,7 @@ def unplanned() -> Mapping[str, tuple[str, str]]:
 
 @cache
 def chain(tiers: str = "one") -> Chain:
-    """Return the chain from what a question gives to all that the page shows, of rented and of owned machines."""
+    """Return the chain from the inputs of a question to all displayed results, for rented and owned machines."""
     given = {*shape(), *RUN, *PARTS}
     wanted = tuple(dict.fromkeys([name for way in WAYS for name in outputs(way)] + [*PICTURED]))
     return _chain(given, wanted, _rivals(given, tiers))
@@ -119,7 +119,7 @@ def _searched() -> Chain:
 
 
 def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
-    """Return the steps to what a future decides, where the layout and what follows from it are settled."""
+    """Return the steps that depend on uncertain values, with the layout and its results fixed."""
     settled = {name for way in WAYS for name in _settled(way)}
     given = {*shape(), *RUN, *PARTS, *settled, *drawn, uncertainty.STEP}
     wanted = [name for name in RESULTS if name != uncertainty.STEP] + ["run_cost_owned_usd"]
@@ -127,13 +127,13 @@ def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
 
 
 def _settled(way: str) -> tuple[str, ...]:
-    """Return what a plan keeps in every future: see :func:`factorykit.model.planning.uncertainty.futures`."""
+    """Return the fixed values of a plan; see :func:`factorykit.model.planning.uncertainty.futures`."""
     changing = {*RESULTS, *uncertainty.distributions({})}
     return tuple(name for name in (*outputs(way), "step_spread") if name not in changing)
 
 
 def draws() -> dict[str, Any]:
-    """Return the distributions of the draws of a plan: medians and spreads of lognormal ones, with their bounds."""
+    """Return the distributions of the uncertain values: median, spread and bounds of lognormal distributions."""
     needed = {name for tiers in TIERS for step in chain(tiers).steps for name in (*step.arguments, step.quantity)}
     ranges = {
         name: {"median": drawn.ppf(0.5), "sigma": drawn.sigma, "lower": row.lower, "upper": min(row.upper, LARGEST)}
@@ -146,7 +146,7 @@ def draws() -> dict[str, Any]:
 
 @cache
 def model_script() -> str:
-    """Return JavaScript that defines ``MODEL``: functions and tables that the planner's engine takes."""
+    """Return JavaScript that defines ``MODEL``, the functions and tables of the planner engine."""
     drawn = tuple(uncertainty.distributions({}))
     moved = (*drawn, uncertainty.STEP, PRICE)
     searched = _searched().steps
@@ -227,12 +227,12 @@ def model_script() -> str:
 
 
 def _interval(tiers: str) -> str:
-    """Return what a plan with so many tiers saves by where nobody gives an interval."""
+    """Return the quantity that is the default checkpoint interval with the given tiers."""
     return {**OPTIMA, **TIERS[tiers]}["checkpoint_interval_s"]
 
 
 def in_json(value: Any) -> str:
-    """Return a value as JSON without a letter too many: whole numbers have no point."""
+    """Return a value as compact JSON; integral numbers have no decimal point."""
     return json.dumps(_short(value), separators=(",", ":"), ensure_ascii=False, default=_plain)
 
 

@@ -8,7 +8,7 @@ import { Pins } from "./pins.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
 const SAID_AFTER_MS = 700;
-// What a choice leaves no sense to: it stood for the same, or counted otherwise.
+// Inputs that a choice resets, since they set the same quantity or depend on it.
 const DISPLACES = {
   model: ["shape"],
   failures: ["accelerator_mtbf_s"],
@@ -24,7 +24,7 @@ const DISPLACES = {
   accelerators: ["counts"],
 };
 
-// The engine in a worker of the same file. A page opened as a file may have none; there it runs beside the page.
+// The engine in a worker of the same file. A page opened from a file cannot start one; there the engine runs in the page.
 function worker({ address, serve }) {
   if (location.protocol !== "file:") return new Worker(address);
   const { port1, port2 } = new MessageChannel();
@@ -81,7 +81,7 @@ class Planner {
     this.noted.textContent = said;
   }
 
-  // A change by the reader. While a slider moves the address waits; with the change settled it is remembered.
+  // A change by the reader. The address is updated only when a moving slider has settled.
   change(name, value, settled) {
     this.note("");
     this.state = { ...this.state, [name]: value };
@@ -92,7 +92,7 @@ class Planner {
     this.ask();
   }
 
-  // What another chip cannot have: a precision, an offer.
+  // Removes a precision or offer that another chip does not support.
   refit() {
     const { state, page } = this;
     const [, , precisions] = page.menus.accelerator.find(([key]) => key === state.accelerator);
@@ -117,7 +117,7 @@ class Planner {
     return { run, repeated: run && Object.entries(run).every(([name, value]) => this.state[name] === value) };
   }
 
-  // As it was run, or the same tokens and accelerators with the batch, precision and software of today.
+  // The run as published, or the same tokens and accelerators with current batch size, precision and software.
   otherWay() {
     const { run, repeated } = this.published();
     const { counts: _, chips: __, ...state } = this.state;
@@ -134,7 +134,7 @@ class Planner {
     try {
       history.pushState(null, "", `${location.pathname}${query}`);
     } catch {
-      /* a page of a file may not change its address */
+      /* a page opened from a file cannot change its address */
     }
   }
 
@@ -185,14 +185,14 @@ class Planner {
     }
   }
 
-  // A plan of the picture: its accelerator, with as many as it uses.
+  // Selects a plan of the picture with its accelerator and count.
   take(accelerator, accelerators) {
     const { chips, counts: _, deadline_s: __, ...state } = this.state;
     const others = [...new Set([this.state.accelerator, ...listed(chips)])].filter((key) => key !== accelerator).join(",");
     this.go({ ...state, accelerator, accelerators, ...(others ? { chips: others } : {}) });
   }
 
-  // The reason that there is no answer, with ways out of it.
+  // The reason for a missing answer, with possible remedies.
   refuse(refused, { accelerators, memory } = {}) {
     const { page, state, view } = this;
     const chip = ([key]) => key === state.accelerator;

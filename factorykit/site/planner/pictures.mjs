@@ -23,7 +23,7 @@ function ticks(low, high, most = 5) {
   return found;
 }
 
-// A count with its thousands separated, short from a million on; money and others in thousands.
+// A count with thousands separators, abbreviated from a million; money and other values in thousands.
 export const counted = (value) => (value < 1e6 ? rounded(value, 9) : short(value));
 
 export function short(value) {
@@ -43,7 +43,7 @@ function grid(svg, marks, y, said) {
   for (const mark of marks) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, said(mark), "end"));
 }
 
-// Stacked bars, one each row of {label, parts: [number]}; the row that is now is outlined.
+// Stacked bars, one for each row of {label, parts: [number]}; the current row is outlined.
 export function bars(name, rows, parts, xTitle, said = short, now = -1) {
   const { x0, x1, y0, y1 } = inner();
   const most = Math.max(...rows.map((row) => row.parts.reduce((a, b) => a + Math.max(b, 0), 0)));
@@ -135,7 +135,7 @@ function ticksOf(low, high) {
   return found.filter((tick) => tick >= low * 0.999);
 }
 
-// Bars to both sides of now: [{label, title, ends: [low, high]}].
+// Bars on both sides of the current value: [{label, title, ends: [low, high]}].
 export function tornado(name, rows, now, said) {
   const { left, width } = FRAME;
   const height = rows.length * 34 + 26;

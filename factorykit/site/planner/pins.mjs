@@ -1,4 +1,4 @@
-// The right side: up to three plans kept beside the present one with what differs, and what may be taken along.
+// The right column: up to three stored plans compared with the current one, and downloads.
 import { make } from "../../charts/runtime/dom.mjs";
 import { labelOf, describe } from "./form.mjs";
 import { bibtex, command, csv, python } from "./share.mjs";

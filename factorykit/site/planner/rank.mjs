@@ -2,14 +2,14 @@
 
 export const DAY_S = 86400;
 
-// How many times as much of each limit as is allowed a plan takes.
+// The ratio of a plan's values to the limits.
 export function ratios({ values, way }, { deadline_s, budget_usd, facility_power_w }) {
   const money = way === "own" ? Math.max(values.run_cost_usd, values.capital_usd) : values.run_cost_usd;
   const found = { deadline: (values.wall_days * DAY_S) / deadline_s, budget: money / budget_usd, power: values.facility_power_w / facility_power_w };
   return Object.fromEntries(Object.entries(found).filter(([, ratio]) => !Number.isNaN(ratio)));
 }
 
-// The value that the best plan has the least of.
+// The value minimized by the objective.
 export function goal({ values }, { limits, counts, objective }, most) {
   const usual = limits.budget_usd !== undefined ? "wall_days" : counts ? null : "run_cost_usd";
   const name = objective ?? (limits.deadline_s !== undefined ? "run_cost_usd" : usual);
@@ -34,14 +34,14 @@ export function ranked({ usualDays, bestIsMost }, plans, question) {
   return keyed.sort(before).map(({ plan }) => plan);
 }
 
-// The best plan of every other accelerator, way, tier of checkpoints and site.
+// The best plan of every other combination of accelerator, rent or ownership, checkpoint tier and site.
 export function alternatives(plans) {
   const seen = new Set();
   const first = plans.filter(({ given, way, tier, site }) => seen.size !== seen.add([given.accelerator, way, tier, site].join(" ")).size);
   return first.slice(1);
 }
 
-// The requested limits, and the supply, that keep a better plan away.
+// The requested limits, and the supply limit, that exclude a better plan.
 export function requestLimits({ bestIsMost, binding }, question, plans) {
   const [best] = plans;
   const now = goal(best, question, bestIsMost);

@@ -1,7 +1,7 @@
-// The worker: the newest question is answered first, its pictures after it; outdated questions end.
+// The worker: answers the newest question first and then its pictures; outdated questions are cancelled.
 import { about, Engine } from "./engine.mjs";
 
-// Longer work waits until no question has come for this time: a slider that moves is answered first.
+// Long tasks start after this time without a question, so that a moving slider is answered first.
 const QUIET_MS = 150;
 const SOON_MS = 40;
 const SLICE_MS = 50;
@@ -13,10 +13,10 @@ export function serve(port, model) {
   const engine = new Engine(model);
   let newest = null;
 
-  // Acts in a task of its own, so that a newer question is heard between two of them.
+  // Runs an action in a separate task, so that a newer question can be received in between.
   const later = (id, act, wait = 0) => setTimeout(() => newest?.id === id && act(), wait);
 
-  // Runs steps in slices, then hands on their result.
+  // Runs steps in time slices, then passes on the result.
   function run(id, steps, then) {
     const end = performance.now() + SLICE_MS;
     try {
@@ -58,7 +58,7 @@ export function serve(port, model) {
     return found;
   }
 
-  // The picture of a question of one count shows other counts, too.
+  // For a question with a single count, the picture also shows other counts.
   function* frontier(question, { plans }) {
     if (!question.counts) return plans.map(slim);
     const all = yield* engine.answering({ ...question, counts: null });

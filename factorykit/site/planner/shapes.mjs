@@ -1,4 +1,4 @@
-// The shape of a model: a known one by name, or one that suits a size such as "70B dense" or "1T MoE".
+// The architecture of a model: a known one by name, or an estimate for a size such as "70B dense" or "1T MoE".
 
 const SIZED = /^\s*([\d.]+)\s*([kMBT])\s*(?:parameters?)?\s*(?:(dense)|(mixture(?: of experts)?|MoE)|A\s*([\d.]+)\s*([kMBT]))?\s*$/i;
 const MAGNITUDES = { k: 1e3, m: 1e6, b: 1e9, t: 1e12 };
@@ -20,7 +20,7 @@ function named(model, key) {
   return Object.fromEntries(model.shape.map((name, i) => [name, model.architectures[key][i]]));
 }
 
-// Depth by interpolation in a family of published models, widths that fill the size.
+// Depth by interpolation in a family of published models, widths chosen to match the size.
 function dense(model, parameters) {
   const { family, base, head, kept, ratio } = model.sizes;
   const known = named(model, base);
@@ -39,7 +39,7 @@ function dense(model, parameters) {
   return { ...known, layers, hidden_size: hidden, ffn_size: ffn, attention_heads: heads, kv_heads: shared, head_size: head, tied_embeddings: 0 };
 }
 
-// The known mixture nearest in size, with other numbers of experts and of experts per token.
+// The known mixture of experts nearest in size, with other numbers of experts and of experts per token.
 function mixture(model, parameters, active) {
   const { mixtures, together } = model.sizes;
   const far = ([, size]) => Math.abs(Math.log(size / parameters));

@@ -1,4 +1,4 @@
-// A plan to take along: Python, a command line, rows for a spreadsheet, a citation.
+// Export of a plan: Python, a command line, spreadsheet rows, a citation.
 import { pick } from "./link.mjs";
 import { quoted } from "../../charts/runtime/quoted.mjs";
 

@@ -9,7 +9,7 @@ const NUMBER = /^([+-]?)([$€£¥]?)\s*((?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?
 
 const formats = new Map();
 
-// A number with its thousands separated; to make a format takes longer than to use it a hundred times.
+// A number with thousands separators; formatters are cached since creating one costs more than a hundred uses.
 function formatted(options, value) {
   const key = JSON.stringify(options);
   if (!formats.has(key)) formats.set(key, new Intl.NumberFormat("en", options));
@@ -24,7 +24,7 @@ export function rounded(value, digits = 3) {
   return formatted({ maximumFractionDigits: decimals }, value);
 }
 
-// words: label, unit, display unit, display scale, as the page's data have them.
+// words: label, unit, display unit, display scale, as in the page data.
 export function text([, unit, shown, scale], value, digits = 3) {
   if (typeof value === "string") return value;
   if (value == null || !Number.isFinite(value)) return "–";
@@ -35,14 +35,14 @@ export function text([, unit, shown, scale], value, digits = 3) {
   return `${rounded(value, digits)} ${short}`.trimEnd();
 }
 
-// Two values as a span, the unit once where they share it: "48 to 187 million USD".
+// Two values as a range, with a shared unit given once: "48 to 187 million USD".
 export function span(words, ends) {
   const [low, high] = ends.map((end) => text(words, end));
   const unit = high.slice(high.indexOf(" "));
   return unit.startsWith(" ") && low.endsWith(unit) ? `${low.slice(0, -unit.length)} to ${high}` : `${low} to ${high}`;
 }
 
-// What stands in a field: short, and read back as the same value.
+// The text of a field: short, and parsed back to the same value.
 export function typed(words, value, digits = 6) {
   const [, unit, shown, scale] = words;
   if (typeof value === "string") return value.split("..").map((end) => typed(words, Number(end), digits)).join(" to ");
@@ -59,7 +59,7 @@ export function typed(words, value, digits = 6) {
   return named ? `${said} ${named}` : said;
 }
 
-// The value that a text means for a control, or an error with the expected form.
+// The value of a text for a control, or an error with the expected format.
 export function read(words, control, entry) {
   const [label, unit] = words;
   const [first, last] = entry.split(/\s+to\s+|\.\./);
