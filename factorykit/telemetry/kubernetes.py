@@ -26,6 +26,8 @@ ACCELERATORS: Final = ("nvidia.com/gpu", "amd.com/gpu", "google.com/tpu", "aws.a
 """Names of accelerator resources."""
 MAX_COUNT_DIGITS: Final = 9
 """Digits of a number of accelerators."""
+MAX_RESTARTS: Final = 2**31 - 1
+"""Largest ``restartCount`` of the Kubernetes API, an int32."""
 STATE_PRECEDENCE: Final = ("node failure", "out of memory", "preempted", "timeout", "failed", "running", "completed")
 """States of an attempt: it has the first one that any of its pods has."""
 STATES: Final = {
@@ -119,7 +121,8 @@ def _accelerators(template: Mapping[str, Any]) -> float:
 
 def _restarts(pod: Mapping[str, Any]) -> int:
     statuses = _objects(_object(pod.get("status")).get("containerStatuses"))
-    return max((count for status in statuses if isinstance(count := status.get("restartCount"), int)), default=0)
+    counts = (status.get("restartCount") for status in statuses)
+    return max((count for count in counts if isinstance(count, int) and 0 <= count <= MAX_RESTARTS), default=0)
 
 
 def _starts(pod: Mapping[str, Any]) -> Iterator[_Start]:
