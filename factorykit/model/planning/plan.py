@@ -244,7 +244,8 @@ def _warn_of_unused(request: Request, given: set[str]) -> None:
             given = given - chain_of(fixed, varied, way, request.using_of(tier)).resolution.used
         if not given:
             return
-    warn_of_idle({name: fixed.get(name) for name in sorted(given)}, ("a plan",))
+    values = {**request.fixed_on(request.chips[0]), **ranges}
+    warn_of_idle({name: values.get(name) for name in sorted(given)}, ("a plan",))
 
 
 def _as_list(given: Any) -> Any:
