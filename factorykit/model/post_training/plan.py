@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import SECONDS_PER_DAY
 from factorykit.core.errors import ScenarioError
+from factorykit.core.extras import need
 from factorykit.core.validation import one_of
 from factorykit.core.vocabulary import quantity
 from factorykit.data.identifiers import identify
@@ -146,6 +147,7 @@ def post_train(
     """
     import polars as pl
 
+    need("numpy")
     words = {"model": architecture_of(model), "accelerator": identify("accelerator", accelerator)}
     words |= {"algorithm": one_of("algorithm", algorithm, tuple(PASSES))}
     words |= {"precision": one_of("precision", precision, ("bf16", "fp8"))}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.core.extras import need
 from factorykit.data.tables import table
 from factorykit.model.post_training.predict import interval, left_out, predicted, published
 from factorykit.model.post_training.rows import read_step
@@ -47,6 +48,7 @@ def validate_post_training(rows: Any = None) -> pl.DataFrame:
     """
     import polars as pl
 
+    need("numpy")
     frame = table("rl_steps").collect() if rows is None else validation.frame("rows", rows)
     if frame.is_empty():
         raise ScenarioError("rows must have at least one row, got none")

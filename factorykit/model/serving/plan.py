@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import ScenarioError
+from factorykit.core.extras import need
 from factorykit.core.validation import one_of, strings
 from factorykit.data.identifiers import identify
 from factorykit.engine.question import Question
@@ -179,6 +180,7 @@ def serve(
     """
     import polars as pl
 
+    need("numpy")
     one_of("precision", precision, WEIGHT_BYTES)
     one_of("engine", engine, ENGINES)
     one_of("objective", objective, OBJECTIVES)

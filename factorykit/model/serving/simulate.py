@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from factorykit.core import validation
 from factorykit.core.errors import ScenarioError
+from factorykit.core.extras import need
 from factorykit.model.serving.trace import COLUMNS, Trace
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def simulate_serving(
     >>> alone.select("time_to_first_token_s", "time_per_output_token_s").median().with_columns(pl.all().round(6)).row(0)
     (0.1, 0.02)
     """
-    import numpy as np
     import polars as pl
 
+    np = need("numpy")
     frame = validation.frame("requests", requests.requests if isinstance(requests, Trace) else requests)
     frame = frame.select(pl.col(name).cast(pl.Float64) for name in COLUMNS).sort("arrival_s", maintain_order=True)
     arrival, prompt_tokens, answer = (frame[name].to_numpy() for name in COLUMNS)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core import validation
+from factorykit.core import text_io, validation
 from factorykit.core.errors import ScenarioError, short_repr
 from factorykit.core.vocabulary import quantity
 
@@ -104,10 +102,11 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     Raises
     ------
     ScenarioError
-        If the file has neither format, or fewer than two valid requests at different times.
+        If the file cannot be read, has neither format, or has fewer than two valid requests at different times.
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> lines = ["TIMESTAMP,ContextTokens,GeneratedTokens", "2023-11-16 18:15:46.6805900,374,44"]
     >>> lines += ["2023-11-16 18:15:50.9951690,396,109", "2023-11-16 18:15:48.2200000,-5,20"]
@@ -119,7 +118,11 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     """
     import polars as pl
 
-    text = Path(path).read_text(encoding="utf-8-sig")
+    content = text_io.read_bytes(path, error=ScenarioError)
+    try:
+        text = text_io.decode(content)
+    except ValueError as error:
+        raise ScenarioError(f"{path} {error}") from None
     frame, hashes = _mooncake(text) if text.lstrip().startswith("{") else (_azure(text), None)
     if frame is None:
         raise ScenarioError(
@@ -164,8 +167,8 @@ def _mooncake(text: str) -> tuple[pl.DataFrame | None, list[Any] | None]:
     hashes: list[Any] = []
     for line in filter(str.strip, text.splitlines()):
         try:
-            found = json.loads(line)
-        except json.JSONDecodeError:
+            found = text_io.parse_json(line.encode())
+        except ValueError:
             found = None
         found = found if isinstance(found, dict) else {}
         numbers = [found.get(name) for name in MOONCAKE]

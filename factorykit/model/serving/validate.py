@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import validation
 from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.core.extras import need
 from factorykit.data.tables import table
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import read_point
@@ -70,6 +71,7 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
     """
     import polars as pl
 
+    need("numpy")
     if rows is None:
         both = [_points(table("serving_points").collect(), True), _results(table("inference_results").collect(), True)]
         return pl.concat(both)

@@ -133,3 +133,11 @@ def test_drawn_lengths_have_the_given_mean_and_variation() -> None:
     wanted = {"requests_per_s": 3.0, "input_tokens": 1000.0, "output_tokens": 200.0, "input_tokens_cv": 0.5}
     assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=0.03)
     assert np.isclose(found["output_tokens_cv"], 1.0, rtol=0.05)
+
+
+def test_a_trace_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="cannot be read"):
+        fk.read_trace(tmp_path / "absent.csv")
+    (tmp_path / "zeros.csv").write_bytes(b"TIMESTAMP\0")
+    with pytest.raises(ScenarioError, match="zero bytes"):
+        fk.read_trace(tmp_path / "zeros.csv")
