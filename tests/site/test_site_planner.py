@@ -39,10 +39,10 @@ def test_from_the_front_page_on_a_phone_to_a_trillion_parameters_on_16384_gpus(v
 
     page.focus('input[name="tokens"] ~ input[type=range]')
     page.mouse.wheel(0, 500)
-    page.wait_for_timeout(200)
-    strip = page.locator(".fkp-readouts").bounding_box()
-    assert 0 <= strip["y"] < 120
-    assert strip["height"] < 844 / 4
+    page.wait_for_function(
+        "(y => 0 <= y && y < 120)(document.querySelector('.fkp-readouts').getBoundingClientRect().y)"
+    )
+    assert page.locator(".fkp-readouts").bounding_box()["height"] < 844 / 4
 
     page.tap('.fkp-readout:has([data-quantity="run_cost_usd"]) > summary')
     page.locator(".fkp-chain summary", has_text="Rental cost of the run").first.wait_for()
