@@ -169,10 +169,11 @@ def plan(
     chips, counts, acquire, sites, tiers = map(_as_list, (chips, counts, acquire, sites, tiers))
     if boolean("as_run", as_run):
         run = conditions(model)
-        tokens = run.pop("tokens") if tokens is None else tokens
-        chips = run.pop("chips") if chips is None and "accelerator" not in given else chips
-        counts = run.pop("counts") if counts is None and "accelerators" not in given else counts
-        given = {name: run[name] for name in run if name not in ("tokens", "chips", "counts")} | given
+        published = [run.pop(name) for name in ("tokens", "chips", "counts")]
+        tokens = published[0] if tokens is None else tokens
+        chips = published[1] if chips is None and "accelerator" not in given else chips
+        counts = published[2] if counts is None and "accelerators" not in given else counts
+        given = run | given
     arguments = {
         "tokens": tokens,
         "chips": chips,

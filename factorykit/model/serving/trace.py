@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import text_io, validation
 from factorykit.core.errors import ScenarioError, short_repr
+from factorykit.core.extras import need
 from factorykit.core.vocabulary import quantity
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ class Trace:
         seed: int = 0,
     ) -> Trace:
         """Return requests that arrive at random times, with lengths of a lognormal distribution."""
-        import numpy as np
         import polars as pl
 
+        np = need("numpy")
         random = np.random.default_rng(validation.integer("seed", seed))
         columns = {"arrival_s": np.cumsum(random.exponential(1.0 / requests_per_s, requests))}
         shapes = zip(COLUMNS[1:], (input_tokens, output_tokens), (input_tokens_cv, output_tokens_cv), strict=True)
