@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 Group: TypeAlias = "tuple[pl.DataFrame, dict[str, Any], str, str]"
 """Plans of one accelerator and precision, the inputs they share, the way to acquire it, and the checkpoint tiers."""
 Excluded: TypeAlias = "list[tuple[str, str, float | None, str]]"
+Searched: TypeAlias = "dict[frozenset[tuple[str, Any]], dict[float, pl.DataFrame]]"
+"""Best layouts by the inputs of their search and the number of accelerators."""
 DRAWS: Final = 256
 MAX_DRAWS: Final = 2**14
 MAX_USUAL_DAYS: Final = 90.0
@@ -292,13 +294,14 @@ def _answer(request: Request) -> Plan:
 
     groups: list[Group] = []
     rows: Excluded = []
+    searched: Searched = {}
     precisions = request.choices.get("precision") or [request.fixed.get("precision", "bf16")]
     every = [*itertools.product(request.chips, precisions, request.ways, request.tiers, *request.varied.values())]
     for chip, precision, way, tier, *picked in progress(every, len(every), "chips and ways planned"):
         varied = dict(zip(request.varied, picked, strict=True))
         fixed = {**request.fixed_on(chip), **varied, "precision": precision}
         try:
-            plans = _plans(request, fixed, way, tier, rows)
+            plans = _plans(Search(request, fixed, way, tier, searched), rows)
         except MissingQuantity as error:
             rows.append((chip, precision, None, str(error)))
         else:
@@ -311,15 +314,16 @@ def _answer(request: Request) -> Plan:
     return _ranked(request, groups, excluded)
 
 
-def _plans(request: Request, fixed: dict[str, Any], way: str, tier: str, excluded: Excluded) -> pl.DataFrame:
+def _plans(search: Search, excluded: Excluded) -> pl.DataFrame:
     """Return the plans of an accelerator and precision, one row per count and site, and list the excluded counts."""
     import polars as pl
+
+    request, fixed, way = search.request, search.fixed, search.way
 
     def exclude(counts: pl.Series | Iterable[float], reason: str) -> None:
         excluded.extend((fixed["accelerator"], fixed["precision"], count, reason) for count in counts)
 
     counts = default_counts(fixed) if request.counts is None else read_counts(request.counts)
-    search = Search(request, fixed, way, tier)
     rows = search.layouts(counts) if request.counts is None else search.fastest(counts)
     works = set(rows["accelerators"])
     exclude((count for count in counts if count not in works), "no layout divides the model and the batch")
@@ -333,7 +337,7 @@ def _plans(request: Request, fixed: dict[str, Any], way: str, tier: str, exclude
         rows = rows.filter(pl.col("provider").is_not_null())
     if rows.is_empty():
         return rows
-    plans = complete(rows, fixed, way, request.using_of(tier))
+    plans = complete(rows, fixed, way, search.using)
     if way == "own" and request.default_ways and request.limits.budget_usd is not None:
         expensive = pl.col("capital_usd") > request.limits.budget_usd
         exclude(plans.filter(expensive)["accelerators"], "the budget is too small to buy them")
@@ -343,19 +347,35 @@ def _plans(request: Request, fixed: dict[str, Any], way: str, tier: str, exclude
 
 @dataclass(frozen=True)
 class Search:
-    """The search for layouts of an accelerator and precision."""
+    """The search for layouts of an accelerator and precision.
+
+    ``searched`` holds the layouts found so far: ways to acquire and checkpoint tiers share them.
+    """
 
     request: Request
     fixed: Mapping[str, Any]
     way: str
     tier: str
+    searched: Searched
 
-    def layouts(self, counts: Iterable[float]) -> pl.DataFrame:
+    @property
+    def using(self) -> Mapping[str, str]:
+        """Alternative models for the checkpoint tiers."""
+        return self.request.using_of(self.tier)
+
+    def layouts(self, counts: Sequence[float]) -> pl.DataFrame:
         """Return the best layout of every count."""
+        import polars as pl
+
         request, fixed = self.request, self.fixed
-        grid = with_batches(counts, fixed, 0.0 if BATCH in fixed else request.step_tokens)
-        models = alternative_models(self.way, fixed, request.using_of(self.tier))
-        return best_layouts(fixed, grid, request.layout_choices, models, request.calibration_on(fixed["accelerator"]))
+        searched = self.searched.setdefault(frozenset(fixed.items()), {})
+        if unknown := [count for count in counts if count not in searched]:
+            grid = with_batches(unknown, fixed, 0.0 if BATCH in fixed else request.step_tokens)
+            models = alternative_models(self.way, fixed, self.using)
+            calibration = request.calibration_on(fixed["accelerator"])
+            found = best_layouts(fixed, grid, request.layout_choices, models, calibration)
+            searched |= {count: found.filter(accelerators=count) for count in unknown}
+        return pl.concat([searched[count] for count in counts])
 
     def fastest(self, available: Sequence[float]) -> pl.DataFrame:
         """Return the layouts of the counts that finish soonest, one for every available number of accelerators.
@@ -371,7 +391,7 @@ class Search:
         while wanted := sorted({n for descent in descents for n in descent.wanted}):
             blocks.append(self.layouts(wanted))
             rows = blocks[-1].filter(pl.col("layouts") > 0)
-            plans = complete(rows, self.fixed, self.way, self.request.using_of(self.tier))
+            plans = complete(rows, self.fixed, self.way, self.using)
             useful = pl.col("predicted_mfu") * pl.col("goodput")
             rows = plans.select("accelerators", "wall_days", useful).iter_rows()
             results = {count: (days, share) for count, days, share in rows}
