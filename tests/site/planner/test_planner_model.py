@@ -98,10 +98,11 @@ def _random_scenario(chance: random.Random) -> dict[str, Any]:
     return given | {"server_usd": chance.uniform(1e5, 1e6)}
 
 
-def test_a_thousand_scenarios_equal_python(page: Callable[..., list[Any]]) -> None:
+@pytest.mark.parametrize("count", [240, pytest.param(10_000, marks=pytest.mark.long)])
+def test_random_scenarios_equal_python(page: Callable[..., list[Any]], count: int) -> None:
     chance = random.Random(12)
-    scenarios = [_random_scenario(chance) for _ in range(1000)]
-    kinds = [(("rent", "one"), ("own", "two"), ("rent", "two"))[n % 3] for n in range(1000)]
+    scenarios = [_random_scenario(chance) for _ in range(count)]
+    kinds = [(("rent", "one"), ("own", "two"), ("rent", "two"))[n % 3] for n in range(count)]
     questions = [{"given": each, "tiers": tiers} for each, (_, tiers) in zip(scenarios, kinds, strict=True)]
     for given, (way, tiers), found in zip(scenarios, kinds, page("chain", questions), strict=True):
         wanted = [*outputs(way), "step_spread"]
