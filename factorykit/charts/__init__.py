@@ -6,12 +6,18 @@ then draw in JupyterLab and on the site without a network.
 
 from __future__ import annotations
 
+import sys
+
 from factorykit.core.extras import not_installed, public_names
 
 try:
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema's import of it takes 0.8 s
     import altair as alt
 except ModuleNotFoundError as error:
     raise not_installed(error) from None
+finally:
+    if sys.modules["rfc3987_syntax"] is None:
+        del sys.modules["rfc3987_syntax"]
 
 from factorykit.charts import (
     audit,
