@@ -62,7 +62,7 @@ def assert_same(study: fk.fleet.LogStudy, logs: Path) -> None:
     assert issues[0] == issues[1]
 
 
-@pytest.mark.parametrize("batch", [1, 300])
+@pytest.mark.parametrize("batch", [4, 300])
 def test_a_study_has_the_rows_of_the_log_in_memory(logs: Path, tmp_path: Path, batch: int, monkeypatch) -> None:
     monkeypatch.setattr(log_study, "BATCH_FILES", batch)
     study = fk.read_log(logs, out=tmp_path / "study")
@@ -115,7 +115,7 @@ def test_the_rows_of_an_earlier_file_of_the_same_name_are_kept(logs: Path, tmp_p
 
 
 def test_an_interrupted_study_goes_on_without_counting_twice(logs: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(log_study, "BATCH_FILES", 2)
+    monkeypatch.setattr(log_study, "BATCH_FILES", 3)
     made = []
 
     def killed(asked: dict) -> None:
