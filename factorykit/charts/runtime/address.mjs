@@ -12,12 +12,12 @@ function parts(hash) {
 }
 
 // The values an address holds for a chart, or null where it says nothing of it. What is no number stays a word, and so
-// does what is said twice.
+// does what is given twice.
 export function recalled(hash, key) {
   const part = parts(hash).find(([name]) => name === key);
   if (!part) return null;
-  const said = new URLSearchParams(part[1]);
-  const words = [...new Set(said.keys())].map((name) => [name, said.getAll(name).join(" and ")]).filter(([, text]) => text.trim() !== "");
+  const entries = new URLSearchParams(part[1]);
+  const words = [...new Set(entries.keys())].map((name) => [name, entries.getAll(name).join(" and ")]).filter(([, text]) => text.trim() !== "");
   return Object.fromEntries(words.map(([name, text]) => [name, Number.isNaN(Number(text)) ? text : Number(text)]));
 }
 

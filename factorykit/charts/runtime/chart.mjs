@@ -79,11 +79,11 @@ export class Chart {
       Object.assign(this, { choice: presets.choice, sliders: { ...moving.made, ...chosen } });
       parts.push(presets.element, moving.element);
     }
-    const said = readouts(payload.readouts, payload.leads);
-    this.broken = said.broken;
-    this.texts.push(...said.texts);
+    const cards = readouts(payload.readouts, payload.leads);
+    this.broken = cards.broken;
+    this.texts.push(...cards.texts);
     this.spoken = make("p", { class: "fk-spoken", role: "status" });
-    return [...parts, said.element, this.spoken];
+    return [...parts, cards.element, this.spoken];
   }
 
   // What a reader may take along, what is held fixed, the table.
@@ -171,14 +171,14 @@ export class Chart {
 
   show() {
     if (!this.live) return;
-    for (const [name, made] of Object.entries(this.sliders)) made.say(this.said(name));
+    for (const [name, made] of Object.entries(this.sliders)) made.say(this.formatted(name));
     this.broken.textContent = this.views[0].signal("broken_rule");
-    for (const [name, place] of this.texts) place.textContent = this.said(name);
+    for (const [name, place] of this.texts) place.textContent = this.formatted(name);
     if (this.pins.length) this.showPins();
     this.table?.fill();
   }
 
-  said(name) {
+  formatted(name) {
     return this.views[0].signal(`${name}_text`);
   }
 
@@ -187,7 +187,7 @@ export class Chart {
     clearTimeout(this.resting);
     this.root.classList.add("fk-moving");
     this.resting = setTimeout(() => {
-      const results = this.payload.readouts.map(({ name, label }) => `${label} ${this.said(name)}`);
+      const results = this.payload.readouts.map(({ name, label }) => `${label} ${this.formatted(name)}`);
       this.spoken.textContent = `${results.join(", ")}.`;
     }, 700);
     clearTimeout(this.moving);
@@ -222,7 +222,7 @@ export class Chart {
   }
 
   pin(label = String.fromCharCode(65 + this.pins.length)) {
-    const texts = Object.fromEntries(this.named.map(({ name }) => [name, this.said(name)]));
+    const texts = Object.fromEntries(this.named.map(({ name }) => [name, this.formatted(name)]));
     return this.pinAll([...this.pins, { label, texts, rows: this.rows() }]);
   }
 
@@ -236,7 +236,7 @@ export class Chart {
 
   showPins() {
     const remove = (label) => this.pinAll(this.pins.filter((each) => each.label !== label));
-    this.pinned.replaceChildren(...(this.pins.length ? pinTable(this.pins, this.named, (name) => this.said(name), remove) : []));
+    this.pinned.replaceChildren(...(this.pins.length ? pinTable(this.pins, this.named, (name) => this.formatted(name), remove) : []));
   }
 
   // The whole state in the address.
@@ -272,7 +272,7 @@ export class Chart {
   // What goes with numbers and pictures wherever they go: settings, source, address.
   about() {
     const { payload } = this;
-    const given = this.live ? [...payload.controls, ...payload.assumptions].map(({ name, label }) => `${label} ${this.said(name)}`) : [];
+    const given = this.live ? [...payload.controls, ...payload.assumptions].map(({ name, label }) => `${label} ${this.formatted(name)}`) : [];
     return [given.length && `Settings: ${given.join("; ")}.`, payload.source && `Source: ${payload.source.replace(/^Sources?: /, "")}`, LAB ? "factorykit" : location.href.split("#")[0]].filter(Boolean);
   }
 

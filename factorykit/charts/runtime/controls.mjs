@@ -34,8 +34,8 @@ export function bar(presets, leads, chosen, reset) {
   let choice = null;
   if (presets.length) {
     const options = presets.map((preset, i) => make("option", { value: i }, preset.label));
-    const said = make("span", { class: "fk-said" });
-    const say = ({ label }) => said.replaceChildren(...(leads?.[label] ? [link(["Its sources", leads[label][1]])] : []));
+    const note = make("span", { class: "fk-note" });
+    const say = ({ label }) => note.replaceChildren(...(leads?.[label] ? [link(["Its sources", leads[label][1]])] : []));
     const choose = (preset) => {
       say(preset);
       chosen(preset.values);
@@ -43,7 +43,7 @@ export function bar(presets, leads, chosen, reset) {
     choice = make("select", { onchange: () => choice.value && choose(presets[choice.value]) }, make("option", { value: "" }, "own values"), ...options);
     choice.value = "0";
     say(presets[0]);
-    element.append(make("label", {}, "Preset", choice), said);
+    element.append(make("label", {}, "Preset", choice), note);
   }
   element.append(make("button", { type: "button", onclick: reset }, "Reset"));
   return { element, choice };
@@ -54,11 +54,11 @@ export function sliders(controls, values, moved) {
   return { element: make("div", { class: "fk-controls" }, ...Object.values(made).map((each) => each.element)), made };
 }
 
-// Words to choose from, as the chip; each is set and said like a slider.
+// Words to choose from, as the chip; each is set and shown like a slider.
 export function menus(named, values, moved) {
   return Object.fromEntries(
     named.map(({ name, label, words }) => {
-      const select = make("select", { name, onchange: () => moved(name, select.value) }, ...words.map(({ word, label: said }) => make("option", { value: word }, said)));
+      const select = make("select", { name, onchange: () => moved(name, select.value) }, ...words.map(({ word, label: text }) => make("option", { value: word }, text)));
       const set = (now) => {
         select.value = now;
       };

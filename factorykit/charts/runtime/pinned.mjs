@@ -37,11 +37,11 @@ function dash(pattern) {
   return image;
 }
 
-// What differs between pins and the present, as a table: inputs that do, then results. `said` gives the present text.
-export function pinTable(pins, named, said, remove) {
+// What differs between pins and the present, as a table: inputs that do, then results. `formatted` gives the present text.
+export function pinTable(pins, named, formatted, remove) {
   const head = (label, slot) => make("th", { scope: "col" }, dash(DASHES[slot]), label, " ", make("button", { type: "button", title: `Remove ${label}`, "aria-label": `Remove ${label}`, onclick: () => remove(label) }, "×"));
   const rows = named
-    .map(({ name, label, result }) => ({ label, result, texts: [...pins.map(({ texts }) => texts[name]), said(name)] }))
+    .map(({ name, label, result }) => ({ label, result, texts: [...pins.map(({ texts }) => texts[name]), formatted(name)] }))
     .filter(({ result, texts }) => result || new Set(texts).size > 1)
     .map(({ label, texts }) => make("tr", {}, make("th", { scope: "row" }, label), ...texts.map((text) => make("td", {}, text))));
   return [make("thead", {}, make("tr", {}, make("th", {}), ...pins.map(({ label }, slot) => head(label, slot)), make("th", { scope: "col" }, "Now"))), make("tbody", {}, ...rows)];

@@ -46,11 +46,11 @@ function png(svg, name) {
 
 // Buttons under a chart; csv and link are left away where there is nothing to take.
 export function actions(name, { pin, csv, svg, link }) {
-  const said = make("span", { class: "fk-said", role: "status" });
+  const status = make("span", { class: "fk-note", role: "status" });
   const say = (text) => {
-    said.textContent = text;
+    status.textContent = text;
     setTimeout(() => {
-      said.textContent = "";
+      status.textContent = "";
     }, 3000);
   };
   const button = (text, act) =>
@@ -71,5 +71,5 @@ export function actions(name, { pin, csv, svg, link }) {
         }
       }),
   ];
-  return make("div", { class: "fk-bar fk-actions" }, ...buttons.filter(Boolean), said);
+  return make("div", { class: "fk-bar fk-actions" }, ...buttons.filter(Boolean), status);
 }

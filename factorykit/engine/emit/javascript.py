@@ -88,9 +88,11 @@ def futures_function(chain: Sequence[Step], drawn: Collection[str], results: Col
         for line in statements(step, OWN)
     ]
     within += [f"of_{name}[i] = {name};" for name in results]
-    told = ", ".join(f'"{name}": of_{name}' for name in results)
+    values = ", ".join(f'"{name}": of_{name}' for name in results)
     start, loop = "\n".join(before), "\n".join(within)
-    return f"function futures(k, d, n) {{\n{start}\nfor (let i = 0; i < n; i++) {{\n{loop}\n}}\nreturn {{{told}}};\n}}"
+    return (
+        f"function futures(k, d, n) {{\n{start}\nfor (let i = 0; i < n; i++) {{\n{loop}\n}}\nreturn {{{values}}};\n}}"
+    )
 
 
 def brief(functions: Sequence[str]) -> list[str]:

@@ -39,8 +39,8 @@ class Default:
     def why(self) -> str:
         """Where the value comes from, in a line."""
         source = DOCUMENTS.get(self.source, self.source)
-        said = f"{self.basis}: {source}, {self.locator}" if self.locator else f"{self.basis}: {source}"
-        return f"{said}; {self.note}" if self.note else said
+        origin = f"{self.basis}: {source}, {self.locator}" if self.locator else f"{self.basis}: {source}"
+        return f"{origin}; {self.note}" if self.note else origin
 
 
 @cache

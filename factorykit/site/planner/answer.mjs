@@ -105,13 +105,13 @@ export class Answer {
   layoutText(values, layouts, available) {
     const idle = available > values.accelerators ? `Uses ${rounded(values.accelerators)} of ${rounded(available)} chips. ` : "";
     const ways = [["data", values.data_parallel], ["tensor", values.tensor_parallel], ["pipeline", values.pipeline_parallel], ["context", values.context_parallel], ["expert", values.expert_parallel]];
-    const said = ways.filter(([, n]) => n > 1).map(([name, n]) => `${name} ${rounded(n)}`);
+    const axes = ways.filter(([, n]) => n > 1).map(([name, n]) => `${name} ${rounded(n)}`);
     const chosen = layouts === null ? "The layout given" : `Best of ${layouts.toLocaleString("en")} layouts that fit`;
     const share = values.recompute_share > 0 && values.recompute_share < 1 ? `, ${rounded(values.recompute_share * 100, 2)} % recomputed` : values.recompute === "none" ? "" : `, ${values.recompute} recomputation`;
     const often = this.say("checkpoint_interval_s", values.checkpoint_interval_s);
     const saves = this.tier === "two" ? `a local checkpoint every ${often}, each ${rounded(values.segments_per_pattern, 2)}th also on storage` : `saves every ${often}`;
     const save = `${saves}, ${rounded(values.spare_nodes)} spare nodes`;
-    return `${idle}${chosen}: ${said.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
+    return `${idle}${chosen}: ${axes.join(", ") || "one chip"}; micro-batch ${rounded(values.micro_batch_size)}, ZeRO ${values.zero_stage}, ${values.schedule}${values.virtual_stages > 1 ? ` with ${values.virtual_stages} virtual stages` : ""}${share}. Batch of ${rounded(values.global_batch_size)} sequences, ${rounded((values.global_batch_size * values.sequence_length) / values.accelerators)} tokens a chip in each step; ${save}.`;
   }
 
   chip(key, way = this.way) {
@@ -127,15 +127,15 @@ export class Answer {
     const where = this.where.length ? ` (${this.where.join(", ")})` : "";
     const plan = `${count} ${this.chip(this.given.accelerator)}${where}: ${["wall_days", "run_cost_usd", "facility_power_w"].map((name) => this.say(name, values[name])).join(", ")}`;
     const over = breaks && Object.entries(breaks).map(([name, ratio]) => `${rounded(ratio)} times the ${name}`);
-    const said = [breaks ? `No plan keeps every limit. The nearest: ${plan}; it takes ${over.join(" and ")}.` : `${plan}.`];
+    const sentences = [breaks ? `No plan keeps every limit. The nearest: ${plan}; it takes ${over.join(" and ")}.` : `${plan}.`];
     if (judged) {
       const { limits, ties, chances } = judged;
-      if (!breaks) said.push(limits.length ? `Limited by ${limits.join(", ")}.` : "Nothing limits it.");
-      for (const [name, chance] of Object.entries(chances)) said.push(`Chance of keeping the ${name}: ${rounded(chance * 100, 2)} %.`);
+      if (!breaks) sentences.push(limits.length ? `Limited by ${limits.join(", ")}.` : "Nothing limits it.");
+      for (const [name, chance] of Object.entries(chances)) sentences.push(`Chance of keeping the ${name}: ${rounded(chance * 100, 2)} %.`);
       const each = ({ accelerator, way, tier, site, tied }) => `${[this.chip(accelerator, way), tier !== this.tier && `checkpoints in ${tier} tier${tier === "two" ? "s" : ""}`, site].filter(Boolean).join(", ")} in ${tied.map((name) => ({ wall_days: "days", run_cost_usd: "dollars" })[name]).join(" and ")}`;
-      if (ties.length) said.push(`Within 90 % a tie with ${ties.slice(0, 3).map(each).join("; ")}.`);
+      if (ties.length) sentences.push(`Within 90 % a tie with ${ties.slice(0, 3).map(each).join("; ")}.`);
     }
-    return said.join(" ");
+    return sentences.join(" ");
   }
 
   showJudged(judged) {
@@ -149,12 +149,12 @@ export class Answer {
 
   // The obstacle to an answer, and remedies, each with a button.
   refuse(refused, chip, remedies = []) {
-    this.refused.replaceChildren(...(refused ? [this.why(refused, chip), ...remedies.flatMap(([said, act]) => [" ", make("button", { type: "button", onclick: act }, said)])] : []));
+    this.refused.replaceChildren(...(refused ? [this.why(refused, chip), ...remedies.flatMap(([label, act]) => [" ", make("button", { type: "button", onclick: act }, label)])] : []));
     this.element.classList.toggle("fkp-none", Boolean(refused));
   }
 
-  why({ missing, rule, remedy, works, fits, ends, offer, said, memory }, chip) {
-    if (said) return said;
+  why({ missing, rule, remedy, works, fits, ends, offer, message, memory }, chip) {
+    if (message) return message;
     if (missing) return `${chip}: the tables have no ${missing.map((name) => this.words(name)[0]).join(", ")}; give ${missing.length > 1 ? "them" : "it"} on the left.`;
     if (rule) return `This layout breaks a rule: ${rule}. Try: ${remedy}.`;
     if (works === false) return "No layout divides the model and the batch over that many accelerators.";
@@ -187,8 +187,8 @@ export class Answer {
     const { origin, href, who, given } = this.step(name);
     if (given) return this.giver(name);
     const to = origin === "chip" ? href.replace("{accelerator}", this.values.accelerator) : href;
-    const said = who || (origin === "chip" ? "chip data sheet" : origin);
-    return to ? make("a", { class: "fkp-who", href: `${this.root}${to}` }, said) : make("span", { class: "fkp-who" }, said);
+    const source = who || (origin === "chip" ? "chip data sheet" : origin);
+    return to ? make("a", { class: "fkp-who", href: `${this.root}${to}` }, source) : make("span", { class: "fkp-who" }, source);
   }
 
   // The origin of a given value: the table of models, the published run of the preset, or the reader.
@@ -196,8 +196,8 @@ export class Answer {
     const { page, root, question } = this;
     const published = !question.shape && page.menus.model.some(([key]) => key === question.model);
     if (published && name in page.shape) return make("a", { class: "fkp-who", href: `${root}tables/architectures.html?q=${question.model}` }, "shape of the model");
-    const said = published && question.model === page.preset.model && this.values[name] === page.preset[name] && page.said[name];
-    return said ? make("a", { class: "fkp-who", href: `${root}${said[1]}` }, said[0]) : make("span", { class: "fkp-who" }, "given");
+    const paper = published && question.model === page.preset.model && this.values[name] === page.preset[name] && page.published[name];
+    return paper ? make("a", { class: "fkp-who", href: `${root}${paper[1]}` }, paper[0]) : make("span", { class: "fkp-who" }, "given");
   }
 
   // The page of the publisher for a source or row of this site.
@@ -245,7 +245,7 @@ export class Answer {
   draw(key, svg, legend = []) {
     const { place, legend: words } = this.figures[key];
     place.replaceChildren(svg);
-    words.replaceChildren(...legend.map(([said, color]) => make("span", {}, make("i", { style: `background:${color}` }), said)));
+    words.replaceChildren(...legend.map(([name, color]) => make("span", {}, make("i", { style: `background:${color}` }), name)));
   }
 
   showSaving(points) {

@@ -35,10 +35,10 @@ class Fields {
   }
 }
 
-export function readConfig({ config: words }, said) {
+export function readConfig({ config: words }, text) {
   let config = null;
   try {
-    config = JSON.parse(said);
+    config = JSON.parse(text);
   } catch (error) {
     throw new Error(`this is no JSON: ${error.message}`, { cause: error });
   }

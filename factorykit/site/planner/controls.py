@@ -105,7 +105,7 @@ OWNED: Final = (
     "discount_rate",
     "network_topology",
 )
-SAID: Final = ("tokens", "sequence_length", "accelerators", "precision")
+PUBLISHED: Final = ("tokens", "sequence_length", "accelerators", "precision")
 """Values of the preset that are published for its run."""
 LIMITS: Final = {"deadline_s": None, "budget_usd": None, "facility_power_w": (1e6, 1e9)}
 """Limits of a plan, with the range of the slider if the vocabulary has none."""
@@ -222,7 +222,7 @@ def page_data() -> dict[str, Any]:
         "parts": list(PARTS),
         "also": list(ALSO),
         "ofChip": [step.quantity for step in steps if step.quantity in MISSING or step.arguments == ("accelerator",)],
-        "said": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in SAID},
+        "published": {name: ["Llama Team 2024", "things/sources/llama3_paper.html"] for name in PUBLISHED},
         "cells": list(MISSING),
         "release": version("factorykit"),
         "menus": menus,
@@ -308,21 +308,21 @@ MENUS: Final = (
 
 def _control(name: str) -> dict[str, Any]:
     row = quantity(name)
-    said: dict[str, Any] = {"bounds": row.bounds, "best": name in BEST}
+    control: dict[str, Any] = {"bounds": row.bounds, "best": name in BEST}
     if row.is_text:
-        return said
+        return control
     ends = LIMITS.get(name) or (row.slider_min, row.slider_max)
     low, high = (1.0 if end is None else end for end in ends)
     high = max(high, low * 2.0)
     if name == "accelerators":
-        said["values"] = [each for each in COUNTS if low <= each <= high]
-    return said | {
+        control["values"] = [each for each in COUNTS if low <= each <= high]
+    return control | {
         "min": low,
         "max": high,
         "scale": "doubling" if name in DOUBLING else "log" if name in LIMITS else row.slider_scale,
         "whole": row.unit == "1" and high > 10,
         "units": _units(row),
-        "spread": not row.is_text and name not in (*LIMITS, *SAID, *PARTS, *BEST),
+        "spread": not row.is_text and name not in (*LIMITS, *PUBLISHED, *PARTS, *BEST),
         "likely": next((unit for limit, (unit, _) in LIKELY_UNITS.items() if name == LIMIT_NAMES[limit]), ""),
     }
 
@@ -398,17 +398,17 @@ def _step(step: Step) -> list[Any]:
         where = f"report/methods/{dashed(topic(catalogue()[name]))}.html#{dashed(name)}" if name in catalogue() else ""
         return [step.origin, where, ""]
     if step.origin == SPECIFICATION or step.arguments == ("accelerator",):
-        said = value_source(step, {}) if step.origin == DEFAULT else ""
+        source = value_source(step, {}) if step.origin == DEFAULT else ""
         table = "rental_offers" if step.quantity in RENTED else TABLE_OF.get(step.quantity)
         href = f"tables/{table}.html?q={{accelerator}}" if table else "things/accelerators/{accelerator}.html"
-        return ["chip", href, said.removeprefix("of the chip: ")]
+        return ["chip", href, source.removeprefix("of the chip: ")]
     row = defaults().get(step.quantity)
     source = row.source if row and step.origin == DEFAULT else ""
     href = f"things/sources/{source}.html" if source else ""
     if step.origin == CALIBRATED:
         href = f"tables/performance_constants.html?q={step.quantity}"
-    said = value_source(step, {}) if step.origin in (DEFAULT, CALIBRATED, NEUTRAL) else ""
-    return [step.origin, href, said]
+    source = value_source(step, {}) if step.origin in (DEFAULT, CALIBRATED, NEUTRAL) else ""
+    return [step.origin, href, source]
 
 
 def _formula(step: Step) -> list[Any]:

@@ -13,7 +13,7 @@ const LABELS = {
   deadline_s: "By when", budget_usd: "For at most how much", facility_power_w: "At most how much power", objective: "Choose the plan with",
   failures: "Failure rate", tiers: "Checkpoints", site: "Country", sites: "Compare with countries", way: "Rent or own", offer: "Listed offer", offers: "Offers of your own", calibration: "Calibration (file of factorykit calibrate)", precision: "Precision",
 };
-const SAID = {
+const OPTION_LABELS = {
   way: { rent: "Rent by the hour", own: "Own for its life", either: "Whichever is better" },
   tiers: { one: "Remote storage", two: "Local or in memory first", best: "Whichever is better" },
 };
@@ -35,7 +35,7 @@ export function describe(page, name, value) {
   if (name === "shape") return `${value.layers} layers of ${value.hidden_size}`;
   if (LISTS[name]) return listed(value).map((each) => describe(page, LISTS[name], each)).join(", ");
   if (name === "objective") return page.objectiveNames[value];
-  return SAID[name]?.[value] ?? page.menus[name]?.find(([key]) => key === value)?.[1];
+  return OPTION_LABELS[name]?.[value] ?? page.menus[name]?.find(([key]) => key === value)?.[1];
 }
 
 let serial = 0;
@@ -68,14 +68,14 @@ export class Form {
   frame(name, field, ...rest) {
     serial += 1;
     field.id = `fkp-${serial}`;
-    const said = make("span", { class: "fkp-who", id: `fkp-${serial}-who` });
+    const origin = make("span", { class: "fkp-who", id: `fkp-${serial}-who` });
     const wrong = make("span", { class: "fkp-wrong", id: `fkp-${serial}-wrong`, role: "alert" });
-    field.setAttribute("aria-describedby", `${said.id} ${wrong.id}`);
+    field.setAttribute("aria-describedby", `${origin.id} ${wrong.id}`);
     const back = make("button", { type: "button", class: "fkp-back", title: `${labelOf(this.page, name)}: as it was`, "aria-label": `${labelOf(this.page, name)}: as it was`, hidden: true, onclick: () => this.change(name, this.page.preset[name], true) }, "↺");
     const words = this.page.quantities[name];
     const label = make("label", { for: field.id, title: words?.[4] }, labelOf(this.page, name));
-    const element = make("div", { class: "fkp-control", "data-name": name }, label, field, back, ...rest, said, wrong);
-    return { element, field, said, wrong, back };
+    const element = make("div", { class: "fkp-control", "data-name": name }, label, field, back, ...rest, origin, wrong);
+    return { element, field, origin, wrong, back };
   }
 
   number(name) {
@@ -218,17 +218,17 @@ export class Form {
   options(name, state) {
     const { page } = this;
     const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "no country (0.35 kg CO₂/kWh)" : name === "objective" ? "the default for the limits" : page.best.includes(name) ? "best" : "as usual"];
-    if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T MoE"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [said, why]]) => [key, said, why])]];
+    if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T MoE"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [label, why]]) => [key, label, why])]];
     if (name === "objective") return [["", [assumed, ...Object.entries(page.objectiveNames)]]];
-    if (SAID[name]) return [["", Object.entries(SAID[name])]];
+    if (OPTION_LABELS[name]) return [["", Object.entries(OPTION_LABELS[name])]];
     if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
     if (name === "accelerator") {
-      const chips = page.menus.accelerator.map(([key, said]) => [key, said]);
+      const chips = page.menus.accelerator.map(([key, label]) => [key, label]);
       return [["On offer today", chips.filter(([key]) => page.offers[key])], ["No offer listed", chips.filter(([key]) => !page.offers[key])]];
     }
     if (name === "offer") return [["", [assumed, ...(page.offers[state.accelerator] ?? []).map(([key, who, price, day]) => [key, `${who}, ${price} USD/h, ${day}`])]]];
     if (page.words[name]) return [["", [assumed, ...page.words[name].map((each) => [each, each.replaceAll("_", " ")])]]];
-    return [["", [assumed, ...page.menus[name].map(([key, said]) => [key, said])]]];
+    return [["", [assumed, ...page.menus[name].map(([key, label]) => [key, label])]]];
   }
 
   chosen(name, value) {
@@ -296,30 +296,30 @@ export class Form {
   say(name, made, state, values) {
     const { page, root } = this;
     const step = page.steps[name];
-    let said = made.calibrated ?? "";
+    let origin = made.calibrated ?? "";
     let href = "";
     if (state[name] !== undefined) {
-      if (name === "model" && state.shape) said = describe(page, "shape", state.shape);
-      else if (name === "model" && this.known(state.model)) [said, href] = ["architecture", `${root}tables/architectures.html?q=${state.model}`];
-      else if (name === "accelerator") [said, href] = ["data sheet", `${root}things/accelerators/${state.accelerator}.html`];
-      else if (name === "offer") [said, href] = ["the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
-      else if (name === "site") [said, href] = ["its grid", `${root}tables/country_grids.html?q=${state.site}`];
-      else if (name === "failures") [said, href] = ["its source", this.source(state)];
-      else if (state[name] !== page.preset[name]) said = "yours";
-      else if (name in page.said && state.model === page.preset.model && !state.shape) [said, href] = [page.said[name][0], `${root}${page.said[name][1]}`];
-    } else if (page.limits.includes(name)) said = "";
-    else if (page.best.includes(name)) said = values ? "best" : "";
-    else if (name === "accelerator_mtbf_s" && state.failures) [said, href] = ["of the rate above", this.source(state)];
-    else if (name === "rental_usd_per_accelerator_h" && state.offer) [said, href] = ["of the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
-    else if (name === "carbon_kg_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/country_grids.html?q=${state.site}`];
-    else if (name === "electricity_usd_per_kwh" && state.site) [said, href] = ["of the country", `${root}tables/electricity.html?q=${state.site}`];
-    else if (step?.[0] === "chip") [said, href] = [step[2] ? "of the chip" : "chip data sheet", `${root}${step[1].replace("{accelerator}", state.accelerator)}`];
-    else if (step) [said, href] = [sourceOf(step[2]), step[1] && `${root}${step[1]}`];
+      if (name === "model" && state.shape) origin = describe(page, "shape", state.shape);
+      else if (name === "model" && this.known(state.model)) [origin, href] = ["architecture", `${root}tables/architectures.html?q=${state.model}`];
+      else if (name === "accelerator") [origin, href] = ["data sheet", `${root}things/accelerators/${state.accelerator}.html`];
+      else if (name === "offer") [origin, href] = ["the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
+      else if (name === "site") [origin, href] = ["its grid", `${root}tables/country_grids.html?q=${state.site}`];
+      else if (name === "failures") [origin, href] = ["its source", this.source(state)];
+      else if (state[name] !== page.preset[name]) origin = "yours";
+      else if (name in page.published && state.model === page.preset.model && !state.shape) [origin, href] = [page.published[name][0], `${root}${page.published[name][1]}`];
+    } else if (page.limits.includes(name)) origin = "";
+    else if (page.best.includes(name)) origin = values ? "best" : "";
+    else if (name === "accelerator_mtbf_s" && state.failures) [origin, href] = ["of the rate above", this.source(state)];
+    else if (name === "rental_usd_per_accelerator_h" && state.offer) [origin, href] = ["of the offer", `${root}tables/rental_offers.html?q=${state.offer}`];
+    else if (name === "carbon_kg_per_kwh" && state.site) [origin, href] = ["of the country", `${root}tables/country_grids.html?q=${state.site}`];
+    else if (name === "electricity_usd_per_kwh" && state.site) [origin, href] = ["of the country", `${root}tables/electricity.html?q=${state.site}`];
+    else if (step?.[0] === "chip") [origin, href] = [step[2] ? "of the chip" : "chip data sheet", `${root}${step[1].replace("{accelerator}", state.accelerator)}`];
+    else if (step) [origin, href] = [sourceOf(step[2]), step[1] && `${root}${step[1]}`];
     const title = step && state[name] === undefined ? step[2] : "";
-    const now = `${said} ${href} ${title}`;
+    const now = `${origin} ${href} ${title}`;
     if (made.now === now) return;
     made.now = now;
-    made.said.replaceChildren(...(href ? [make("a", { href, title }, said)] : said ? [make("span", { title }, said)] : []));
+    made.origin.replaceChildren(...(href ? [make("a", { href, title }, origin)] : origin ? [make("span", { title }, origin)] : []));
   }
 }
 
@@ -340,6 +340,6 @@ function sliderPlace(control, value) {
   return after < 0 ? control.steps : after;
 }
 
-function option([value, said, why]) {
-  return make("option", { value, disabled: Boolean(why), title: why ?? "" }, said);
+function option([value, label, why]) {
+  return make("option", { value, disabled: Boolean(why), title: why ?? "" }, label);
 }

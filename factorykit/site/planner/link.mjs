@@ -25,21 +25,21 @@ const shortened = (sentence) => (sentence.length > MOST_LETTERS ? `${sentence.sl
 
 // The state of an address, and messages about its rejected parts.
 export function recalled(page, query) {
-  const said = new URLSearchParams(query);
+  const entries = new URLSearchParams(query);
   const refused = [];
-  const version = said.get("v") ?? String(page.version);
+  const version = entries.get("v") ?? String(page.version);
   const known = Object.keys(page.presets);
   if (!known.includes(version)) refused.push(shortened(`this page reads addresses of version ${known.join(", ")}, not ${version}`));
   const read = known.includes(version) ? Number(version) : page.version;
   const state = { ...page.presets[read] };
-  for (const name of new Set(said.keys())) {
-    const [word, again] = said.getAll(name);
+  for (const name of new Set(entries.keys())) {
+    const [word, again] = entries.getAll(name);
     if (name === "v" && again === undefined) continue;
     if (word === NONE && again === undefined && page.optional.includes(name)) {
       delete state[name];
       continue;
     }
-    const problem = again === undefined ? refusal(page, name, word) : `${name} is said twice`;
+    const problem = again === undefined ? refusal(page, name, word) : `${name} is given twice`;
     if (problem) refused.push(shortened(problem));
     else if (isOfShape(page, name)) state.shape = { ...state.shape, [name]: Number(word) };
     else state[name] = isNumber(page, name) && !word.includes("..") ? Number(word) : word;

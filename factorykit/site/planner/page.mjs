@@ -7,7 +7,7 @@ import { asked, listed, pick, recalled, written } from "./link.mjs";
 import { Pins } from "./pins.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
-const SAID_AFTER_MS = 700;
+const ANNOUNCED_AFTER_MS = 700;
 // Inputs that a choice resets, since they set the same quantity or depend on it.
 const DISPLACES = {
   model: ["shape"],
@@ -77,8 +77,8 @@ class Planner {
     this.place.classList.add("fkp", "fkp-brief");
   }
 
-  note(said) {
-    this.noted.textContent = said;
+  note(text) {
+    this.noted.textContent = text;
   }
 
   // A change by the reader. The address is updated only when a moving slider has settled.
@@ -217,12 +217,12 @@ class Planner {
     clearTimeout(this.waits);
     this.waits = setTimeout(() => {
       this.live.textContent = view.spoken(answer);
-    }, SAID_AFTER_MS);
+    }, ANNOUNCED_AFTER_MS);
   }
 }
 
 export function start(page, engine, style) {
-  const data = { ...page, readConfig: async (said) => readConfig(await formulas(), said) };
+  const data = { ...page, readConfig: async (text) => readConfig(await formulas(), text) };
   document.head.append(make("style", {}, style));
   const place = () => document.querySelectorAll("[data-factorykit-plan]").forEach((each) => new Planner(each, data, engine, each.dataset.factorykitPlan === "brief"));
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", place);

@@ -12,7 +12,7 @@ function node(tag, attributes, ...children) {
   return element;
 }
 
-const label = (x, y, said, anchor = "middle", more = {}) => node("text", { x, y, "text-anchor": anchor, class: "fkp-tick", ...more }, said);
+const label = (x, y, text, anchor = "middle", more = {}) => node("text", { x, y, "text-anchor": anchor, class: "fkp-tick", ...more }, text);
 
 function ticks(low, high, most = 5) {
   const raw = (high - low) / most;
@@ -38,25 +38,25 @@ function frame(name, xTitle) {
 
 const inner = () => ({ x0: FRAME.left, x1: FRAME.width - FRAME.right, y0: FRAME.height - FRAME.bottom, y1: FRAME.top });
 
-function grid(svg, marks, y, said) {
+function grid(svg, marks, y, format) {
   const { x0, x1 } = inner();
-  for (const mark of marks) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, said(mark), "end"));
+  for (const mark of marks) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, format(mark), "end"));
 }
 
 // Stacked bars, one for each row of {label, parts: [number]}; the current row is outlined.
-export function bars(name, rows, parts, xTitle, said = short, now = -1) {
+export function bars(name, rows, parts, xTitle, format = short, now = -1) {
   const { x0, x1, y0, y1 } = inner();
   const most = Math.max(...rows.map((row) => row.parts.reduce((a, b) => a + Math.max(b, 0), 0)));
   const y = (value) => y0 - ((y0 - y1) * value) / (most || 1);
   const svg = frame(name, xTitle);
-  grid(svg, ticks(0, most || 1, 4), y, said);
+  grid(svg, ticks(0, most || 1, 4), y, format);
   const step = (x1 - x0) / rows.length;
   const every = Math.ceil(rows.length / 7);
   for (const [i, row] of rows.entries()) {
     let base = 0;
     const x = x0 + i * step + step * 0.1;
     for (const [part, value] of row.parts.entries()) {
-      const title = node("title", {}, `${row.label}, ${parts[part]}: ${said(value)}`);
+      const title = node("title", {}, `${row.label}, ${parts[part]}: ${format(value)}`);
       svg.append(node("rect", { x, width: step * 0.8, y: y(base + value), height: Math.max(y(base) - y(base + value), 0), fill: COLORS[part % COLORS.length] }, title));
       base += Math.max(value, 0);
     }
@@ -136,20 +136,20 @@ function ticksOf(low, high) {
 }
 
 // Bars on both sides of the current value: [{label, title, ends: [low, high]}].
-export function tornado(name, rows, now, said) {
+export function tornado(name, rows, now, format) {
   const { left, width } = FRAME;
   const height = rows.length * 34 + 26;
   const all = rows.flatMap((row) => row.ends);
   const [low, high] = [Math.min(...all, now), Math.max(...all, now)];
   const x = (value) => 14 + ((width - 28) * (value - low)) / (high - low || 1);
   const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" });
-  svg.append(node("line", { x1: x(now), x2: x(now), y1: 14, y2: height - 16, class: "fkp-line" }), label(x(now), height - 4, said(now)));
+  svg.append(node("line", { x1: x(now), x2: x(now), y1: 14, y2: height - 16, class: "fkp-line" }), label(x(now), height - 4, format(now)));
   for (const [i, row] of rows.entries()) {
     const y = 20 + i * 34;
     const [a, b] = row.ends.map(x);
     svg.append(label(14, y - 4, row.label, "start", { class: "fkp-axis" }));
-    svg.append(node("rect", { x: Math.min(a, b), width: Math.max(Math.abs(b - a), 1), y, height: 11, fill: COLORS[0], rx: 2 }, node("title", {}, `${row.title}: ${row.ends.map(said).join(" to ")}`)));
-    svg.append(label(width - left / 4, y - 4, row.ends.toSorted((p, q) => p - q).map(said).join(" to "), "end"));
+    svg.append(node("rect", { x: Math.min(a, b), width: Math.max(Math.abs(b - a), 1), y, height: 11, fill: COLORS[0], rx: 2 }, node("title", {}, `${row.title}: ${row.ends.map(format).join(" to ")}`)));
+    svg.append(label(width - left / 4, y - 4, row.ends.toSorted((p, q) => p - q).map(format).join(" to "), "end"));
   }
   return svg;
 }

@@ -17,11 +17,11 @@ export class Pins {
     }
     this.buttons = LETTERS.map((letter, i) => make("button", { type: "button", onclick: () => this.pin(i) }, `Pin as ${letter}`));
     this.table = make("div", { class: "fkp-compare", tabindex: 0, role: "region", "aria-label": "Plans side by side" });
-    this.said = make("p", { class: "fkp-note", role: "status" });
+    this.status = make("p", { class: "fkp-note", role: "status" });
     this.text = make("textarea", { class: "fkp-text", readonly: true, rows: 8, "aria-label": "Copied", hidden: true, spellcheck: "false" });
     const copies = [["Link", () => location.href], ["Python", ({ state, question }) => python(page, state, question)], ["Command line", ({ state, question, answer }) => command(page, state, question, answer)], ["CSV", ({ state, answer }) => csv(page, state, answer)], ["BibTeX", () => bibtex(page, location.href)]];
     const takes = copies.map(([name, make_]) => make("button", { type: "button", onclick: () => this.copy(name, make_) }, name));
-    this.element = make("section", { class: "fkp-pins", "aria-label": "Compare and take along" }, make("h2", {}, "Compare"), make("div", { class: "fkp-buttons" }, ...this.buttons), this.table, make("h2", {}, "Copy as"), make("div", { class: "fkp-buttons" }, ...takes), this.said, this.text);
+    this.element = make("section", { class: "fkp-pins", "aria-label": "Compare and take along" }, make("h2", {}, "Compare"), make("div", { class: "fkp-buttons" }, ...this.buttons), this.table, make("h2", {}, "Copy as"), make("div", { class: "fkp-buttons" }, ...takes), this.status, this.text);
   }
 
   pin(i) {
@@ -47,15 +47,15 @@ export class Pins {
   }
 
   async copy(name, made) {
-    const said = made(this.now());
-    this.text.value = said;
+    const copy = made(this.now());
+    this.text.value = copy;
     this.text.hidden = false;
     try {
-      await navigator.clipboard.writeText(said);
-      this.said.textContent = `${name} copied.`;
+      await navigator.clipboard.writeText(copy);
+      this.status.textContent = `${name} copied.`;
     } catch {
       this.text.select();
-      this.said.textContent = `${name} stands below, selected.`;
+      this.status.textContent = `${name} stands below, selected.`;
     }
   }
 

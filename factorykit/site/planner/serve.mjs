@@ -26,7 +26,7 @@ export function serve(port, model) {
         if (performance.now() > end) return later(id, () => run(id, steps, then));
       }
     } catch (error) {
-      return port.postMessage({ id, answer: { refused: { said: error.message } } });
+      return port.postMessage({ id, answer: { refused: { message: error.message } } });
     }
   }
 

@@ -54,9 +54,9 @@ export function typed(words, value, digits = 6) {
   }
   const magnitude = Math.abs(number);
   const plain = !magnitude || (magnitude >= 1e-4 && magnitude < 1e9);
-  const said = `${plain ? formatted({ maximumSignificantDigits: digits, useGrouping: words[0].includes("year") ? false : "auto" }, number) : number.toExponential().replace("e+", "e")}${letter}`;
+  const printed = `${plain ? formatted({ maximumSignificantDigits: digits, useGrouping: words[0].includes("year") ? false : "auto" }, number) : number.toExponential().replace("e+", "e")}${letter}`;
   const named = shown || (unit === "1" ? "" : unit);
-  return named ? `${said} ${named}` : said;
+  return named ? `${printed} ${named}` : printed;
 }
 
 // The value of a text for a control, or an error with the expected format.

@@ -52,7 +52,7 @@ test("invalid entries of an address are refused by name, and the rest is accepte
 });
 
 test("repeated entries and an invalid version change nothing", () => {
-  assert.deepEqual(recalled(page, "?v=1&pue=1.2&pue=1.3"), { state: page.presets[1], refused: ["pue is said twice"], version: 1 });
+  assert.deepEqual(recalled(page, "?v=1&pue=1.2&pue=1.3"), { state: page.presets[1], refused: ["pue is given twice"], version: 1 });
   assert.deepEqual(recalled(page, "?v=constructor").state, page.preset);
 });
 
