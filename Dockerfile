@@ -5,8 +5,8 @@ RUN pip wheel --no-cache-dir --wheel-dir /wheels '/source[mcp]'
 
 FROM python:3.13-slim
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels pip install --no-cache-dir --no-index /wheels/*.whl \
-    && useradd --create-home factorykit
-USER factorykit
+    && useradd --create-home --uid 1000 factorykit
+USER 1000
 WORKDIR /home/factorykit
 ENTRYPOINT ["factorykit"]
 CMD ["--help"]
