@@ -7,12 +7,12 @@ from typing import Any
 
 from factorykit.charts.live import Case, Live, first_of
 
-RIVALS = {
+INTERVAL_MODELS = {
     "Young": "checkpoint_interval_young_s",
     "Daly": "checkpoint_interval_daly_s",
     "Exact optimum": "checkpoint_interval_optimal_s",
 }
-MODELS = tuple(Case(label, {"checkpoint_interval_s": rival}) for label, rival in RIVALS.items())
+MODELS = tuple(Case(label, {"checkpoint_interval_s": model}) for label, model in INTERVAL_MODELS.items())
 
 
 def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
@@ -40,7 +40,7 @@ def goodput_by_interval(presets: Mapping[str, Mapping[str, Any]] | None = None) 
 
 
 def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = None) -> Live:
-    """Show how the best interval shrinks as a job grows, and where the rival formulas part."""
+    """Show how the best interval shrinks as a job grows, and where the model formulas part."""
     return Live(
         title="Checkpoint interval that three formulas advise",
         base=first_of(presets),
@@ -48,7 +48,7 @@ def interval_by_accelerators(presets: Mapping[str, Mapping[str, Any]] | None = N
         outputs=("checkpoint_interval_s",),
         sliders=("accelerators", "accelerator_mtbf_s", "checkpoint_write_s"),
         curves=MODELS,
-        readouts=tuple(RIVALS.values()),
+        readouts=tuple(INTERVAL_MODELS.values()),
         domain=(64.0, 1e6),
         log=("checkpoint_interval_s",),
         presets=presets or {},

@@ -48,20 +48,20 @@ def exploring(
     x = _axis(moves, drawn[0]) if over is None else quantity(over).name
     asked = list(moves)[:MOST_SLIDERS] if sliders is None else strings("sliders", sliders)
     named = [quantity(name).name for name in asked]
-    rivals = _scenarios(against)
+    others = _scenarios(against)
     live = Live(
         title=f"{_listed([quantity(name).label for name in drawn])} by {_lower(quantity(x).label)}",
         base=_sourced(start, base),
         x=x,
         outputs=drawn,
         sliders=tuple(dict.fromkeys((x, *named))) if quantity(x).slider_min is not None else tuple(named),
-        presets={label or "As given": base} | rivals,
+        presets={label or "As given": base} | others,
         source=f"Inputs of {label}" if label else "",
         key="explore",
     )
     menus = {name: words for name in live.parameters if quantity(name).is_text and len(words := _words(live, name)) > 1}
-    curves = [Case((label or "As given") if rivals else "")]
-    for named_rival, scenario in rivals.items():
+    curves = [Case((label or "As given") if others else "")]
+    for named_rival, scenario in others.items():
         given = {name: live.found(name, scenario) for name in live.parameters if name != x}
         curves.append(Case(named_rival, given={name: value for name, value in given.items() if value is not None}))
     live = replace(live, menus=menus, curves=tuple(curves))

@@ -261,8 +261,8 @@ class Live:
         chain, inputs = self._chain(case, names), self._inputs(case, self.values(changes), names)
         results = chain.compute(inputs)
         follow = {name: results[name] for name in chain.resolution.defaults}
-        rivals = {n: r for n, r in self._using(case).items() if n in chain.resolution.computed}
-        return Scenario.sourced(self.title, follow | inputs | rivals, self._sources(inputs))
+        models = {n: model for n, model in self._using(case).items() if n in chain.resolution.computed}
+        return Scenario.sourced(self.title, follow | inputs | models, self._sources(inputs))
 
     def _sources(self, inputs: Mapping[str, float | str]) -> dict[str, str]:
         """Return the sources of the values of the base or of a preset, and of defaults; chosen values have none."""
@@ -589,11 +589,11 @@ class Live:
         return [{"calculate": vega_literal(case.label), "as": "case"}], {"color": color}
 
     def _marks(self, marks: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
-        *rivals, now = marks
+        *others, now = marks
         axes = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}}
         shapes = ("circle", "diamond", "triangle-up", "square")
         layers: list[dict[str, Any]] = []
-        for n, (case, mark) in enumerate(zip(self.points, rivals, strict=True)):
+        for n, (case, mark) in enumerate(zip(self.points, others, strict=True)):
             transform, color = self._named(case)
             named = {"calculate": f"{mark['off']} ? {mark['text']} + ', {OFF}' : ''", "as": "text"}
             drawn = {"type": "point", "shape": shapes[n % 4], "clip": True, "size": 240 - 80 * n, "opacity": 1}

@@ -169,8 +169,8 @@ def _names(kind: str, _state: str) -> _Names:
     words = _grouped((key, word) for each, key in pairs for word in each)
     spelt = _grouped(pairs)
     if kind == "accelerator":
-        kin = table("generations").select("generation", "accelerator").collect().iter_rows()
-        spelt = {(name,): keys for name, keys in _grouped(kin).items() if len(keys) > 1} | spelt
+        generations = table("generations").select("generation", "accelerator").collect().iter_rows()
+        spelt = {(name,): keys for name, keys in _grouped(generations).items() if len(keys) > 1} | spelt
     loose = _grouped(("".join(each), key) for each, keys in spelt.items() for key in keys)
     return _Names(exact, loose, spelt, words)
 

@@ -268,7 +268,7 @@ def explore(
     against
         Other runs in the same picture: names of presets, or scenarios by label.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Alternative models by quantity, as in :func:`factorykit.evaluate`.
 
     Returns
     -------

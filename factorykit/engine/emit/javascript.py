@@ -1,6 +1,6 @@
 """A chain as plain JavaScript: one function of the given values to all results, loops over layouts and futures.
 
-Nothing is written by hand: formulas, cells of tables, rules and habits are printed from the objects that Python reads.
+Formulas, cells of tables, rules and defaults are printed from the objects that Python reads.
 In every function a given value goes before the formula, as in the engine.
 """
 
@@ -55,11 +55,11 @@ def needs(chain: Iterable[Step]) -> dict[str, tuple[str, ...]]:
 
 def rules_list(known: Collection[str]) -> str:
     """Return the rules that can be applied to the known quantities, in order, each with a remedy."""
-    judged = [rule for rule in RULES if set(known).issuperset(rule.arguments)]
+    applicable = [rule for rule in RULES if set(known).issuperset(rule.arguments)]
     each = [
         f"{{name: {json.dumps(rule.name)}, remedy: {json.dumps(rule.remedy)}, "
         f"holds: ({{{', '.join(rule.arguments)}}}) => {condition(rule.holds)}}}"
-        for rule in judged
+        for rule in applicable
     ]
     return f"[{', '.join(each)}]"
 

@@ -109,8 +109,9 @@ def evidence() -> Mapping[str, frozenset[str]]:
 
 def _first_launch(chip: Mapping[str, Any]) -> float:
     """Return year and part of a year in which the first chip of a chip's generation was launched."""
-    kin = [row for row in chips().values() if row["generation"] and row["generation"] == chip["generation"]] or [chip]
-    launch = min(row["launch"] or "2026-01" for row in kin)
+    named = chip["generation"]
+    generation = [row for row in chips().values() if named and row["generation"] == named] or [chip]
+    launch = min(row["launch"] or "2026-01" for row in generation)
     return float(launch[:4]) + (float(launch[5:7] or "07") - 1.0) / 12.0
 
 

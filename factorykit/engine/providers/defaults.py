@@ -169,5 +169,5 @@ def is_compatible(name: str, given: Collection[str]) -> bool:
     if row is None:
         return False
     whole = row.part_of.split()
-    kin = {other.quantity for other in defaults().values() if other.part_of == row.part_of} if whole else set()
-    return kin.union(whole).isdisjoint(given)
+    group = {other.quantity for other in defaults().values() if other.part_of == row.part_of} if whole else set()
+    return group.union(whole).isdisjoint(given)

@@ -83,7 +83,7 @@ def search(
         A Parquet file, or the folder of a study and the backend that computes its parts, as in
         :func:`factorykit.sweep`; feasible layouts are ranked when they are read.
     using
-        Which model stands for a quantity that has rivals, as in :func:`factorykit.evaluate`.
+        Alternative models by quantity, as in :func:`factorykit.evaluate`.
     assume
         Whether missing inputs are filled with sourced defaults, as in :func:`factorykit.evaluate`.
     calibration
@@ -110,7 +110,7 @@ def search(
     --------
     >>> best = search("gpt3_175b", {"accelerators": 512, "accelerator": "a100_sxm_80gb"}, global_batch_size=1536)
     >>> best.select("tensor_parallel", "pipeline_parallel", "fits").collect().row(0)
-    (8.0, 8.0, 1.0)
+    (8.0, 4.0, 1.0)
     """
     import polars as pl
 

@@ -48,7 +48,7 @@ def compare(
     -------
     DataFrame
         One row per quantity: ``quantity``, ``unit``, ``role`` (input or output), then one column per scenario with the
-        value as text where the quantity is a word or a rival model, else as a number; null where a scenario does
+        value as text where the quantity is a word or an alternative model, else as a number; null where a scenario does
         without it. Text is in a separate column, ``<name> (model)``.
 
     Raises
@@ -218,11 +218,11 @@ def _mixtures(
         groups.setdefault(key, []).append((subset, numbers))
     results: dict[frozenset[str], float] = {}
     for (_, words), members in groups.items():
-        rivals = {name: word for name, word in words if not quantity(name).is_text}
+        models = {name: word for name, word in words if not quantity(name).is_text}
         frame = pl.DataFrame([numbers for _, numbers in members])
         fixed = frame.with_columns(pl.lit(word).alias(name) for name, word in words if quantity(name).is_text)
         try:
-            column = evaluate(fixed, output, using=rivals, assume=assume)[output]
+            column = evaluate(fixed, output, using=models, assume=assume)[output]
         except (MissingQuantity, ScenarioError) as error:
             changed = ", ".join(sorted(members[0][0])) or "nothing"
             raise ScenarioError(f"with only {changed} changed, {output} cannot be evaluated: {error}") from None

@@ -156,7 +156,7 @@ def _chip_column(frame: pl.DataFrame, column: str, name: str) -> pl.Series:
     return pl.Series(name, found, pl.Float64)
 
 
-def _kin(hardware: str | None) -> str:
+def _family(hardware: str | None) -> str:
     """Return the name that chips of one kind share, without memory and form factor."""
     key = chip_in(hardware).get("accelerator", "")
     return key if key.startswith("tpu") else key.split("_")[0]
@@ -167,12 +167,12 @@ def _usual(frame: pl.DataFrame, seen: pl.DataFrame, name: str) -> pl.Series:
     import polars as pl
 
     known = seen.drop_nulls(name)
-    known = known.with_columns(pl.Series("kin", [_kin(chip) for chip in known["accelerator"]], pl.String))
+    known = known.with_columns(pl.Series("family", [_family(chip) for chip in known["accelerator"]], pl.String))
     found: list[Any] = []
     for key, chip in frame.select("id", "accelerator").iter_rows():
         others = known.filter(pl.col("id").ne_missing(pl.lit(key)))
-        kin = others.filter(pl.col("kin") == _kin(chip))
-        found.append((others if kin.is_empty() else kin)[name].median() if chip_in(chip) else None)
+        relatives = others.filter(pl.col("family") == _family(chip))
+        found.append((others if relatives.is_empty() else relatives)[name].median() if chip_in(chip) else None)
     return pl.Series(f"usual_{name}", found, pl.Float64)
 
 

@@ -91,7 +91,7 @@ def chain(tiers: str = "one") -> Chain:
     """Return the chain from the inputs of a question to all displayed results, for rented and owned machines."""
     given = {*shape(), *RUN, *PARTS}
     wanted = tuple(dict.fromkeys([name for way in WAYS for name in outputs(way)] + [*PICTURED]))
-    return _chain(given, wanted, _rivals(given, tiers))
+    return _chain(given, wanted, _alternatives(given, tiers))
 
 
 def _chain(given: Iterable[str], outputs: Iterable[str], using: Mapping[str, str]) -> Chain:
@@ -104,7 +104,7 @@ def every_step() -> Mapping[str, Step]:
     return {step.quantity: step for tiers in ("two", "one") for step in chain(tiers).steps}
 
 
-def _rivals(given: Collection[str], tiers: str = "one") -> dict[str, str]:
+def _alternatives(given: Collection[str], tiers: str = "one") -> dict[str, str]:
     return alternative_models("rent", dict.fromkeys(given), TIERS[tiers])
 
 
@@ -115,7 +115,7 @@ def _filled() -> Chain:
 
 def _searched() -> Chain:
     given = {*shape(), *RUN, *PARTS, SHARE}
-    return _chain(given, ("step_s", *LAYOUT_MEMORY), _rivals(given))
+    return _chain(given, ("step_s", *LAYOUT_MEMORY), _alternatives(given))
 
 
 def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
@@ -123,7 +123,7 @@ def _futures(drawn: Iterable[str], tiers: str) -> tuple[Step, ...]:
     settled = {name for way in WAYS for name in _settled(way)}
     given = {*shape(), *RUN, *PARTS, *settled, *drawn, uncertainty.STEP}
     wanted = [name for name in RESULTS if name != uncertainty.STEP] + ["run_cost_owned_usd"]
-    return _chain(given, wanted, _rivals(given, tiers)).steps
+    return _chain(given, wanted, _alternatives(given, tiers)).steps
 
 
 def _settled(way: str) -> tuple[str, ...]:
