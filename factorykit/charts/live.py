@@ -252,7 +252,7 @@ class Live:
             quantity(name)
             if name not in self.parameters:
                 raise UnknownName(f"{self.title}: {unknown_name_message('input', name, self.parameters)}")
-        return self.parameters | {name: read_value(name, value) for name, value in (changes or {}).items()}
+        return self.parameters | {name: read_value(quantity(name), value) for name, value in (changes or {}).items()}
 
     def scenario(self, changes: Mapping[str, Any] | None = None) -> Scenario:
         """Return the present setting of the first curve as a scenario: inputs, options and alternative models."""

@@ -62,12 +62,10 @@ def identify(kind: str, name: str) -> str:
     """
     one_of("kind of entity", kind, KINDS)
     names = _names(kind, _state())
-    if not isinstance(name, str):
-        raise UnknownName(unknown_name_message(kind, name, names.exact))
-    text = " ".join(name.split())
+    text = " ".join(name.split()) if isinstance(name, str) else ""
     if text in names.exact:
         return names.exact[text]
-    return _only(kind, text, names.loose.get(letters(kind, text), frozenset()), names)
+    return _only(kind, name, names.loose.get(letters(kind, text), ()), names)
 
 
 def accelerator_in(text: str) -> str:
@@ -182,14 +180,14 @@ def _grouped(pairs: Iterable[tuple[Name, str]]) -> dict[Name, frozenset[str]]:
     return {name: frozenset(every) for name, every in held.items()}
 
 
-def _only(kind: str, text: str, keys: Iterable[str], names: _Names) -> str:
+def _only(kind: str, name: object, keys: Iterable[str], names: _Names) -> str:
     """Return the only matching key; otherwise raise an error with the candidates."""
     fitting = sorted(keys)
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise UnknownName(f"{kind} {short_repr(text)} is ambiguous: {', '.join(fitting)}; give one of them")
-    raise UnknownName(unknown_name_message(kind, text, list(names.exact)))
+        raise UnknownName(f"{kind} {short_repr(name)} is ambiguous: {', '.join(fitting)}; give one of them")
+    raise UnknownName(unknown_name_message(kind, name, list(names.exact)))
 
 
 def letters(kind: str, name: str) -> str:

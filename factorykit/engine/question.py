@@ -18,7 +18,7 @@ from factorykit.core.errors import (
     short_repr,
 )
 from factorykit.core.validation import boolean, frame_schema, is_frame, mapping, polars_frame, strings
-from factorykit.core.vocabulary import begins_with_digit, quantity, unknown_quantity_message, vocabulary
+from factorykit.core.vocabulary import Quantity, begins_with_digit, quantity, unknown_quantity_message, vocabulary
 from factorykit.data.identifiers import identify
 from factorykit.engine import assumptions, floats, frames
 from factorykit.engine.answer import Answer
@@ -102,9 +102,9 @@ class Question:
             if name in skipped:
                 continue
             if isinstance(given, str) and not row.is_text and not begins_with_digit(given):
-                models = {name: read_model(name, given)} | models
+                models = {name: read_model(row, given)} | models
             else:
-                values[name] = read_value(name, given)
+                values[name] = read_value(row, given)
         _check_given_once({*values, *skipped}, models)
         plausibility.warn_unusual(values)
         sources = getattr(inputs, "sources", {})
@@ -267,7 +267,7 @@ class Chain:
         given = {name: value for name, value in row.items() if name in self.question.varying}
         question = replace(self.question, frame=None, varying=frozenset())
         try:
-            values = {name: read_value(name, value) for name, value in given.items()}
+            values = {name: read_value(quantity(name), value) for name, value in given.items()}
             replace(question, values={**self.question.values, **values}).resolve().results()
         except FactorykitError as error:
             missing = (error.missing,) if isinstance(error, MissingQuantity) else ()
@@ -319,34 +319,34 @@ class Chain:
         return program.compute(self.steps, have, words)
 
 
-def read_value(name: str, given: Any) -> float | str:
+def read_value(row: Quantity, given: Any) -> float | str:
     """Return a checked value of a quantity; the name of an entity becomes its key.
 
     Raises
     ------
     ScenarioError, UnknownName
     """
-    row = quantity(name)
     return identify(row.entity, given) if row.entity and isinstance(given, str) else row.check(given)
 
 
-def read_model(name: str, model: Any) -> str:
-    """Return ``model`` if the vocabulary lists it as an alternative model of the quantity ``name``.
+def read_model(row: Quantity, model: Any) -> str:
+    """Return ``model`` if the vocabulary lists it as an alternative model of a quantity.
 
     Raises
     ------
     UnknownQuantity, ScenarioError
 
-    >>> read_model("goodput", "ettr")
+    >>> read_model(quantity("goodput"), "ettr")
     'ettr'
     """
     if not isinstance(model, str) or model not in vocabulary():
-        expected = f"a number ({quantity(name).described}) or the name of an alternative model"
-        raise UnknownQuantity(f"{name} must be {expected}, got {short_repr(model)}: {unknown_quantity_message(model)}")
-    alternatives = quantity(name).alternatives
+        expected = f"a number ({row.described}) or the name of an alternative model"
+        unknown = unknown_quantity_message(model)
+        raise UnknownQuantity(f"{row.name} must be {expected}, got {short_repr(model)}: {unknown}")
+    alternatives = row.alternatives
     if model not in alternatives:
         expected = f"a number or one of {', '.join(alternatives)}" if alternatives else "a number"
-        raise ScenarioError(f"{name} = {model!r} is not an alternative model of {name}; give {expected}")
+        raise ScenarioError(f"{row.name} = {model!r} is not an alternative model of {row.name}; give {expected}")
     return model
 
 
@@ -359,7 +359,7 @@ def read_models(using: Mapping[str, str] | None) -> dict[str, str]:
     """
     if using is None:
         return {}
-    return {quantity(name).name: read_model(name, model) for name, model in mapping("using", using).items()}
+    return {name: read_model(quantity(name), model) for name, model in mapping("using", using).items()}
 
 
 def read_outputs(outputs: Outputs) -> tuple[str, ...] | None:

@@ -59,7 +59,7 @@ def test_only_declared_pairs_of_quantities_and_formulas_are_accepted() -> None:
     for name in vocabulary():
         for alternative in catalogue():
             with suppress(ScenarioError):
-                taken.append((name, read_model(name, alternative)))
+                taken.append((name, read_model(quantity(name), alternative)))
     assert sorted(taken) == sorted(PAIRS)
 
 

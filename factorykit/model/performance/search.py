@@ -250,7 +250,7 @@ def _choices(choices: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
         raise UnknownName(unknown_name_message("part of a layout", unknown[0], PARTS))
     tried = {}
     for name, values in choices.items():
-        tried[name] = [read_value(name, given) for given in as_list(name, values)]
+        tried[name] = [read_value(quantity(name), given) for given in as_list(name, values)]
         if not tried[name]:
             raise ScenarioError(f"{name}: nothing to try; give at least one value")
     return tried

@@ -229,7 +229,7 @@ def options(name: str, given: Any) -> list[Any]:
     values: Sequence[Any] = [given] if isinstance(given, (str, float, int)) else [*validation.as_list(name, given)]
     if not values:
         raise ScenarioError(f"{name}: nothing to choose from; give at least one value")
-    return list(dict.fromkeys(read_value(name, each) for each in values))
+    return list(dict.fromkeys(read_value(quantity(name), each) for each in values))
 
 
 def read_offers(offers: Any) -> pl.DataFrame:

@@ -9,10 +9,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, overload
 
 from factorykit.core import atomic_io
 from factorykit.core.errors import FactorykitError, ScenarioError
+from factorykit.core.storage import is_object
 from factorykit.core.validation import as_list, frame_schema, is_frame, mapping
 from factorykit.core.vocabulary import quantity
 from factorykit.engine.grids import Gridded
@@ -122,7 +124,7 @@ def axes_of(grid: Mapping[str, Sequence[float]]) -> dict[str, tuple[float | str,
     axes = {}
     for name, values in mapping("grid", grid).items():
         row = quantity(name)
-        axes[name] = tuple(read_value(row.name, given) for given in as_list(f"grid: {name}", values))
+        axes[name] = tuple(read_value(row, given) for given in as_list(f"grid: {name}", values))
         if not axes[name]:
             raise ScenarioError(f"grid: {name} has no values; give at least one")
     if not axes:
@@ -220,6 +222,11 @@ def _spooled(query: pl.LazyFrame, path: Path | None, stack: ExitStack) -> pl.Laz
 
     if path is None:
         return query.head(ROWS_IN_MEMORY + 1).collect(engine="streaming").lazy()
+    if is_object(path):
+        spool = path.parent / f".rows-{token_hex(8)}.parquet"
+        stack.callback(spool.unlink, missing_ok=True)
+        query.sink_parquet(str(spool))
+        return pl.scan_parquet(str(spool))
     if not path.suffix:
         path.parent.mkdir(parents=True, exist_ok=True)
     folder = stack.enter_context(atomic_io.temporary_folder(path.parent.absolute(), f".rows-{socket.gethostname()}-"))
