@@ -152,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument(
         "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
     )
-    evaluate.add_argument("--rows", type=Path, metavar="FILE", help="Parquet or CSV file with one scenario per row")
+    evaluate.add_argument("--rows", metavar="FILE", help="Parquet or CSV file with one scenario per row")
     evaluate.add_argument("--out", type=Path, metavar="FILE", help="Parquet or CSV file for the results")
 
     sweep = _json(_verb(verbs, "sweep", _sweep, "evaluate every combination of given values"))
@@ -168,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument(
         "--output", "-o", action="append", metavar="QUANTITY", help="output (default: all); may be repeated"
     )
-    sweep.add_argument("--out", type=Path, metavar="PATH", help="a .parquet file, or the folder of a study")
+    sweep.add_argument("--out", metavar="PATH", help="a .parquet file, or the folder of a study")
     sweep.add_argument("--engine", default="local", help="local, ray, or the address of a Ray cluster")
 
     simulate = _json(
@@ -256,12 +256,12 @@ def _parser() -> argparse.ArgumentParser:
     _framework(plan)
 
     validate = _json(_verb(verbs, "validate", _validate, "compare the performance model with measured runs"))
-    validate.add_argument("file", nargs="?", type=Path, help="CSV or Parquet with the columns of training_runs")
+    validate.add_argument("file", nargs="?", help="CSV or Parquet with the columns of training_runs")
     _calibration(validate)
     validate.add_argument("--by", default=None, choices=("family", "group"), help="print errors by this column instead")
 
     calibrate = _json(_verb(verbs, "calibrate", _calibrate, "calibrate the performance model to measured runs"))
-    calibrate.add_argument("file", type=Path, help="CSV or Parquet with the columns of training_runs, step_time_s too")
+    calibrate.add_argument("file", help="CSV or Parquet with the columns of training_runs, step_time_s too")
     calibrate.add_argument("--out", "-o", type=Path, metavar="FILE", help="JSON file for --calibration")
     calibrate.add_argument("--design", type=_count, metavar="K", help="list the K most informative rows instead")
 

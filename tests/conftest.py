@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import shutil
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,31 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("../shared is absent; its golden cases and public data sets are not tested")
     return folder
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The address of a local S3 server, one for all tests, since clients are kept by the URL of a bucket."""
+    for package in ("moto.server", "obstore", "upath"):
+        pytest.importorskip(package, reason=f"{package} is absent; object stores were not tested")
+    server = importlib.import_module("moto.server").ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    settings = {"ACCESS_KEY_ID": "id", "SECRET_ACCESS_KEY": "key", "REGION": "us-east-1", "ALLOW_HTTP": "true"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (settings | {"ENDPOINT_URL": address}).items():
+            patch.setenv(f"AWS_{name}", value)
+        yield address
+    server.stop()
+
+
+@pytest.fixture
+def bucket(s3: str, tmp_path: Path) -> str:
+    """The URL of an empty bucket."""
+    name = f"b{blake2b(str(tmp_path).encode(), digest_size=8).hexdigest()}"
+    urllib.request.urlopen(urllib.request.Request(f"{s3}/{name}", method="PUT")).close()
+    return f"s3://{name}"
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,7 @@ def test_a_configuration_is_yaml(name: str) -> None:
 
 def test_the_image_does_not_run_as_root() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
-    assert lines.index("USER factorykit") < lines.index('ENTRYPOINT ["factorykit"]')
+    assert lines.index("USER 1000") < lines.index('ENTRYPOINT ["factorykit"]')
     assert all(re.search(r":3\.\d+-slim", line) for line in lines if line.startswith("FROM"))
     assert json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())["postCreateCommand"].startswith(
         "make setup"

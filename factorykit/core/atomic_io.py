@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from factorykit.core.errors import warn
+from factorykit.core.storage import is_object
 
 try:
     import fcntl
@@ -116,9 +117,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` that replaces it after success and is removed after an error.
 
     Several writers of one file do not disturb each other; the last one that ends wins. A path that is not a regular
-    file, such as a pipe, is written to directly.
+    file, such as a pipe, is written to directly, and so is an object of a store, which appears when it is complete.
     """
-    if path.exists() and not path.is_file():
+    if is_object(path) or (path.exists() and not path.is_file()):
         yield path
         return
     target = path.resolve()

@@ -16,13 +16,17 @@ from factorykit.core.errors import NotInstalled
 EXTRAS: Final = {
     "altair": "notebook",
     "anywidget": "notebook",
+    "fsspec": "object-store",
     "ipywidgets": "notebook",
+    "huggingface_hub": "object-store",
     "jupyterlab": "notebook",
     "lifelines": "reliability",
     "mcp": "mcp",
     "numpy": "uncertainty",
+    "obstore": "object-store",
     "ray": "ray",
     "scipy": "uncertainty",
+    "upath": "object-store",
     "vl_convert": "notebook",
 }
 """The smallest extra that installs a package; ``site`` installs all others."""

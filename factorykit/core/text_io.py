@@ -7,16 +7,18 @@ import io
 import json
 import lzma
 import math
+import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from errno import ENOENT
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.errors import DatasetError, FactorykitError, short_repr
-from factorykit.core.validation import file_path
+from factorykit.core.storage import storage_path
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,9 +51,11 @@ def read_bytes(path: object, max_bytes: int = MAX_FILE_BYTES, error: type[Factor
     FactorykitError
         Of type ``error`` if it is not a regular file, cannot be read or decompressed, or is larger than ``max_bytes``.
     """
-    file = file_path("path", path)
+    file = storage_path("path", path)
     try:
-        if file.exists() and not file.is_file():
+        if not file.exists():
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT))
+        if not file.is_file():
             raise error(f"{file} is not a regular file")
         with file.open("rb") as stream:
             return decompressed(stream.read(max_bytes + 1), max_bytes)
@@ -222,7 +226,7 @@ def parse_number(cell: str) -> float | None:
     return value if abs(value) <= MAX_MAGNITUDE else None
 
 
-def read_frame(path: Path) -> pl.DataFrame:
+def read_frame(path: str | Path) -> pl.DataFrame:
     """Return a Parquet file, or a CSV file with the types that its cells suggest.
 
     Raises

@@ -275,7 +275,7 @@ def file_path(name: str, value: object) -> Path:
         raise ScenarioError(f"{name} must be a path, got {short_repr(value)}")
     if "://" in str(value):
         raise ScenarioError(
-            f"{name} = {str(value)!r}: URLs and object stores are not supported; give a local or mounted path"
+            f"{name} = {str(value)!r}: URLs and object stores are not supported here; give a local or mounted path"
         )
     raw = os.fsencode(value)
     if b"\0" in raw or len(raw) > MAX_PATH_BYTES or max(map(len, raw.split(b"/"))) > MAX_NAME_BYTES:

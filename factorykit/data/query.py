@@ -13,6 +13,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from factorykit.core.errors import DatasetError, QueryError, ScenarioError, short_repr, unknown_name_message
+from factorykit.core.storage import is_object
 from factorykit.core.text_io import frame_of_relation
 from factorykit.core.validation import finite_number
 from factorykit.data.tables import REMEDY, available, data_folder, parquet_path, resource_of
@@ -178,6 +179,8 @@ def sql_over(
     settings: dict[str, Any] = {"python_enable_replacements": "false", "memory_limit": _bytes(MAX_FILE_QUERY_BYTES)}
     known = f"known {'are' if len(views) > 1 else 'is'} {', '.join(views)}"
     with duckdb.connect(config=settings) as database, _query_errors(lambda error: f"{_explain(error, ())}; {known}"):
+        if is_object(folder):
+            database.register_filesystem(folder.fs)  # type: ignore[attr-defined]
         for name, view in views.items():
             database.execute(f"CREATE VIEW {name} AS {view}")
         database.execute(f"SET allowed_directories = [{quoted(folder)}]")

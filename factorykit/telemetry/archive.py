@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core.constants import SECONDS_PER_DAY, SECONDS_PER_HOUR
 from factorykit.core.errors import ScenarioError
-from factorykit.core.validation import file_path, finite_number, integer, one_of
+from factorykit.core.storage import storage_path
+from factorykit.core.validation import finite_number, integer, one_of
 from factorykit.data.query import quoted, sql_over
 from factorykit.model.reliability.lifetimes import MOST_POINTS
 from factorykit.model.reliability.reliability import mtbf_interval_s
@@ -36,10 +37,10 @@ def archive(folder: str | Path, nodes: float) -> Archive:
     Parameters
     ----------
     folder
-        Folder with subfolders ``failures`` (``at``, ``node``, ``cause``, ``repair_s``), ``jobs`` (``state``,
-        ``started``, ``ended``, ``accelerators``) and ``power`` (``at``, ``accelerator_power_w``) of Parquet files, at
-        least one of them, such as tables of :func:`factorykit.read_log` and :func:`failures` written to Parquet, or the
-        study of logs that :func:`factorykit.read_log` writes with ``out``.
+        Folder, local or in an object store, with subfolders ``failures`` (``at``, ``node``, ``cause``, ``repair_s``),
+        ``jobs`` (``state``, ``started``, ``ended``, ``accelerators``) and ``power`` (``at``, ``accelerator_power_w``)
+        of Parquet files, at least one of them, such as tables of :func:`factorykit.read_log` and :func:`failures`
+        written to Parquet, or the study of logs that :func:`factorykit.read_log` writes with ``out``.
     nodes
         Number of servers watched.
 
@@ -52,7 +53,7 @@ def archive(folder: str | Path, nodes: float) -> Archive:
     ScenarioError
         If the folder has no such files, or a file lacks a column.
     """
-    opened = Archive(file_path("folder", folder), finite_number("nodes", nodes))
+    opened = Archive(storage_path("folder", folder), finite_number("nodes", nodes))
     if opened.nodes < 1.0:
         raise ScenarioError(f"nodes must be at least 1, got {nodes!r}; give the number of servers watched")
     if not (tables := opened.tables):

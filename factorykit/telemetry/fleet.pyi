@@ -10,7 +10,4 @@ from factorykit.telemetry.log_study import LogStudy as LogStudy
 from factorykit.telemetry.published_rates import compare_with_published as compare_with_published
 from factorykit.telemetry.published_rates import prior as prior
 from factorykit.telemetry.stragglers import stragglers as stragglers
-from factorykit.telemetry.synthetic_archive import simulate_failures as simulate_failures
-from factorykit.telemetry.synthetic_archive import simulate_jobs as simulate_jobs
-from factorykit.telemetry.synthetic_archive import simulate_power as simulate_power
 from factorykit.telemetry.synthetic_logs import simulate_logs as simulate_logs

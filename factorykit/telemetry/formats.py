@@ -225,8 +225,8 @@ def _has(record: Any, path: str) -> bool:
     return True
 
 
-def scan(source: Path | bytes, separator: str = END) -> pl.LazyFrame:
-    """Return the lines of a file, or its cells, as text; compressed ones too."""
+def scan(source: Path | bytes | list[Path], separator: str = END, files: str | None = None) -> pl.LazyFrame:
+    """Return the lines of a file, or its cells, as text; compressed ones too; the name of the file in ``files``."""
     is_table = separator != END
     return pl.scan_csv(
         source,
@@ -238,6 +238,7 @@ def scan(source: Path | bytes, separator: str = END) -> pl.LazyFrame:
         encoding="utf8-lossy",
         truncate_ragged_lines=True,
         row_index_name="row",
+        include_file_paths=files,
         glob=False,
     )
 

@@ -45,8 +45,8 @@ TIMED_BY_FILE: Final = "rows without a time, which have that of the file"
 IMPLAUSIBLE: Final = "implausible timestamps, skipped"
 FIRST_DAY: Final = date(2005, 1, 1)
 """Earlier timestamps are those of a clock that was not set."""
-HOUR: Final = 13
-"""Letters of a timestamp up to the hour or a part of it: ``2026-03-01T12``, ``Mar  1 12:00:``."""
+HOUR: Final = pl.when(pl.col("line") < "A").then(13).otherwise(9)
+"""Letters of a timestamp up to the hour: ``2026-03-01T12``, ``Mar  1 12``."""
 SERIES: Final = r"^([^}]*\})"
 """Name and labels of a sample of Prometheus."""
 MAX_GAP: Final = timedelta(days=366)
@@ -69,6 +69,17 @@ class Source:
     def modified(self) -> datetime:
         """Time of the last change."""
         return datetime.fromtimestamp(self.file.stat().st_mtime, UTC)
+
+    @property
+    def stem(self) -> str:
+        """Job or node in the name: the number of a Slurm job, or the part before the first point.
+
+        The folder of an event file has the name of its run.
+        """
+        if ".tfevents." in self.file.name:
+            return self.file.parent.name
+        number = re.search(r"(?:slurm|job)[-_]?(\d+)", self.file.name)
+        return number[1] if number else self.file.name.partition(".")[0]
 
 
 @dataclass
@@ -153,12 +164,12 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     if "at" in known.named:
         cells.append(cell(SERIES, "line").alias("series"))
     texts = frame.filter(_is_meant(known, names)).select("row", *cells)
-    lines, ends = frame.select(pl.len()), None
+    lines, last = frame.select(pl.len()), None
     if known.watches == "lines":  # most lines are not read, but watched: the file is scanned once
-        collected = pl.collect_all([lines, texts, _ends(frame)], engine="streaming")
-        lines, texts, ends = (part.lazy() for part in collected)
+        collected = pl.collect_all([lines, texts, ends(frame)], engine="streaming")
+        lines, texts, last = (part.lazy() for part in collected)
         if collected[1].is_empty():
-            return _watch_only(known, source, reading, collected[0].item(), ends)
+            return _watch_only(known, source, reading, collected[0].item(), last)
     some = texts.head(SOME).collect(engine="streaming")
     forms = {
         column.ours: (column.unit, None) if column.unit else parsing.usual(some[column.ours])
@@ -171,7 +182,7 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
         for name, form in forms.items()
     }
     for name in {"node", "job"}.intersection(known.named):
-        read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(_stem(source.file))
+        read[name] = read.get(name, pl.lit(None, pl.String)).fill_null(source.stem)
     if "at" in known.named and (count := _scraped(texts)):
         read["at"] = pl.when(pl.col("at").is_null()).then(pl.lit(source.modified)).otherwise(read["at"])
         reading.note(source.file, known.name, TIMED_BY_FILE, count)
@@ -194,17 +205,17 @@ def rows_of(known: Format, source: Source, reading: Reading) -> pl.DataFrame:
     kept, wrong = _plausible(rows.filter(~pl.col("bad")).drop("row", "bad", "local"))
     reading.note(source.file, known.name, IMPLAUSIBLE, wrong)
     if known.watches:
-        stamps = kept if ends is None else _stamps(known, source, ends, reading.zone)
-        reading.watched += [_watched(known, stamps)] if stamps.height else []
+        stamps = kept if last is None else _stamps(known, source, last, reading.zone)
+        reading.watched += [watched(known, stamps)] if stamps.height else []
     return kept
 
 
-def _watch_only(known: Format, source: Source, reading: Reading, lines: int, ends: pl.LazyFrame) -> pl.DataFrame:
+def _watch_only(known: Format, source: Source, reading: Reading, lines: int, last: pl.LazyFrame) -> pl.DataFrame:
     """Note that a file has no event, and the nodes that it observes; return no rows."""
     rows = pl.DataFrame(schema=TABLES[known.table])
     _note(known, source, reading, lines, rows.with_columns(bad=False, local=False))
-    if (stamps := _stamps(known, source, ends, reading.zone)).height:
-        reading.watched.append(_watched(known, stamps))
+    if (stamps := _stamps(known, source, last, reading.zone)).height:
+        reading.watched.append(watched(known, stamps))
     return rows
 
 
@@ -233,9 +244,9 @@ def _note(known: Format, source: Source, reading: Reading, lines: int, rows: pl.
     reading.note(source.file, known.name, f"{LOCAL}, taken as {reading.zone}", int(rows["local"].sum()))
 
 
-def _without_year(stamps: pl.Series, source: Source) -> datetime | None:
+def _without_year(stamps: pl.Series, source: Source) -> pl.Expr | None:
     """Return when a file was modified, if its timestamps have no year."""
-    return source.modified if stamps.str.contains(parsing.WITHOUT_YEAR).any() else None
+    return pl.lit(source.modified) if stamps.str.contains(parsing.WITHOUT_YEAR).any() else None
 
 
 def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -257,34 +268,39 @@ def _plausible(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return kept, rows.height - kept.height
 
 
-def _ends(frame: pl.LazyFrame) -> pl.LazyFrame:
+def ends(frame: pl.LazyFrame, *by: str, **more: pl.Expr) -> pl.LazyFrame:
     """Return the first and the last line of each node in each hour, in the order of the file.
 
     Up to the hour, lines of one node and hour are the same; so the smallest text is that of the earliest time.
     """
     line = pl.col("line")
     keys = line.str.head(HOUR).alias("hour"), line.str.slice(HOUR).str.splitn(" ", 3).struct[1].alias("node")
-    ends = frame.group_by(keys).agg(pl.col("row").min(), first=line.min(), last=line.max(), lines=pl.len())
-    return ends.sort("row").select("lines", line=pl.concat_list("first", "last")).explode("line")
+    found = frame.group_by(*by, *keys).agg(
+        pl.col("row").min(), first=line.min(), last=line.max(), lines=pl.len(), **more
+    )
+    return found.sort("row").select(*by, *more, "lines", line=pl.concat_list("first", "last")).explode("line")
 
 
-def _stamps(known: Format, source: Source, ends: pl.LazyFrame, zone: str) -> pl.DataFrame:
+def cells_of(known: Format, *names: str) -> list[pl.Expr]:
+    """Return the texts of some of our columns in the lines of a format."""
+    return [_cell(column.theirs, known).alias(column.ours) for column in known.columns if column.ours in names]
+
+
+def _stamps(known: Format, source: Source, last: pl.LazyFrame, zone: str) -> pl.DataFrame:
     """Return node and time of lines of a file, whether they are events or not."""
-    theirs = {column.ours: column.theirs for column in known.columns}
-    cells = ends.select("lines", at=_cell(theirs["at"], known), node=_cell(theirs["node"], known))
-    found = cells.drop_nulls("at").collect()
+    found = last.select("lines", *cells_of(known, "at", "node")).drop_nulls("at").collect()
     form, modified = parsing.usual(found["at"].head(SOME)), _without_year(found["at"], source)
-    node = parsing.text(pl.col("node")).fill_null(_stem(source.file))
+    node = parsing.text(pl.col("node")).fill_null(source.stem)
     return _plausible(found.select("lines", node, parsing.moment(pl.col("at"), zone, form, modified)))[0]
 
 
-def _watched(known: Format, rows: pl.DataFrame) -> pl.DataFrame:
+def watched(known: Format, rows: pl.DataFrame, *by: str) -> pl.DataFrame:
     """Return the period in which a file observes each node, or for a scheduler that of all its nodes."""
     node = pl.lit(None, pl.String) if known.watches == "scheduler" else pl.col("node")
     last = "until" if "until" in rows.columns else "at"
-    periods = rows.drop_nulls("at").group_by(node.alias("node"), maintain_order=True)
-    ends = periods.agg(since=pl.col("at").min(), until=pl.max_horizontal(pl.col("at").max(), pl.col(last).max()))
-    return ends.select(*ends.columns, source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
+    periods = rows.drop_nulls("at").group_by(*by, node.alias("node"), maintain_order=True)
+    found = periods.agg(since=pl.col("at").min(), until=pl.max_horizontal(pl.col("at").max(), pl.col(last).max()))
+    return found.with_columns(source=pl.lit(known.name)).cast(pl.Schema(WATCHED))
 
 
 def _is_meant(known: Format, names: Iterable[str]) -> pl.Expr:
@@ -327,14 +343,3 @@ def _value(column: Column, cells: pl.Expr) -> pl.Expr:
     if column.read == "number":
         return parsing.number(cells, column.unit)
     return READERS[column.read](cells) if column.read in READERS else parsing.word(column.read, cells)
-
-
-def _stem(file: Path) -> str:
-    """Return the job or node in a file's name: the number of a Slurm job, or the part before the first point.
-
-    The folder of an event file has the name of its run.
-    """
-    if ".tfevents." in file.name:
-        return file.parent.name
-    number = re.search(r"(?:slurm|job)[-_]?(\d+)", file.name)
-    return number[1] if number else file.name.partition(".")[0]

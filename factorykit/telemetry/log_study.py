@@ -10,10 +10,11 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import date
 from hashlib import blake2b
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from secrets import token_hex
@@ -24,9 +25,10 @@ import polars as pl
 
 from factorykit.core import atomic_io
 from factorykit.core.errors import DatasetError, ScenarioError, warn
+from factorykit.core.storage import is_object, local_copy, storage_path
 from factorykit.core.validation import one_of
 from factorykit.engine.progress import progress
-from factorykit.telemetry import log_file, tensorboard
+from factorykit.telemetry import log_file, quiet, tensorboard
 from factorykit.telemetry.formats import TABLES, Format, formats, recognised
 from factorykit.telemetry.tidy import NOTES, WATCHED, Log, tidy_log
 
@@ -44,19 +46,21 @@ PIECE: Final = {"file": pl.String, "start": pl.Int64, "end": pl.Int64, "size": p
 watched nodes."""
 PIECE_BYTES: Final = 2**26
 """Bytes of a file that are read at once."""
-BATCH_BYTES: Final = 2**28
-BATCH_FILES: Final = 300
+BATCH_BYTES: Final = 2**29
+BATCH_FILES: Final = 600
 """Most bytes and files of a batch, the work that is lost when the process is killed."""
 HEAD_BYTES: Final = 256
 """First bytes by which a file that has grown is told from another one of its name."""
-BYTES_PER_S: Final = 2.5e7
-S_PER_FILE: Final = 0.012
+BYTES_PER_S: Final = 1e8
+S_PER_FILE: Final = 0.005
 """Measured rate of one process on journals and its overhead per file, for the estimate."""
 MAX_STUDY_S: Final = 24 * 3600.0
 """Longest estimated time that is accepted. [s]"""
 DAYS: Final = {"jobs": ("ended", "started", "submitted")}
 """Columns of the day of a row, where it is not ``at``."""
 PROCESSES: Final = os.cpu_count() or 1
+LOOKS: Final = 32
+"""Files that are looked at together: an object takes a request."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,8 @@ class LogStudy:
         Rows are those of each file: repeated rows of several files are not removed.
         """
         one_of("table", table, TABLES)
-        files = sorted((self.folder / table).glob("source=*/day=*/node=*/*.parquet"))
-        if days:
-            files = [file for file in files if _is_within(file.parts[-3].removeprefix("day="), days)]
+        paths = sorted((self.folder / table).glob("source=*/day=*/node=*/*.parquet"))
+        files = [str(path) for path in paths if not days or _is_within(path.parts[-3].removeprefix("day="), days)]
         return pl.scan_parquet(files, hive_partitioning=False) if files else pl.LazyFrame(schema=TABLES[table])
 
     @property
@@ -82,7 +85,7 @@ class LogStudy:
 
         A file that begins with other bytes than the earlier one of its name is another one; the rows of both are kept.
         """
-        records = sorted((self.folder / FILES).glob("*.parquet"))
+        records = [str(path) for path in sorted((self.folder / FILES).glob("*.parquet"))]
         pieces = pl.read_parquet(records) if records else pl.DataFrame(schema=PIECE)
         began = pl.col("made").filter(pl.col("start") == 0).max().over("key")
         return pieces.filter(pl.col("made") >= began).sort("file", "start")
@@ -129,41 +132,49 @@ def read_study(files: Sequence[Path], out: Path, kind: str | None, zone: str) ->
     ScenarioError
         If the folder has other files.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    if other := sorted({path.name for path in out.iterdir() if path.name[0] != "."} - {FILES, *TABLES}):
+    if not is_object(out):
+        (out / FILES).mkdir(parents=True, exist_ok=True)
+    if other := sorted({path.name for path in out.glob("*") if path.name[0] != "."} - {FILES, *TABLES}):
         raise ScenarioError(f"{out} has {other[0]}; give a folder that is empty or a study of logs")
-    (out / FILES).mkdir(exist_ok=True)
     study = LogStudy(out)
-    with atomic_io.locked(out / FILES):
-        tasks = list(_new(files, study))
+    with ExitStack() as stack:
+        stage = out / "parts"
+        if not is_object(out):  # an object is written at once, and a store has no locks
+            stack.enter_context(atomic_io.locked(out / FILES))
+            stage = stack.enter_context(atomic_io.temporary_folder(out, f".parts-{socket.gethostname()}-"))
+        tasks = _new(files, study)
         _check_time(sum(task["size"] - task["start"] for task in tasks), len(tasks))
         again = {task["key"] for task in tasks if not task["start"]}
         for path in out.glob("*/source=*/day=*/node=*/*.parquet") if again else ():
             if path.name.partition("-")[0] in again:
                 path.unlink()
-        with atomic_io.temporary_folder(out, f".parts-{socket.gethostname()}-") as stage:
-            asked = [{"tasks": batch, "stage": str(stage), "kind": kind, "zone": zone} for batch in _batches(tasks)]
-            with ThreadPoolExecutor(PROCESSES) as pool:
-                made = map(_make, asked) if len(asked) < 2 else pool.map(_in_process, asked)
-                for _ in progress(made, len(asked), "batches of log files"):
-                    pass
+        asked = [{"tasks": batch, "stage": str(stage), "kind": kind, "zone": zone} for batch in _batches(tasks)]
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            made = map(_make, asked) if len(asked) < 2 else pool.map(_in_process, asked)
+            for _ in progress(made, len(asked), "batches of log files"):
+                pass
     return study
 
 
-def _new(files: Iterable[Path], study: LogStudy) -> Iterator[dict[str, Any]]:
-    """Yield the files to read, with the place where to start and the formats that are known."""
+def _new(files: Iterable[Path], study: LogStudy) -> list[dict[str, Any]]:
+    """Return the files to read, with the place where to start and the formats that are known."""
     last = {row["file"]: row for row in study.files.drop("notes", "watched").sort("made", "end").to_dicts()}
-    for file in files:
-        status, name = file.stat(), str(file.absolute())
-        task = {"file": name, "start": 0, "size": status.st_size, "modified": status.st_mtime_ns, "formats": []}
-        if known := last.get(name):
-            if all(known[field] == task[field] for field in ("size", "modified")):
-                continue
-            if known["end"] <= task["size"] and known["head"] == _head(file, known["end"]):
-                task["key"] = known["key"]
-                if known["formats"]:
-                    task |= {"start": known["end"], "formats": known["formats"]}
-        yield task | {"key": task.get("key") or _key(f"{name} {_head(file, HEAD_BYTES)}")}
+    with ThreadPoolExecutor(LOOKS) as pool:
+        return [task for task in pool.map(lambda file: _task(file, last), files) if task]
+
+
+def _task(file: Path, last: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return what to read of a file, nothing if it has not changed."""
+    status, name = file.stat(), str(file.absolute())
+    task = {"file": name, "start": 0, "size": status.st_size, "modified": status.st_mtime_ns, "formats": []}
+    if known := last.get(name):
+        if all(known[field] == task[field] for field in ("size", "modified")):
+            return {}
+        if known["end"] <= task["size"] and known["head"] == _head(file, known["end"]):
+            task["key"] = known["key"]
+            if known["formats"]:
+                task |= {"start": known["end"], "formats": known["formats"]}
+    return task | {"key": task.get("key") or _key(f"{name} {_head(file, task['size'])}")}
 
 
 def _check_time(size: int, files: int) -> None:
@@ -205,43 +216,52 @@ def main() -> None:
 
 
 def _make(asked: Mapping[str, Any]) -> None:
-    """Read a batch of files, write their rows, and then the record of the batch."""
-    stage = Path(asked["stage"])
+    """Read a batch of files, write their rows, and then the record of the batch.
+
+    New local journals without an event are noted together; if one cannot be read, each is read alone.
+    """
+    stage, zone, noted = storage_path("out", asked["stage"], written=True), asked["zone"], {}
     chosen = [formats()[asked["kind"]]] if asked["kind"] else []
-    pieces = [piece for task in asked["tasks"] for piece in _read_file(task, chosen, asked["zone"], stage)]
-    _write(pl.DataFrame(pieces, PIECE), stage, stage.parent / FILES / f"{token_hex(8)}.parquet")
+    new = {task["file"]: task["size"] for task in asked["tasks"] if task["size"] <= PIECE_BYTES and not task["start"]}
+    with suppress(pl.exceptions.PolarsError, OSError):
+        noted = {} if chosen else quiet.quiet({name: size for name, size in new.items() if "://" not in name}, zone)
+    read = (_read_file(task, chosen, zone, stage, noted.get(task["file"])) for task in asked["tasks"])
+    _write(pl.DataFrame([*chain.from_iterable(read)], PIECE), stage, stage.parent / FILES / f"{token_hex(8)}.parquet")
 
 
-def _read_file(task: Mapping[str, Any], chosen: Sequence[Format], zone: str, stage: Path) -> Iterator[dict[str, Any]]:
+def _read_file(
+    task: Mapping[str, Any], chosen: Sequence[Format], zone: str, stage: Path, noted: log_file.Reading | None
+) -> Iterator[dict[str, Any]]:
     """Write the rows of the new pieces of a file, and yield the record of each."""
-    file = Path(task["file"])
+    origin, known = storage_path("file", task["file"]), list(chosen) or [formats()[name] for name in task["formats"]]
     piece = {key: task[key] for key in ("file", "size", "modified", "key")} | {"made": time.time_ns()}
-    known = list(chosen) or [formats()[name] for name in task["formats"]]
+    whole = {"start": 0, "end": task["size"], "head": "", "formats": []}
     try:
-        if not known and _is_plain(file):
-            known = recognised(file)
-        if not known or not _is_plain(file) or any(each.shape == "series" for each in known):
-            reading = log_file.Reading(zone)
-            log_file.read_file(file, chosen[0] if chosen else None, reading)
-            _write_rows(reading, task["key"], 0, stage)
-            yield (
-                piece
-                | _noted(reading)
-                | {"start": 0, "end": task["size"], "head": _head(file, task["size"]), "formats": []}
-            )
-            return
-        for start, end, text in _texts(file, task["start"], has_header=known[0].shape == "table"):
-            reading = log_file.Reading(zone)
-            source = log_file.Source(file, text, False)
-            for each in known:
-                reading.rows[each.table].append(log_file.rows_of(each, source, reading))
-            _write_rows(reading, task["key"], start, stage)
-            place = {"start": start, "end": end, "head": _head(file, end), "formats": [each.name for each in known]}
-            yield piece | _noted(reading) | place
+        with local_copy(origin) as file:
+            whole["head"] = _head(file, task["size"])
+            if noted:
+                yield piece | whole | _noted(noted) | {"formats": [quiet.JOURNAL]}
+                return
+            if not known and _is_plain(file):
+                known = recognised(file)
+            if not known or not _is_plain(file) or any(each.shape == "series" for each in known):
+                reading = log_file.Reading(zone)
+                log_file.read_file(file, chosen[0] if chosen else None, reading)
+                _write_rows(reading, task["key"], 0, stage)
+                yield piece | whole | _noted(reading)
+                return
+            for start, end, text in _texts(file, task["start"], has_header=known[0].shape == "table"):
+                reading = log_file.Reading(zone)
+                source = log_file.Source(file, text, False)
+                for each in known:
+                    reading.rows[each.table].append(log_file.rows_of(each, source, reading))
+                _write_rows(reading, task["key"], start, stage)
+                place = {"start": start, "end": end, "head": _head(file, end), "formats": [each.name for each in known]}
+                yield piece | place | _noted(reading)
     except (DatasetError, pl.exceptions.PolarsError, OSError):
         reading = log_file.Reading(zone)
-        reading.note(file, "", log_file.UNREADABLE, 1)
-        yield (piece | _noted(reading) | {"start": 0, "end": task["size"], "head": "", "formats": []})
+        reading.note(origin, "", log_file.UNREADABLE, 1)
+        yield piece | whole | {"head": ""} | _noted(reading)
 
 
 def _is_plain(file: Path) -> bool:
@@ -265,7 +285,9 @@ def _texts(file: Path, start: int, has_header: bool) -> Iterator[tuple[int, int,
             start += len(content)
 
 
-def _head(file: Path, size: int) -> str:
+def _head(file: Any, size: int) -> str:
+    if is_object(file) and size:
+        return blake2b(file.fs.cat_file(str(file), 0, min(HEAD_BYTES, size)), digest_size=8).hexdigest()
     with file.open("rb") as stream:
         return blake2b(stream.read(min(HEAD_BYTES, size)), digest_size=8).hexdigest()
 
@@ -290,12 +312,15 @@ def _write_rows(reading: log_file.Reading, key: str, start: int, stage: Path) ->
             rows = frame.with_columns(day.alias("of day"), node.alias("of node"))
             for (of_day, of_node), part in rows.partition_by("of day", "of node", as_dict=True).items():
                 folder = stage.parent / table / f"source={source}" / f"day={of_day}" / f"node={quote(of_node, safe='')}"
-                folder.mkdir(parents=True, exist_ok=True)
                 path = folder / f"{key}-{start:013d}.parquet"
                 _write(part.select(list(TABLES[table])), stage, path)
 
 
 def _write(frame: pl.DataFrame, stage: Path, path: Path) -> None:
+    if is_object(path):
+        frame.write_parquet(str(path))
+        return
     part = stage / token_hex(8)
     frame.write_parquet(part)
+    path.parent.mkdir(parents=True, exist_ok=True)
     part.replace(path)

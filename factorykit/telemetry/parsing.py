@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -150,7 +150,7 @@ def usual(cells: pl.Series) -> Form:
     return max(USUAL, key=lambda form: counts[form[0]].item()) if len(cells) else USUAL[0]
 
 
-def moment(cell: pl.Expr, zone: str, form: Form, modified: datetime | None = None) -> pl.Expr:
+def moment(cell: pl.Expr, zone: str, form: Form, modified: pl.Expr | None = None) -> pl.Expr:
     """Return a timestamp in UTC: ISO 8601 and similar forms, seconds since the epoch, or a day without a year.
 
     A timestamp without a zone is one of ``zone``; one without a year is of the last year before the file was
@@ -166,7 +166,7 @@ def moment(cell: pl.Expr, zone: str, form: Form, modified: datetime | None = Non
     return pl.coalesce(_in_utc(first, form[1] or zone), _in_utc(other, zone), zoned, _in_utc(_since_epoch(odd), "UTC"))
 
 
-def _in_last_year(cell: pl.Expr, modified: datetime) -> pl.Expr:
+def _in_last_year(cell: pl.Expr, modified: pl.Expr) -> pl.Expr:
     """Return timestamps without a year, in the order of a file: the last one is not later than its modification.
 
     Where time goes back by half a year or more, a new year began; a late line of the old year goes forth again.
@@ -176,10 +176,10 @@ def _in_last_year(cell: pl.Expr, modified: datetime) -> pl.Expr:
     step = (day - day.forward_fill().shift(1)).dt.total_days()
     turn = (step < -183).cast(pl.Int32) - (step > 360).cast(pl.Int32)
     years = turn.fill_null(0).cum_sum()
-    limit = modified.replace(tzinfo=None) + timedelta(days=1)
+    limit = modified.dt.replace_time_zone(None) + timedelta(days=1)
     latest = day.filter(years == years.last()).max()
-    is_this_year = latest <= limit.replace(year=LEAP_YEAR)
-    year = limit.year - (~is_this_year).cast(pl.Int32) - (years.last() - years)
+    is_this_year = latest <= limit.dt.replace(year=LEAP_YEAR)
+    year = limit.dt.year() - (~is_this_year).cast(pl.Int32) - (years.last() - years)
     return _with_year(pl.concat_str(stamp, pl.lit(" "), year.cast(pl.String)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,8 @@ from zoneinfo import available_timezones
 import polars as pl
 
 from factorykit.core.errors import DatasetError, ScenarioError, short_repr
-from factorykit.core.validation import as_list, file_path, mapping, one_of, string
+from factorykit.core.storage import files_in, local_copy, storage_path
+from factorykit.core.validation import as_list, mapping, one_of, string
 from factorykit.telemetry import parsing
 from factorykit.telemetry.formats import NEEDED, OWN, TABLES, Format, formats
 from factorykit.telemetry.log_file import UNREADABLE, Reading, read_file
@@ -54,7 +55,8 @@ def read_log(
     Parameters
     ----------
     path
-        A file, a folder with files in it, or several of them; plain, gzip or zstd.
+        A file, a folder with files in it, or several of them, local or ``s3://``, ``gs://``, ``az://``; plain, gzip or
+        zstd. An object is copied to a temporary file while it is read.
     kind
         Format; by default it is recognised: ``slurm_sacct``, ``slurm_events``, ``slurm_nodes``, ``gcm_sacct``,
         ``gcm_health``, ``gcm_nvml``, ``kubernetes_events``, ``xid``, ``prometheus_power``, ``prometheus_xid``,
@@ -67,9 +69,9 @@ def read_log(
     zone
         Time zone of timestamps without one, such as ``Europe/Berlin``.
     out
-        Folder of a study, for logs larger than memory: rows are written as Parquet by table, format, day and node, in
-        parallel processes. Called again, it reads new files and the new bytes of text files that have grown, and goes
-        on after an interruption.
+        Folder of a study, local or in an object store, for logs larger than memory: rows are written as Parquet by
+        table, format, day and node, in parallel processes. Called again, it reads new files and the new bytes of text
+        files that have grown, and goes on after an interruption.
 
     Returns
     -------
@@ -114,17 +116,18 @@ def read_log(
         raise ScenarioError(f"columns need kind to be a table, got {kind!r}; give one of {', '.join(OWN)}")
     chosen = _renamed(kind, columns) if kind is not None else None
     given = [path] if isinstance(path, (str, PathLike)) else as_list("path", path)
-    folder = None if out is None else file_path("out", out)
+    folder = None if out is None else storage_path("out", out, written=True)
     if folder is not None and columns is not None:
         raise ScenarioError("a study has no columns=; rename the columns of the files")
     reading = Reading(zone)
     try:
-        files = [file for each in given for file in _files(file_path("path", each))]
+        files = [file for each in given for file in _files(storage_path("path", each))]
         if folder is not None:
             return read_study(files, folder, kind, zone)
         for file in files:
             try:
-                read_file(file, chosen, reading)
+                with local_copy(file) as copy:
+                    read_file(copy, chosen, reading)
             except (DatasetError, pl.exceptions.PolarsError) as error:
                 if len(files) > 1:
                     reading.note(file, "", UNREADABLE, 1)
@@ -164,13 +167,10 @@ def _renamed(kind: str, columns: Mapping[str, str] | None) -> Format:
     return replace(known, needs=needs, columns=tuple(changed))
 
 
-def _files(path: Path) -> Iterator[Path]:
+def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise DatasetError(f"{path} does not exist; give a file or a folder of logs")
-    if path.is_file():
-        yield path
-    else:
-        found = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-        if not found:
-            raise DatasetError(f"{path} holds no file; give a folder of logs")
-        yield from found
+    found = [file for file in files_in(path) if file == path or not file.name.startswith(".")]
+    if not found:
+        raise DatasetError(f"{path} holds no file; give a folder of logs")
+    return found

@@ -171,7 +171,7 @@ def render(folder: Path, requested: str = "") -> dict[str, int]:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as a build does: two seconds
     stage, out = folder / "stage", folder / "site"
     tried = {"cells": soiled(stage / "data")}
-    for name in ("_quarto.yml", "index.qmd", "plan.qmd", "404.qmd", "factorykit/formulas/references.bib"):
+    for name in ("_quarto.yml", "index.qmd", "plan.qmd", "serve.qmd", "404.qmd", "factorykit/formulas/references.bib"):
         (stage / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, stage / name)
     shutil.copytree(ROOT / "report", stage / "report", ignore=shutil.ignore_patterns(".*", "downloads", "*.js"))

@@ -21,7 +21,7 @@ def _all(kind: str) -> list[str]:
 def test_a_mutated_file_is_refused_or_read_as_it_stands(kind: str, tmp_path: Path) -> None:
     names = _all(kind)
     for name in names:
-        tried = (30 if kind in SLOW else 120) // len(names)
+        tried = (60 if kind in SLOW else 200) // len(names)
         found, answered = wrong(name, subjects()[name], tmp_path, 16, tried)
         assert found == []
         assert answered > 0

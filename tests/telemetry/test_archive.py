@@ -8,17 +8,15 @@ import polars as pl
 import pytest
 
 import factorykit as fk
-from factorykit.model.uncertainty.study import parts
+from benchmarks.archive import SHAPE, write_failures
 
-DAYS, NODES, MTBF_S, SHAPE = 400.0, 400, 864_000.0, 0.8
+DAYS, NODES, MTBF_S = 400.0, 400, 864_000.0
 
 
 @pytest.fixture(scope="module")
 def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("archive")
-    whole, parts.CELLS_A_PART = parts.CELLS_A_PART, 40_000
-    fk.fleet.simulate_failures(folder / "failures", NODES, DAYS, MTBF_S, lifetime_shape=SHAPE, seed=1)
-    parts.CELLS_A_PART = whole
+    write_failures(folder / "failures", NODES, DAYS, MTBF_S, 4)
     day = datetime(2026, 3, 2)
     jobs = [("completed", day, day + timedelta(hours=3), 8.0), ("node failure", day, day + timedelta(hours=1), 8.0)]
     (folder / "jobs").mkdir()
@@ -101,7 +99,6 @@ def test_hours_and_power_are_summed_by_week(archived: Path) -> None:
         (lambda folder: fk.fleet.archive(folder, 1).survival(1), "points must be between"),
         (lambda folder: fk.fleet.archive(folder, 1).sql("from read_csv('/etc/passwd')"), "known are failures"),
         (lambda folder: fk.fleet.archive(folder, 1).sql("drop view failures"), "DROP is not allowed"),
-        (lambda folder: fk.fleet.simulate_failures(folder / "x", 1, 1.0, 0.0), r"node_mtbf_s must be in .*, got 0.0"),
     ],
 )
 def test_invalid_queries_of_an_archive_are_refused(archived: Path, query, message: str) -> None:
@@ -114,37 +111,3 @@ def test_files_without_a_needed_column_are_refused(tmp_path: Path) -> None:
     pl.DataFrame({"at": [datetime(2026, 3, 1)], "node": ["a"]}).write_parquet(tmp_path / "failures" / "a.parquet")
     with pytest.raises(fk.FactorykitError, match="has no column cause"):
         fk.fleet.archive(tmp_path, 1)
-
-
-def test_simulated_jobs_fill_the_cluster_and_end_as_published(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(parts, "CELLS_A_PART", 400_000)
-    fk.fleet.simulate_jobs(tmp_path / "jobs", "philly", 1_000, 90.0, 1e12, seed=1)
-    archive = fk.fleet.archive(tmp_path, 1_000)
-    held = archive.goodput("month")
-    assert held["accelerator_hours"].sum() == pytest.approx(0.9 * 8_000 * 24 * 90, rel=0.1)
-    states = dict(archive.sql("select state, count(*) / sum(count(*)) over () from jobs group by 1").iter_rows())
-    assert states == pytest.approx({"completed": 0.604, "cancelled": 0.09, "failed": 0.305}, abs=0.005)
-
-
-def test_simulated_jobs_end_with_their_nodes(tmp_path: Path) -> None:
-    """Their number is the node-hours of jobs over the mean time between failures."""
-    fk.fleet.simulate_jobs(tmp_path / "jobs", "seren", 200, 60.0, 1e6, accelerators_per_node=1, seed=2)
-    rates = fk.fleet.archive(tmp_path, 200).sql(
-        "select count(*) filter (state = 'node failure') as ended, sum(accelerators * epoch(ended - started)) / 1e6 as "
-        "expected from jobs"
-    )
-    ended, expected = rates.row(0)
-    assert ended == pytest.approx(expected, abs=4.0 * math.sqrt(expected))
-
-
-def test_simulated_power_is_the_mean_of_busy_and_idle_hours(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(parts, "CELLS_A_PART", 200_000)
-    fk.fleet.simulate_power(tmp_path / "power", 40, 14.0, 600.0, every_s=600.0, busy_share=0.8, seed=3)
-    archive = fk.fleet.archive(tmp_path, 40)
-    weeks = archive.power()
-    assert weeks["samples"].sum() == 40 * 8 * 14 * 144
-    mean = (weeks["samples"] * weeks["accelerator_power_w"]).sum() / weeks["samples"].sum()
-    assert mean == pytest.approx(600.0 * (0.8 + 0.15 * 0.2), rel=0.01)
-    hourly = "select avg(accelerator_power_w) as w from power group by node, date_trunc('hour', moment)"
-    shares = archive.sql(hourly)["w"] / 600.0
-    assert (shares.is_between(0.14, 0.16) | shares.is_between(0.97, 1.03)).all()

@@ -182,7 +182,7 @@ def test_a_failed_batch_names_its_files(logs: Path, tmp_path: Path, monkeypatch)
     monkeypatch.setattr(
         log_study,
         "_new",
-        lambda files, study: ({"file": str(file), "start": 0, "size": 9, "key": "a"} for file in files),
+        lambda files, study: [{"file": str(file), "start": 0, "size": 9, "key": "a"} for file in files],
     )
     with pytest.raises(fk.FactorykitError, match=r"a.json and 3 more files cannot be read: KeyError"):
         fk.read_log(logs, out=tmp_path / "study")

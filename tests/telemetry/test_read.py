@@ -142,6 +142,6 @@ def test_an_unrecognised_file_is_refused(write) -> None:
         fk.read_log(write("dear diary\n"))
 
 
-def test_object_stores_are_refused() -> None:
-    with pytest.raises(fk.FactorykitError, match="object stores are not supported; give a local"):
-        fk.read_log("s3://bucket/logs")
+def test_other_urls_are_refused() -> None:
+    with pytest.raises(fk.FactorykitError, match="expected a local path or s3://, gs://, az://, hf://; give a local"):
+        fk.read_log("ftp://host/logs")

@@ -112,14 +112,14 @@ def _made(ray: Any, done: Any, numbers: Sequence[int]) -> Sequence[int]:
 
 
 def _check_shared(ray: Any, make: Make) -> None:
-    """Check that every node sees the folder of a study.
+    """Check that every node sees the local folder of a study.
 
     Raises
     ------
     ScenarioError
         If one does not, with its name.
     """
-    if not (isinstance(make, partial) and make.args):
+    if not (isinstance(make, partial) and make.args and isinstance(make.args[0], Path)):
         return
     probe = make.args[0] / "probe"
     probe.touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import __version__, atomic_io, text_io
 from factorykit.core.errors import DatasetError, FactorykitError, ScenarioError
-from factorykit.core.validation import file_path
+from factorykit.core.storage import is_object, storage_path
 from factorykit.data.query import quoted, sql_over
 from factorykit.data.tables import available
 from factorykit.engine.html import html_table
@@ -47,8 +48,9 @@ STAGE: Final = ".parts-"
 class Study:
     """A folder of parts; :attr:`rows` is a scan of the finished ones.
 
-    Each part is written to a temporary file and renamed by its contents when it is complete. If the process is killed,
-    the finished parts are valid, and the same call resumes the study.
+    Each part is written to a temporary file and renamed by its contents when it is complete, or is one object of a
+    store, which appears when it is complete. If the process is killed, the finished parts are valid, and the same call
+    resumes the study.
     """
 
     folder: Path
@@ -69,10 +71,10 @@ class Study:
         """A scan of the finished parts."""
         import polars as pl
 
-        done = self._finished()
+        done = [str(path) for path in self._finished()]
         if self.manifest["verb"] == "cases":
             return pl.concat(map(pl.scan_parquet, done), how="diagonal_relaxed")
-        return pl.scan_parquet(list(done))
+        return pl.scan_parquet(done)
 
     def sql(self, query: str) -> pl.DataFrame:
         """Return the answer of DuckDB to one SELECT over the view ``study``, out of core.
@@ -90,8 +92,7 @@ class Study:
     def _finished(self) -> tuple[Path, ...]:
         if not (done := self.done):
             raise ScenarioError(f"{self.folder} has no finished part; repeat the call that made the study")
-        verified = _verified(self.folder)
-        changed = [path for path in done if verified.get(path.name) != _size_and_time(path)]
+        changed = _changed(self.folder, done)
         if sum(path.stat().st_size for path in changed) <= MAX_VERIFIED_BYTES:
             _check_digests(changed)
         return done
@@ -121,7 +122,7 @@ def study(folder: str | Path) -> Study:
     Parameters
     ----------
     folder
-        The folder that was given as ``out``.
+        The folder that was given as ``out``, local or in an object store.
 
     Returns
     -------
@@ -143,7 +144,7 @@ def study(folder: str | Path) -> Study:
     ...     fk.study(out).sql("select min(training_days) as days from study")["days"].round(1).item()
     67.9
     """
-    path = file_path("folder", folder)
+    path = storage_path("folder", folder)
     try:
         manifest = text_io.parse_json(text_io.read_bytes(path / MANIFEST))
     except (DatasetError, ValueError):
@@ -181,9 +182,9 @@ def target(out: str | Path | None, engine: str) -> Path | None:
     Raises
     ------
     ScenarioError
-        If it is a URL or another kind of file, or the engine needs a folder.
+        If it is another kind of URL or file, or the engine needs a folder.
     """
-    path = None if out is None else file_path("out", out)
+    path = None if out is None else storage_path("out", out, written=True)
     if backends.check(engine) != "local" and (path is None or path.suffix == ".parquet"):
         raise ScenarioError(f"engine = {engine!r} needs out=, the folder of a study")
     if path is not None and path.suffix in OTHER_FILES:
@@ -204,19 +205,26 @@ def _one_file(design: Design, path: Path) -> pl.LazyFrame:
 
     try:
         with atomic_io.replacing(path) as part:
-            register_io_source(parts, schema=first.schema).sink_parquet(part)
+            register_io_source(parts, schema=first.schema).sink_parquet(str(part))
     except (OSError, pl.exceptions.ComputeError) as error:
         raise FactorykitError(f"{path} cannot be written: {error}; give a file in an existing folder") from None
-    return pl.scan_parquet(path)
+    return pl.scan_parquet(str(path))
 
 
 def _complete(design: Design, folder: Path, verb: str, engine: str) -> Study:
     """Compute the missing parts of a study."""
     manifest = _manifest(design, verb)
     _claim(folder, manifest)
+    held = _parts_in(folder)
+    damaged = [path for path in _changed(folder, held.values()) if _digest(path) not in path.name]
+    for path in damaged:
+        path.unlink()
+    missing = [number for number in range(design.parts) if held.get(number, folder) in (folder, *damaged)]
+    if is_object(folder):
+        if missing:
+            backends.run(engine, partial(put, str(folder)), design, missing)
+        return Study(folder, manifest)
     verified = _verified(folder)
-    done = {number for number, path in _parts_in(folder).items() if _is_intact(path, verified)}
-    missing = [number for number in range(design.parts) if number not in done]
     try:
         if missing:
             with atomic_io.temporary_folder(folder, f"{STAGE}{socket.gethostname()}-") as stage:
@@ -232,6 +240,14 @@ def _check_digests(parts: Iterable[Path]) -> None:
     for path in parts:
         if _digest_of(path, *_size_and_time(path)) not in path.name:
             raise ScenarioError(f"{path} is damaged; remove it and repeat the call that made the study")
+
+
+def _changed(folder: Path, parts: Iterable[Path]) -> list[Path]:
+    """Return the parts that changed since their digest was verified; a store checks its objects itself."""
+    if is_object(folder):
+        return []
+    verified = _verified(folder)
+    return [path for path in parts if verified.get(path.name) != _size_and_time(path)]
 
 
 def _verified(folder: Path) -> dict[str, Any]:
@@ -262,6 +278,19 @@ def write(stage: Path, design: Design, number: int) -> None:
         ) from None
 
 
+def put(folder: str, design: Design, number: int) -> None:
+    """Write one part as an object of a store."""
+    rows, packed = design.part(number), io.BytesIO()
+    rows.write_parquet(packed)
+    digest = hashlib.blake2b(packed.getbuffer(), digest_size=16).hexdigest()
+    path = storage_path("out", folder, written=True) / f"part-{number:07d}-{rows.height}-{digest}.parquet"
+    try:
+        path.write_bytes(packed.getvalue())
+    except Exception as error:  # the packages of object stores have no common error
+        why = str(error).partition("\n")[0]
+        raise FactorykitError(f"{path} cannot be written: {why}; repeat the call to resume") from None
+
+
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
@@ -274,17 +303,8 @@ def _digest_of(path: Path, _size: int, _modified: int) -> str:
 
 def _parts_in(folder: Path) -> dict[int, Path]:
     """Return the parts by number."""
-    found = ((PART.fullmatch(path.name), path) for path in folder.iterdir())
+    found = ((PART.fullmatch(path.name), path) for path in folder.glob("*"))
     return {int(name[1]): path for name, path in found if name}
-
-
-def _is_intact(path: Path, verified: Mapping[str, Any]) -> bool:
-    """Return whether a part is unchanged, or has the contents of its name; a damaged one is removed."""
-    name = PART.fullmatch(path.name)
-    if verified.get(path.name) == _size_and_time(path) or (name and _digest(path) == name[3]):
-        return True
-    path.unlink()
-    return False
 
 
 def _manifest(design: Design, verb: str) -> dict[str, Any]:
@@ -322,7 +342,7 @@ def _claim(folder: Path, manifest: Mapping[str, Any]) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        files = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        files = sorted(path.name for path in folder.glob("*") if not path.name.startswith("."))
         if MANIFEST in files:
             held = study(folder).manifest
             if differs := next(_differences(held, manifest), None):

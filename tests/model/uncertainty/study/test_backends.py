@@ -123,6 +123,14 @@ def test_a_node_without_the_folder_is_named_at_the_start(tmp_path: Path, ray) ->
     assert not fk.study(tmp_path).done
 
 
+def test_workers_write_a_study_into_a_bucket(bucket: str, ray) -> None:
+    fake = ray([4], blind="b")
+    rows = pl.DataFrame(GRID).head(40)
+    assert fk.sweep(RUN, rows, "training_days", out=f"{bucket}/study", engine="ray").collect().height == 40
+    assert fake.most
+    assert len(fk.study(f"{bucket}/study").done) == fk.study(f"{bucket}/study").parts
+
+
 def test_a_log_has_a_line_of_progress_a_minute(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     from factorykit.engine import progress
 
