@@ -775,7 +775,6 @@ QuantityName: TypeAlias = Literal[
     "serving_message_s",
     "serving_load_share",
     "queued_prefills",
-    "queued_prefills_waves",
     "serving_request_s",
     "prefill_workers",
     "prefill_accelerators",
@@ -807,16 +806,20 @@ QuantityName: TypeAlias = Literal[
     "accepted_tokens",
     "touched_expert_share",
     "decode_weight_bytes",
+    "product_parameters",
     "decode_kv_bytes",
-    "decode_memory_s",
-    "decode_compute_s",
-    "decode_collective_s",
+    "decode_products_s",
+    "decode_attention_s",
+    "exchange_message_s",
+    "exchange_token_s",
     "decode_step_s",
     "prefill_flop",
-    "prefill_collective_s",
+    "prefill_work_s",
     "prefill_s",
     "kv_transfer_s",
+    "prefill_backlog_s",
     "time_per_output_token_s",
+    "batch_time_share",
     "prefill_utilization",
     "time_to_first_token_s",
     "request_latency_s",
@@ -1105,6 +1108,13 @@ ArchitectureName: TypeAlias = Literal[
     "mistral_nemo_12b",
     "yi_34b",
     "phi3_mini",
+    "qwen3_5_122b",
+    "qwen3_5_35b",
+    "nemotron_3_super_120b",
+    "nemotron_3_ultra_550b",
+    "kimi_k3",
+    "deepseek_v4_flash",
+    "deepseek_v4_pro",
 ]
 PresetName: TypeAlias = Literal[
     "llama_3_1_405b",
@@ -1906,7 +1916,6 @@ class Quantities(TypedDict, total=False):
     serving_message_s: Any
     serving_load_share: Any
     queued_prefills: Any
-    queued_prefills_waves: Any
     serving_request_s: Any
     prefill_workers: Any
     prefill_accelerators: Any
@@ -1938,16 +1947,20 @@ class Quantities(TypedDict, total=False):
     accepted_tokens: Any
     touched_expert_share: Any
     decode_weight_bytes: Any
+    product_parameters: Any
     decode_kv_bytes: Any
-    decode_memory_s: Any
-    decode_compute_s: Any
-    decode_collective_s: Any
+    decode_products_s: Any
+    decode_attention_s: Any
+    exchange_message_s: Any
+    exchange_token_s: Any
     decode_step_s: Any
     prefill_flop: Any
-    prefill_collective_s: Any
+    prefill_work_s: Any
     prefill_s: Any
     kv_transfer_s: Any
+    prefill_backlog_s: Any
     time_per_output_token_s: Any
+    batch_time_share: Any
     prefill_utilization: Any
     time_to_first_token_s: Any
     request_latency_s: Any

@@ -74,6 +74,7 @@ NOUNS: Final = (
     | dict.fromkeys(("accelerator", "gpu", "tpu", "chip"), "accelerator")
     | dict.fromkeys(("parameter", "param", "weight"), "parameter")
     | dict.fromkeys(("node", "server"), "node")
+    | dict.fromkeys(("request", "req", "query", "queries"), "request")
     | dict.fromkeys(("person", "people"), "people")
 )
 """Counted objects by the nouns that users write, as the vocabulary calls them."""

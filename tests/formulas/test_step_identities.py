@@ -106,6 +106,7 @@ BASE: dict[str, Any] = LINKS | {
     "gather_contention_share": 0.0,
     "peak_16bit_flop_per_s": 1e15,
     "attention_share": 0.5,
+    "gemm_ceiling_16bit": 1.0,
     "exponentials_per_s": 1e300,
     "gemm_flop_per_s": 6e14,
     "gemm_16bit_flop_per_s": 6e14,
@@ -525,6 +526,8 @@ def test_tokens_sent_one_by_one_take_a_message_each_where_processors_send_them()
     experts = {"moe_layers": 80.0, "experts_per_token": 1.0, "expert_parallel": 16.0, "message_s": 1e-6}
     together, apart = (of(communication.expert_parallel_s, **experts, dispatched_once=once) for once in (0.0, 1.0))
     assert apart - together == pytest.approx(4 * 8192 * 0.5 * 1e-6, rel=1e-9)
+    hidden = {"dispatched_once": 1.0, "expert_overlap": 1.0}
+    assert of(communication.expert_parallel_s, **experts | hidden) == pytest.approx(apart - 0.75 * together, rel=1e-9)
 
 
 def test_experts_within_a_domain_leave_the_network_alone() -> None:
@@ -665,6 +668,11 @@ def test_a_last_wave_of_tiles_is_lost_of_each_product() -> None:
     experts |= {"attention_parameters": 0.0, "routed_parameters": 8e8}
     grouped = of(layer.layer_gemm_s, **experts, gemm_wave_outputs=2.0**20)
     assert grouped == pytest.approx((1 + 1 / 128) * of(layer.layer_gemm_s, **experts))
+
+
+def test_fused_attention_follows_what_the_matrix_units_of_a_chip_reach() -> None:
+    whole, half = (of(layer.layer_attention_s, gemm_ceiling_16bit=ceiling) for ceiling in (0.8, 0.4))
+    assert half == pytest.approx(2.0 * whole, rel=1e-12)
 
 
 def test_fused_attention_is_half_as_fast_at_the_tokens_of_its_ramp() -> None:

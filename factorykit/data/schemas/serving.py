@@ -53,8 +53,8 @@ class ServingPoints(Sourced):
 class ServingRecipes(Sourced):
     """Serving recipes.
 
-    A row is one published configuration of a benchmark with separate prefill: the workers of both sides at one
-    concurrency, and the days on which the benchmark used it. No result is in it.
+    A row is one published configuration of a benchmark: the workers of both sides at one concurrency, those of prefill
+    missing where prompts and decode share accelerators, and the days of its use. No result is in it.
     """
 
     serving_recipe = key("name of the row", unique=True, pattern=r"^[a-z0-9_]+$", entity=True)
@@ -74,6 +74,7 @@ class ServingRecipes(Sourced):
     decode_moe_ep_size = number("1", "expert parallel of decode workers")
     decode_attention_dp_size = number("1", "attention data parallel of decode workers")
     draft_tokens = number("1", "tokens that the prediction layers of the model draft in each decode step")
+    engine_version = text("version of the engine, of rows without separate prefill")
     first_used = dy.String(nullable=False, regex=DAY, description="first day in the configuration")
     last_used = dy.String(nullable=False, regex=DAY, description="last day in the configuration that was read")
 
@@ -126,16 +127,21 @@ class InferenceResults(Sourced):
 
 
 class ServingConstants(Sourced):
-    """Constants of the serving residuals.
+    """Constants of serving: of engines, and of the residuals.
 
     A row is one constant of the Gaussian process of a latency or of benchmark throughput: standard deviations of
     logarithms, shares that carry over between groups, length scales of features in their order, and half widths of 90 %
-    intervals in standard deviations.
+    intervals in standard deviations. Those of an engine are the prompts before an arriving one, over the requests in
+    flight in a benchmark, and the overhead of a request.
     """
 
     serving_constant = key(
         "name of the row: target and name", unique=True, pattern=r"^[a-z0-9_]+@[A-Za-z0-9_]+$", entity=True
     )
-    target = text("what is predicted", required=True, one_of=("ttft", "tpot", "benchmark"))
+    target = text(
+        "what is predicted, or the engine of which it is a constant",
+        required=True,
+        one_of=("ttft", "tpot", "benchmark", "vllm", "sglang", "trtllm"),
+    )
     name = text("constant", required=True)
     value = number("1", "value")

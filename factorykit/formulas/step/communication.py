@@ -402,18 +402,18 @@ def expert_parallel_s(
     r"""Exposed exchange of routed tokens of one micro-batch in a mean layer.
 
     .. math::
-        4 \frac{L_e}{L} \left[1 - u (1 - x_u)\right] \left\{\iota \frac{2 T h}{t}
-        \left[x \frac{k (1 - 1/g)}{B_{up}} + x_o n_d (1 - 1/D)
-        \left(\frac{1}{B_{out}} + \frac{o\, \tau}{2 h}\right)\right]
-        + x\, T_{rs}\!\left(\tfrac{2 T h k t_e}{t}, t_e\right)\right\},
-        \qquad n_d = o D \left(1 - (1 - 1/D)^k\right) + (1 - o) k, \qquad D = e / g
+        4 \frac{L_e}{L} \left\{y\, \iota \frac{2 T h}{t}
+        \left[x \frac{k (1 - 1/g)}{B_{up}} + x_o n_d \frac{1 - 1/D}{B_{out}}\right]
+        + x_o\, \iota \frac{T}{t} n_d (1 - 1/D)\, o\, \tau
+        + y x\, T_{rs}\!\left(\tfrac{2 T h k t_e}{t}, t_e\right)\right\},
+        \quad y = 1 - u (1 - x_u), \quad n_d = o D \left(1 - (1 - 1/D)^k\right) + (1 - o) k, \qquad D = e / g
 
     Notes
     -----
     Dispatch and combine, forward and backward, 16 bits. An all-to-all sends a token to each of its experts; other
     dispatchers send it once to every domain it visits and copy it inside (:math:`o = 1`). :math:`g` ranks of the group
     share a domain; a message to each of the others takes its latency. Tokens that travel one by one take
-    :math:`\tau` each where processors hand them to the network. Where an expert is split
+    :math:`\tau` each where processors hand them to the network, and no overlap hides that. Where an expert is split
     :math:`t_e` ways, its ranks gather the routed tokens of each other and scatter the sums. Where the exchange runs
     beside the compute of another micro-batch (:math:`u = 1`), the share :math:`x_u` of it shows: always so in DualPipe,
     and in software that does so where stages interleave (:math:`v > 1`) and experts span more than a domain.
@@ -438,7 +438,10 @@ def expert_parallel_s(
     inside = token_bytes * experts_per_token * (1.0 - 1.0 / local) / (scale_up_bytes_per_s * exchange_up_share)
     sent = token_bytes * visited * (1.0 - 1.0 / domains) / (scale_out_bytes_per_s * exchange_out_share)
     messages = dispatched_once * micro_batch_tokens / tensor_parallel * visited * (1.0 - 1.0 / domains)
-    across = sent + (domains - 1.0) * scale_out_latency_s + messages * message_s
+    in_turn = where(virtual_stages > 1.0, where(expert_parallel > scale_up_domain, interleaved_overlap, 0.0), 0.0)
+    beside = maximum(maximum(expert_overlap, in_turn), where(equal(schedule, "dualpipe"), 1.0, 0.0))
+    exposed = 1.0 - beside * (1.0 - expert_exposed_overlapped)
+    across = exposed * (sent + (domains - 1.0) * scale_out_latency_s) + messages * message_s
     gathered = two_tier_ring_s(
         token_bytes * experts_per_token * split,
         split,
@@ -451,10 +454,7 @@ def expert_parallel_s(
         scale_out_latency_s,
     )
     within = expert_exposed_share * (expert_imbalance * inside + gathered)
-    in_turn = where(virtual_stages > 1.0, where(expert_parallel > scale_up_domain, interleaved_overlap, 0.0), 0.0)
-    beside = maximum(maximum(expert_overlap, in_turn), where(equal(schedule, "dualpipe"), 1.0, 0.0))
-    exposed = 1.0 - beside * (1.0 - expert_exposed_overlapped)
-    return 4.0 * moe_layers / layers * exposed * (within + expert_exposed_across * expert_imbalance * across)
+    return 4.0 * moe_layers / layers * (exposed * within + expert_exposed_across * expert_imbalance * across)
 
 
 def gather_s(

@@ -158,6 +158,7 @@ def layer_attention_s(
     tensor_parallel: Numeric,
     flash_attention: Numeric,
     peak_16bit_flop_per_s: Numeric,
+    gemm_ceiling_16bit: Numeric,
     exponentials_per_s: Numeric,
     gemm_16bit_flop_per_s: Numeric,
     attention_share: Numeric,
@@ -176,9 +177,9 @@ def layer_attention_s(
     r"""Time of one forward of one micro-batch through the attention core of a mean layer.
 
     .. math::
-        \frac{L_a}{L} \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \eta_a}
+        \frac{L_a}{L} \frac{T s_a a}{t\, \mu_a \mu_f \pi^{x}} \left(\frac{d + d_r + d_v}{F_{16} \kappa_{16} \eta_a}
         \left[1 + \frac{s_0}{s_a}\right]
-        + \frac{1}{2 E} \frac{2}{3.5}\right) + \frac{L_a}{L} \frac{T s a_i d_i}{t F_{16} \eta_a}
+        + \frac{1}{2 E} \frac{2}{3.5}\right) + \frac{L_a}{L} \frac{T s a_i d_i}{t F_{16} \kappa_{16} \eta_a}
         \quad \text{fused}, \qquad
         \frac{L_a}{L} \left[\frac{2 T s a (d + d_r + d_v) m_8}{t F_g} + \frac{b_s a T s}{3 t B_s}\right]
         \quad \text{unfused}
@@ -186,26 +187,28 @@ def layer_attention_s(
     Notes
     -----
     A fused kernel does the causal half, and of a window its band; an unfused one the whole square, and writes it to
-    memory. Always in 16 bits. Every score takes one exponential forward and one backward, which is why attention keeps
-    less of the peak where chips grew more matrix units than special function units. Kernels ripen twice, on the chip
-    and since fused attention was published: :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`, unless the kernel is known
-    to be one for the chip's generation. Products of a head width that
-    is no multiple of 8 leave the matrix units and take :math:`m_8` times as long; fused kernels pad it. Tiles on the
-    diagonal and few tiles a head make short sequences slow: half as fast at :math:`s_0` attended tokens as far beyond.
-    A kernel for the chip's generation runs the exponentials of one block beside the products of the next: of the two
-    terms in the first brackets the longer one counts. The indexer of sparse attention scores all tokens, in
-    products at the same rate.
+    memory. Always in 16 bits, at a share of what the chip's matrix units reach: 0.57 of the peak of H100 and 0.64 of
+    that of A100, in kernels that AIConfigurator measured. Every score takes one exponential forward and one backward,
+    which is why attention keeps less of the peak where chips grew more matrix units than special function units.
+    Kernels ripen twice, on the chip and since fused attention was published:
+    :math:`\mu = 1 - (1 - m)(1 - \eta_{young})`, unless the kernel is known to be one for the chip's generation.
+    Products of a head width that is no multiple of 8 leave the matrix units and take :math:`m_8` times as long; fused
+    kernels pad it. Tiles on the diagonal and few tiles a head make short sequences slow: half as fast at :math:`s_0`
+    attended tokens as far beyond. A kernel for the chip's generation runs the exponentials of one block beside the
+    products of the next: of the two terms in the first brackets the longer one counts. The indexer of sparse attention
+    scores all tokens, in products at the same rate.
 
     References
     ----------
     .. [dao2023] section 4.1
     .. [shah2024] section 3.1 and 3.2: exponentials beside products, in turns of two groups of warps
     .. [korthikanti2022] section 4.1
+    .. [aiconfigurator] systems/data: context_attention_perf of SGLang 0.5.10
 
     Examples
     --------
     >>> shape = (8192.0, 8192.0, 8192.0, 64.0, 128.0, 0.0, 128.0, 0.0, 0.0, 80.0, 80.0, 1.0)
-    >>> chip = (9.89e14, 3.9e12, 7e14, 0.6, 400.0, 4.0, 1.0, 0.4, 2026.5, 1.5)
+    >>> chip = (9.89e14, 0.8, 3.9e12, 7e14, 0.75, 400.0, 4.0, 1.0, 0.4, 2026.5, 1.5)
     >>> round(layer_attention_s(*shape, 1.0, *chip, 1.0, 0.3, 0.0, 25.0, 2.7e12), 5)
     0.00237
     """
@@ -215,11 +218,12 @@ def layer_attention_s(
     slow = (1.0 - native_attention) * (1.0 - young_attention_share)
     ripe = (1.0 - (1.0 - maturity) * slow) * (1.0 - (1.0 - age) * slow)
     ramp = 1.0 + attention_ramp_tokens / attended_tokens
-    products = ramp * width / (peak_16bit_flop_per_s * attention_share)
+    rate = peak_16bit_flop_per_s * gemm_ceiling_16bit * attention_share
+    products = ramp * width / rate
     exponentials = 0.5 * EXPONENTIAL_PASSES / exponentials_per_s
     score = products + exponentials - native_attention * minimum(products, exponentials)
     picking = micro_batch_tokens * sequence_length * index_heads * index_head_size / tensor_parallel
-    picked = picking / (peak_16bit_flop_per_s * attention_share)
+    picked = picking / rate
     fused = (rows * attended_tokens * score + picked) / (ripe * power_limit_share**power_exponent)
     square = rows * sequence_length
     longer = where(ceil(head_size / 8.0) * 8.0 > head_size, misaligned_factor, 1.0)

@@ -16,11 +16,15 @@ from factorykit.core.errors import FactorykitError
 from factorykit.data.identifiers import accelerator_in
 from factorykit.engine.providers import frameworks
 
+RECOMPUTED: Final = r"(?:\W*(?:ac|remat\w*|recompute\w*|activation checkpointing)\b[:= _-]+)+"
+"""Words before a description of recomputation."""
+MODULES: Final = r"(?:moe|mla|mlp|core|layernorm|norm)[_-]?(?:act|attn|up_proj)?\b"
+"""Modules that are recomputed alone."""
 MISSING: Final = ("", "-", "--", "?", "n/a", "na", "null", "nan", "unknown", "not stated")
 """Cells that state nothing, in lower case."""
 PRECISIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"(nv|mx)?fp4|e2m1", "nvfp4"),
-    (r"mxfp8", "mxfp8"),
+    (r"mxfp8|fp8-?mx|mx-?(?:e4m3|e5m2)", "mxfp8"),
     (r"int8", "int8"),
     (r"fp8|float8|e4m3|e5m2|hif8", "fp8"),
     (r"fp16|(?<!b)float16|\bhalf\b|\b16-(mixed|true)", "fp16"),
@@ -43,7 +47,7 @@ STAGES: Final[tuple[tuple[str, float], ...]] = (
 """Patterns of a description without the number of its ZeRO stage, and that stage, the more specific ones first."""
 PORTS: Final = {"edr": 100.0, "hdr": 200.0, "ndr": 400.0, "xdr": 800.0}
 """Gb/s of a port of each generation of InfiniBand."""
-GIGABITS: Final = r"(?:g(?:bit|b)(?:/s|ps)|gbe?\b)"
+GIGABITS: Final = r"(?:g(?:bit|b)(?:/s|ps)|gbe?\b|g\b)"
 CHIPS: Final = r"(?:gpus?|gcds?|npus?|xpus?|hpus?|chips?|cards?|devices?|accelerators?|[a-z]+\d+\w*)"
 DEVICES: Final[Mapping[str, tuple[str, float]]] = {
     "mi250x": ("gcd", 2.0),
@@ -168,8 +172,10 @@ def recomputation(text: str) -> dict[str, Any]:
     ({'recompute': 'full', 'recompute_share': 0.25}, 20.0)
     >>> recomputation("selective (every 2nd layer)")["recompute_share"], recomputation("yes"), recomputation("custom")
     (0.5, {'recompute': 'full'}, {})
+    >>> recomputation("AC: full"), recomputation("per-op selective"), recomputation("mla_up_proj, moe_act")
+    ({'recompute': 'full'}, {'recompute': 'selective'}, {'recompute': 'selective', 'kept_share': 0.6})
     """
-    lowered = text.lower().strip()
+    lowered = re.sub(f"^{RECOMPUTED}", "", text.lower().strip())
     part = re.search(r"(\d+)(?: layers?)? ?(?:of|/|out of) ?(?:the |all )?(\d+)", lowered)
     every = re.search(r"every (other|\d+)(?:st|nd|rd|th)? ?layers?", lowered)
     chunk = re.search(r"\bblock\D{0,20}(\d+)", lowered)
@@ -183,7 +189,7 @@ def recomputation(text: str) -> dict[str, Any]:
         return {"recompute": "full", "recompute_layers_per_chunk": float(chunk[1]), **offload}
     if re.match(r"(none|no|off|false|disabled|without|not used|0)\b", lowered):
         return {"recompute": "none"}
-    if re.match(r"selective|minimal", lowered):
+    if re.match(rf"(?:per-op )?selective|minimal|sac\b|{MODULES}", lowered):
         cheap = {"kept_share": 0.6} if re.search(r"\bmoe\b|up_proj|layernorm", lowered) else {}
         return {"recompute": "selective", **offload, **cheap}
     if re.match(r"(full|uniform|all|yes|true|on|enabled|every layer|1)\b", lowered) or re.search(
@@ -198,10 +204,13 @@ def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float 
 
     >>> link_bytes_per_s("8x200 Gb/s HDR per node"), link_bytes_per_s("400 Gbps RoCE per GPU")
     (25000000000.0, 50000000000.0)
+    >>> link_bytes_per_s("50 GB/s per GPU"), link_bytes_per_s("8x400G NDR")
+    (50000000000.0, 50000000000.0)
     >>> link_bytes_per_s("4x HDR InfiniBand") == link_bytes_per_s("0.8 Tb/s per node") == 12.5e9
     True
     """
-    lowered = network.lower().replace("\N{MULTIPLICATION SIGN}", "x")
+    bits = re.sub(r"(\d+(?:\.\d+)?) ?([GT])B(?:/s|ps)", _in_bits, network)
+    lowered = bits.lower().replace("\N{MULTIPLICATION SIGN}", "x")
     lowered = re.sub(r"(\d+(?:\.\d+)?) ?t(?:bit|b)(?:/s|ps)", lambda rate: f"{float(rate[1]) * 1e3:.0f} gb/s", lowered)
     for name, rate in PORTS.items():
         lowered = re.sub(rf"\b(\d+) ?x ?{name}\b", rf"\1x{rate:.0f} gb/s", lowered)
@@ -212,6 +221,11 @@ def link_bytes_per_s(network: str, accelerators_per_node: float = 8.0) -> float 
     if not port:
         return None
     return float(port[1]) * 1e9 / 8.0 / (accelerators_per_node if port[2] == "node" else 1.0)
+
+
+def _in_bits(rate: re.Match[str]) -> str:
+    """Return a rate in bytes, as its capital B says, in bits."""
+    return f"{float(rate[1]) * 8.0:g} {rate[2]}b/s"
 
 
 def node_size(text: str) -> float | None:
@@ -244,7 +258,8 @@ def _hardware(text: str, _: Mapping[str, Any]) -> dict[str, Any]:
 
 def _network(text: str, row: Mapping[str, Any]) -> dict[str, Any]:
     node = row.get("accelerators_per_node") or node_size(text)
-    fabrics = (name for name in ("omni_path", "efa") if re.search(rf"\b{name.replace('_', '-')}\b", text.lower()))
+    words = text.lower().replace("_", "-")
+    fabrics = (name for name in ("omni_path", "efa") if re.search(rf"\b{name.replace('_', '-')}(?:v\d)?\b", words))
     rate = link_bytes_per_s(text, node or 8.0)
     return {"accelerators_per_node": node, "scale_out_bytes_per_s": rate, "fabric": next(fabrics, None)}
 

@@ -344,7 +344,7 @@ def _architecture(row: Mapping[str, Any], assumed: list[str]) -> dict[str, float
     """Return the shape of a row's model; the table of architectures completes the columns."""
     layers, hidden, heads = (float(row[name]) for name in IDENTIFYING)
     experts = float(row.get("experts") or 0)
-    known = _architectures().get((hidden, heads, float(row.get("vocab") or 0))) or _same_width(row)
+    known = _same_width(row) or _architectures().get((hidden, heads, float(row.get("vocab") or 0)), {})
     public = known if experts > 1 and row.get("kv_heads") in (None, known.get("kv_heads")) else {}
     optional = {"vocab": "vocabulary_size", "mlp_gated": "gated_ffn"} | (
         {} if public or "attention_heads" in assumed else {"kv_heads": "kv_heads"}

@@ -14,9 +14,6 @@ from factorykit.model.serving.points import architecture_of, chip, hardware
 
 PROMPT_TOKENS: Final = 110.0
 """Mean tokens of a prompt of the published rows: tokens per second times time, less the samples."""
-NODE_MESSAGE_S: Final = 4.5e-5
-"""Latency of a collective of a rollout replica that spans nodes, for each of them: steps of DeepSeek-V3 and Qwen3 235B
-over four and two nodes."""
 ROLLOUT_MEMORY_SHARE: Final = 0.8
 """Share of the memory that engines of rollouts fill: the rest is the trainer's."""
 LAYOUT: Final = ("tensor_parallel", "context_parallel", "expert_parallel", "pipeline_parallel")
@@ -107,9 +104,7 @@ def step_of(
     if not rollout_tensor_parallel:
         return Step(None, trainer, own)
     specification = chip(accelerator)
-    nodes = rollout_tensor_parallel / float(specification["scale_up_domain"] or 8.0)
-    across = {"scale_up_bytes_per_s": 5e10, "serving_message_s": NODE_MESSAGE_S * nodes} if nodes > 1.0 else {}
-    rollout = {**architecture(model), **hardware(specification, precision), **across}
+    rollout = {**architecture(model), **hardware(specification, precision)}
     rollout |= {"kv_bytes_per_element": 2.0, "serving_memory_share": ROLLOUT_MEMORY_SHARE}
     rollout |= {"tensor_parallel": rollout_tensor_parallel, "input_tokens": prompt, "output_tokens": answer}
     rollout |= {"rollout_samples": samples, "rollout_accelerators": rollout_accelerators}

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core.errors import ScenarioError
+from factorykit.core.errors import MissingQuantity, ScenarioError, warn
 from factorykit.core.extras import need
 from factorykit.core.validation import one_of, strings
+from factorykit.core.vocabulary import is_number
 from factorykit.data.identifiers import identify
-from factorykit.engine.question import Question
+from factorykit.engine.floats import warn_of_idle
+from factorykit.engine.question import Chain, Question
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import WEIGHT_BYTES, architecture_of, chip, hardware
@@ -30,13 +32,22 @@ KEPT: Final = 200
 ENGINES: Final = ("vllm", "sglang", "trtllm")
 OBJECTIVES: Final = ("cost_usd_per_h", "accelerators", "j_per_token")
 LIMITS: Final = {"ttft": "time_to_first_token_s", "tpot": "time_per_output_token_s"}
+LONG: Final = {"ttft": 60.0, "tpot": 1.0}
+"""Limits above which a number without a unit is probably in milliseconds [s]."""
 LAYOUT: Final = ("tensor_parallel", "attention_data_parallel", "expert_parallel")
 CHOSEN: Final = (*LAYOUT, "concurrent_requests", "prefill_separate")
 """Quantities of a candidate that a caller may fix."""
-SPECIFICATIONS: Final = ("peak_flop_per_s", "memory_bytes_per_s", "scale_up_bytes_per_s", "scale_out_bytes_per_s")
+SPECIFICATIONS: Final = (
+    *("peak_flop_per_s", "peak_16bit_flop_per_s", "memory_bytes_per_s"),
+    *("scale_up_domain", "scale_up_bytes_per_s", "scale_out_bytes_per_s"),
+)
 SHAPE: Final = ("requests_per_s", "input_tokens", "output_tokens")
 PRICES: Final = ("facility_power_per_accelerator_w", "rental_usd_per_accelerator_h")
-MEMORY: Final = ("requests_in_memory", "served_weight_bytes", "request_kv_bytes", "prefill_s", "replica_accelerators")
+STEP: Final = ("decode_attention_s", "accepted_tokens")
+MEMORY: Final = (
+    *("requests_in_memory", "served_weight_bytes", "request_kv_bytes", "prefill_s", "replica_accelerators"),
+    *STEP,
+)
 ANSWERS: Final = {
     "serving_replicas": "replicas",
     "output_tokens_per_s": "tokens_per_s",
@@ -89,7 +100,8 @@ class ServingPlan:
         row = self.best
         workers = f"{row['replica_accelerators']:.0f} ({_layout(row, '')})"
         if row["prefill_workers"]:
-            workers = f"{row['prefill_workers']} prefill ({_layout(row, 'prefill_')}) and {row['decode_workers']} "
+            workers = f"{row['prefill_workers']:.0f} prefill ({_layout(row, 'prefill_')}) and "
+            workers += f"{row['decode_workers']:.0f} "
             workers += f"decode workers ({_layout(row, '')})"
         lines = [
             f"{row['accelerators']:,.0f} {row['accelerator']} in {row['replicas']:,.0f} replicas of {workers}, "
@@ -189,19 +201,27 @@ def serve(
     asked: dict[str, Any] = dict(load.quantities) if isinstance(load, Trace) else {"requests_per_s": load}
     for name, tokens in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
         asked[name] = asked.get(name, 1024.0) if tokens is None else tokens
+    if results := sorted({"accelerators", *ANSWERS, *LIMITS.values()} & given.keys()):
+        raise ScenarioError(f"{results[0]} is a result of serve; give load, ttft, tpot or a part of the layout instead")
     question = Question.read({**architecture(key), **asked, **given}, assume=True)
     question.check_consistency()
-    bounds = {LIMITS[name]: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
-    limits = Question.read(bounds).values
-    prices, words = _prices(question, names), {"engine": engine, "model": key, "format": precision}
-    rows, memory = _fitting(question, _candidates(question, names, precision), words)
+    bounds = {name: value for name, value in (("ttft", ttft), ("tpot", tpot)) if value is not None}
+    for name, value in bounds.items():
+        if is_number(value) and value > LONG[name]:
+            raise ScenarioError(f"{name} = {value:g} without a unit: give '{value:g} ms' or '{value:g} s'")
+    limits = Question.read({LIMITS[name]: value for name, value in bounds.items()}).values
+    prices, used = _prices(question, names)
+    words = {"engine": engine, "model": key, "format": precision}
+    rows, memory = _fitting(question, _candidates(question, prices["accelerator"], precision), words)
     found = pl.DataFrame(predict.latencies(rows, intervals=False))
     ranked = _ranked(_answers(question, memory, found, prices)[0], limits, objective)
     chosen = ranked.head(KEPT)["row"].to_list()
     rows = predict.Rows([rows.words[row] for row in chosen], *(frame[chosen] for frame in rows[1:]))
-    frame, assumed = _answers(question, memory[chosen], pl.DataFrame(predict.latencies(rows)), prices)
-    latencies = question.asking("requests_in_memory", *LIMITS.values()).on(rows.decode).resolve().assumed()
-    assumed = pl.concat([latencies, assumed]).unique("quantity", maintain_order=True)
+    frame, answers = _answers(question, memory[chosen], pl.DataFrame(predict.latencies(rows)), prices)
+    latencies = question.asking("requests_in_memory", *LIMITS.values()).on(rows.decode).resolve()
+    assumed = pl.concat([latencies.assumed(), answers.assumed()]).unique("quantity", maintain_order=True)
+    used = used.union(CHOSEN, latencies.resolution.used, answers.resolution.used)
+    warn_of_idle({name: value for name, value in question.values.items() if name in given.keys() - used}, ("serving",))
     frame = _ranked(frame, limits, objective).drop("row")
     best = frame.row(0, named=True)
     breaks = tuple(
@@ -212,13 +232,25 @@ def serve(
     return ServingPlan(best, breaks, frame, assumed)
 
 
-def _prices(question: Question, names: Iterable[str]) -> pl.DataFrame:
-    """Return rent and facility power of one accelerator, by chip."""
+def _prices(question: Question, names: Iterable[str]) -> tuple[pl.DataFrame, frozenset[str]]:
+    """Return rent and facility power of one accelerator, by chip, and the given quantities that they use."""
     import polars as pl
 
     outputs = question.without(*SHAPE).asking(*PRICES)
-    found = [replace(outputs, values={**outputs.values, "accelerator": name}).resolve().run() for name in names]
-    return pl.DataFrame(found).with_columns(pl.Series("accelerator", names)).unique("accelerator")
+    found, reasons, used = [], [], frozenset[str]()
+    for name in dict.fromkeys(names):
+        try:
+            chain = replace(outputs, values={**outputs.values, "accelerator": name}).resolve()
+        except MissingQuantity as error:
+            reasons.append(str(error))
+        else:
+            found.append({"accelerator": name, **chain.run()})
+            used |= chain.resolution.used
+    if not found:
+        raise MissingQuantity("; ".join(reasons), PRICES)
+    for reason in reasons:
+        warn(f"left out: {reason}")
+    return pl.DataFrame(found), used
 
 
 def _candidates(question: Question, names: Iterable[str], precision: str) -> list[pl.DataFrame]:
@@ -322,8 +354,8 @@ def _fitting(
 
 def _answers(
     question: Question, memory: pl.DataFrame, found: pl.DataFrame, prices: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return candidates with throughput, cost and energy, with intervals where latencies have them, and defaults."""
+) -> tuple[pl.DataFrame, Chain]:
+    """Return candidates with throughput, cost and energy, with intervals where latencies have them, and their chain."""
     import polars as pl
     import polars.selectors as cs
 
@@ -334,7 +366,7 @@ def _answers(
     opposite = {"": "", "_low": "_high", "_high": "_low"}
     asked = pl.concat(
         frame.select(
-            *(*PRICES, "prefill_separate", "prefill_accelerators", "replica_accelerators"),
+            *(*PRICES, *STEP, "prefill_separate", "prefill_accelerators", "replica_accelerators"),
             pl.col("prefill_s") * pl.col(f"ttft{opposite[band]}_s") / pl.col("ttft_s"),
             pl.max_horizontal("prefill_workers", 1.0).alias("prefill_workers"),
             (pl.col("concurrent_requests") * pl.col("decode_workers")).alias("concurrent_requests"),
@@ -359,12 +391,13 @@ def _answers(
     for name in middle.columns if ends else ():
         three = pl.DataFrame({str(part): each[name] for part, each in enumerate((middle, *ends))})
         columns += [three.min_horizontal().alias(f"{name}_low"), three.max_horizontal().alias(f"{name}_high")]
-    return frame.drop("worker", "other", "prompts_fit", *SPECIFICATIONS).hstack(columns), chain.assumed()
+    return frame.drop("worker", "other", "prompts_fit", *STEP, *SPECIFICATIONS).hstack(columns), chain
 
 
 def _ranked(frame: pl.DataFrame, limits: Mapping[str, Any], objective: str) -> pl.DataFrame:
-    """Return candidates with those first that keep the limits best, and of these the least of the objective."""
+    """Return candidates: those first that keep the limits best, then the least of the objective, then the fastest."""
     import polars as pl
 
     over = [pl.col(f"{name}_s") / limits[full] for name, full in LIMITS.items() if full in limits]
-    return frame.sort(pl.max_horizontal(pl.col(objective) * 0.0 + 1.0, *over), objective)
+    excess = pl.max_horizontal(pl.col(objective) * 0.0 + 1.0, *over)
+    return frame.sort(excess, objective, "latency_s", maintain_order=True)

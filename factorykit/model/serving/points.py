@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from factorykit.core.errors import FactorykitError
+from factorykit.core.errors import FactorykitError, UnknownName, unknown_name_message
 from factorykit.data.identifiers import accelerator_in
 from factorykit.data.tables import table
 from factorykit.model.scenario.architectures import architecture
@@ -24,9 +25,13 @@ RENAMED: Final = (
 """Spellings of models that share an architecture of the tables."""
 WEIGHT_BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5625, "int4": 0.5625}
 """Bytes of a stored weight with its scales, by number format."""
+SERVER: Final = 8.0
+"""Accelerators of one server, the most of a worker that shares them between prompts and decode."""
+TRIAL_DAYS: Final = 14
+"""Most days by which a recipe is measured before its first use."""
 SIDES: Final = ("prefill", "decode")
 PARTS: Final = ("tp_size", "attention_dp_size", "moe_ep_size")
-RECIPE_KEY: Final = ("engine", "accelerator", "architecture", "number_format", "isl", "osl", "concurrency")
+RECIPE_KEY: Final = ("engine", "accelerator", "architecture", "number_format", "isl", "osl")
 """Columns of the table serving_recipes that a measured point shares with its recipe."""
 
 
@@ -52,7 +57,7 @@ def architecture_of(model: str) -> str:
     known = table("architectures").collect()["architecture"].to_list()
     found = [key for key in known if name == key or name.startswith(f"{key}_")]
     if not found:
-        raise FactorykitError(f"model {model!r} has no row in the table architectures")
+        raise UnknownName(unknown_name_message("architecture", model, known))
     return max(found, key=len)
 
 
@@ -96,9 +101,11 @@ def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
             "int8": eight,
             "fp4": float(specification["peak_fp4_flop_per_s"] or eight),
         }.get(width, peak),
+        "peak_16bit_flop_per_s": peak,
         "served_bytes_per_parameter": WEIGHT_BYTES[width],
         "accelerator_memory_bytes": float(specification["accelerator_memory_bytes"]),
         "memory_bytes_per_s": float(specification["memory_bytes_per_s"]),
+        "scale_up_domain": float(specification.get("scale_up_domain") or SERVER),
         "scale_up_bytes_per_s": float(specification["scale_up_bytes_per_s"] or 6.4e10),
         "scale_out_bytes_per_s": 5e10,
     }
@@ -106,40 +113,71 @@ def hardware(specification: Mapping[str, Any], width: str) -> dict[str, float]:
 
 @cache
 def recipes() -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Return the rows of the table serving_recipes by what a measured point shares with them.
+    """Return the rows of the table serving_recipes by what a measured point shares with them, and by mode.
 
     Layouts of measured points with known workers stand in for those that have no recipe.
     """
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    known = set()
     for row in table("serving_recipes").collect().iter_rows(named=True):
-        found.setdefault(tuple(row[name] for name in RECIPE_KEY), []).append(row)
-    measured: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        separate = bool(row["prefill_num_workers"])
+        key = (*(row[name] for name in RECIPE_KEY), separate)
+        known.add((key, row["concurrency"]))
+        found.setdefault(key, []).append(_sized(row) if separate else {**row, "sizes": [_size(row, "decode")] * 2})
     for row in table("serving_points").collect().drop_nulls("decode_num_workers").iter_rows(named=True):
         names = (row["backend"], str(chip(row["system"])["accelerator"]), architecture_of(row["model_path"]))
-        key = (*names, number_format(row), row["isl"], row["osl"], row["concurrency"])
+        key = (*names, number_format(row), row["isl"], row["osl"], True)
         columns = [f"{side}_{part}" for side in SIDES for part in ("num_workers", *PARTS)]
         layout = {name: max(row[name], 1.0) for name in columns}
-        measured.setdefault(key, []).append({**layout, "draft_tokens": 0.0, "first_used": "", "last_used": "9999"})
-    return measured | found
+        layout |= {"concurrency": _concurrency(row, separate=True), "draft_tokens": 0.0}
+        if (key, layout["concurrency"]) not in known:
+            found.setdefault(key, []).append(_sized({**layout, "first_used": _measured_on(row) or "2026-01"}))
+    return found
+
+
+def _size(row: Mapping[str, Any], side: str) -> float:
+    return _number(row, f"{side}_tp_size") * _number(row, f"{side}_attention_dp_size")
+
+
+def _sized(row: dict[str, Any]) -> dict[str, Any]:
+    sizes = [_size(row, side) for side in SIDES]
+    workers = [row[f"{side}_num_workers"] for side in SIDES]
+    whole = sum(size * count for size, count in zip(sizes, workers, strict=True))
+    return {**row, "sizes": sizes, "workers": workers, "whole": [whole, whole]}
 
 
 def published(row: Mapping[str, Any], words: Mapping[str, str], concurrency: float) -> list[dict[str, Any]]:
-    """Return the recipes of a point with separate prefill that agree with the layout it states, those of its day first.
+    """Return the recipes of a point that agree with the layout it states, nearest in concurrency, version and day.
 
-    Exports of one database print for each side the accelerators of a worker, or those of the whole system.
+    Exports print for each side the accelerators of a worker, or of the system, or 1. Recipes run when they change.
     """
-    stated = [math.prod(_number(row, f"{side}_{part}") for part in PARTS[:2]) for side in SIDES]
-    counts = [row.get(f"{side}_num_workers") for side in SIDES]
-    agreeing = []
-    key = (*(words[name] for name in ("engine", "chip", "model", "format")), row["isl"], row["osl"], concurrency)
-    for recipe in recipes().get(key, []):
-        sizes = [recipe[f"{side}_tp_size"] * recipe[f"{side}_attention_dp_size"] for side in SIDES]
-        workers = [recipe[f"{side}_num_workers"] for side in SIDES]
-        whole = sum(size * count for size, count in zip(sizes, workers, strict=True))
-        if counts in ([None, None], workers) and (stated == sizes or stated == [whole, whole]):
-            agreeing.append(recipe)
-    day = str(_measured_on(row))
-    return [each for each in agreeing if each["first_used"] <= day <= each["last_used"]] or agreeing
+    separate = row.get("mode") == "disagg"
+    key = (*(words[name] for name in ("engine", "chip", "model", "format")), row["isl"], row["osl"], separate)
+    candidates = recipes().get(key, [])
+    if separate:
+        stated, counts = [_size(row, side) for side in SIDES], [row.get(f"{side}_num_workers") for side in SIDES]
+        agreeing = [
+            recipe
+            for recipe in candidates
+            if stated in (recipe["sizes"], recipe["whole"], [1.0, 1.0]) and counts in ([None, None], recipe["workers"])
+        ]
+    else:
+        layout = _layout(row, "") if candidates else {}
+        size = math.prod(layout.get(name, 1.0) for name in ("tensor_parallel", "attention_data_parallel"))
+        agreeing = [recipe for recipe in candidates if recipe["sizes"][0] == size]
+    if not agreeing:
+        return []
+    version, measured = row.get("backend_version"), _measured_on(row)
+    latest = _day(measured or "2100-01") + TRIAL_DAYS
+    agreeing = [recipe for recipe in agreeing if _day(recipe["first_used"]) <= latest] or agreeing
+    agreeing = _nearest(agreeing, [abs(math.log(recipe["concurrency"] / concurrency)) for recipe in agreeing])
+    agreeing = [each for each in agreeing if version and each.get("engine_version") == version] or agreeing
+    return _nearest(agreeing, [abs(_day(measured) - _day(each["first_used"])) if measured else 0 for each in agreeing])
+
+
+def _nearest(rows: list[dict[str, Any]], distances: list[float]) -> list[dict[str, Any]]:
+    least = min(distances)
+    return [row for row, distance in zip(rows, distances, strict=True) if distance == least]
 
 
 def _measured_on(row: Mapping[str, Any]) -> str | None:
@@ -148,24 +186,38 @@ def _measured_on(row: Mapping[str, Any]) -> str | None:
     return dated[1] if dated else None
 
 
+def _day(stated: str) -> int:
+    return date.fromisoformat(f"{stated}-15"[:10]).toordinal()
+
+
 def _with_recipes(row: Mapping[str, Any], found: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the columns of a row with drafted tokens, and with the mean layout of its recipes if it has no workers."""
     drafts = sum(recipe["draft_tokens"] for recipe in found) / max(len(found), 1)
-    names = [name for name in found[0] if name.startswith(SIDES)] if found and not row.get("decode_num_workers") else []
+    unknown_layout = row.get("mode") == "disagg" and found and not row.get("decode_num_workers")
+    names = [name for name in found[0] if name.startswith(SIDES)] if unknown_layout else []
     means = {name: math.exp(sum(math.log(recipe[name]) for recipe in found) / len(found)) for name in names}
     unknown = {f"{side}_moe_tp_size": None for side in SIDES} if means else {}
     return {**row, **means, **unknown, "draft_tokens": drafts}
 
 
 def _layout(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Return the layout of a worker; the product of the expert layout counts its accelerators where both are given."""
+    """Return the layout of a worker; the product of the expert layout counts its accelerators where both are given.
+
+    Some exports multiply two sizes that count the same accelerators, as others of the same measurement show: 64 for 8.
+    """
     tensor = _number(row, f"{prefix}tp_size")
     groups = _number(row, f"{prefix}attention_dp_size")
     experts = _number(row, f"{prefix}moe_ep_size")
-    accelerators = max(_number(row, f"{prefix}moe_tp_size") * experts, 1.0)
+    width = _number(row, f"{prefix}moe_tp_size")
+    accelerators = max(width * experts, 1.0)
     if accelerators == 1.0:
         accelerators = tensor * groups
-    if groups > 1.0 and tensor * groups != accelerators:
+    twice = tensor == groups > 1.0 or (width == experts and accelerators > SERVER)
+    if not prefix and twice and accelerators == tensor * groups:
+        accelerators = math.sqrt(accelerators)
+        groups = accelerators if groups > tensor else 1.0
+        tensor = accelerators / groups
+    elif groups > 1.0 and tensor * groups != accelerators:
         tensor, groups = (1.0, accelerators) if tensor >= accelerators else (tensor, accelerators / tensor)
     elif tensor != accelerators and groups == 1.0:
         accelerators = max(tensor, accelerators)
@@ -178,7 +230,7 @@ def _layout(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
     }
 
 
-def _concurrency(row: Mapping[str, Any], separate: bool) -> float:
+def _concurrency(row: Mapping[str, Any], *, separate: bool) -> float:
     stated = re.search(r"silicon_concurrency=(\d+)", str(row.get("silicon_data_source") or ""))
     named = re.search(r"_c(\d+)(?:_|$)", str(row.get("id") or ""))
     if row.get("concurrency") or stated or named:
@@ -186,6 +238,11 @@ def _concurrency(row: Mapping[str, Any], separate: bool) -> float:
     prefix = "decode_" if separate else ""
     workers = _number(row, "decode_num_workers") if separate else 1.0
     return _number(row, f"{prefix}batch_size") * _number(row, f"{prefix}attention_dp_size") * workers
+
+
+@cache
+def _shape(model: str) -> dict[str, float]:
+    return {name: float(value) for name, value in architecture(model).items()}
 
 
 def read_point(row: Mapping[str, Any]) -> Point:
@@ -199,20 +256,26 @@ def read_point(row: Mapping[str, Any]) -> Point:
     specification = chip(str(row.get("system")))
     width = number_format(row)
     model = architecture_of(str(row.get("model_path")))
-    separate = row.get("mode") == "disagg"
     if row.get("isl") is None or row.get("osl") is None:
         raise FactorykitError("isl and osl must be given")
     words = {"engine": str(row.get("backend")), "chip": str(specification["accelerator"]), "model": model}
-    words |= {"mode": "disagg" if separate else "agg", "format": width}
-    concurrency = _concurrency(row, separate)
-    found = published(row, words, concurrency) if separate else []
-    if separate and len(found) != 1 and not row.get("decode_num_workers"):
-        words["mode"] = "disagg_open"
+    words |= {"mode": "agg", "format": width}
+    separate = row.get("mode") == "disagg"
+    concurrency = _concurrency(row, separate=separate)
+    found = published(row, words, concurrency)
+    size = _number(row, "tp_size") * _number(row, "attention_dp_size")
+    if not (separate or found) and size > SERVER:
+        system = {**row, "mode": "disagg", **{f"{side}_tp_size": size for side in SIDES}}
+        found = published(system, words, concurrency)
+        separate, row = (True, system) if found else (False, row)
+    if separate:
+        exact = row.get("decode_num_workers") or (len(found) == 1 and found[0]["concurrency"] == concurrency)
+        words["mode"] = "disagg" if exact else "disagg_open"
     row = _with_recipes(row, found)
     workers, prefill_workers = (
         _number(row, f"{side}_num_workers") if separate else 1.0 for side in ("decode", "prefill")
     )
-    common = {name: float(value) for name, value in architecture(model).items()} | hardware(specification, width)
+    common = {**_shape(model), **hardware(specification, width)}
     common |= {"input_tokens": float(row["isl"]), "output_tokens": float(row["osl"])}
     common |= {"kv_bytes_per_element": 1.0 if width in ("fp8", "fp4") else 2.0, "draft_tokens": row["draft_tokens"]}
     decode = {**common, **_layout(row, "decode_" if separate else "")}
@@ -222,5 +285,5 @@ def read_point(row: Mapping[str, Any]) -> Point:
     year, month = (float(part) for part in (_measured_on(row) or "2026-01").split("-")[:2])
     known = float(row.get("decode_num_workers") is not None) if separate else 0.0
     load = {"concurrency": concurrency, "month": (year - 2026.0) * 12.0 + month, "workers": workers, "known": known}
-    load |= {"prefill_workers": prefill_workers, "recipes": float(len(found))}
+    load |= {"prefill_workers": prefill_workers, "recipes": float(len(found)) if separate else 0.0}
     return Point(words, decode, prefill, load)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from factorykit.core.errors import FactorykitError
 from factorykit.data.tables import table
 from factorykit.engine.evaluate import evaluate
+from factorykit.formulas import arguments
+from factorykit.formulas.serving import prefill_backlog_s
 from factorykit.model.scenario.architectures import architecture
+from factorykit.model.serving.features import tpot_features, ttft_features
 from factorykit.model.serving.points import (
     Point,
     architecture_of,
@@ -18,7 +22,7 @@ from factorykit.model.serving.points import (
     number_format,
     read_point,
 )
-from factorykit.model.serving.residual import Process
+from factorykit.model.serving.residual import Process, constants, left_out, precision_of, widened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +33,7 @@ DECODE: Final = (
     *("requests_in_memory", "replica_accelerators", "served_weight_bytes", "draft_step_tokens"),
 )
 PREFILL: Final = ("time_to_first_token_s", "prefill_s", "replica_accelerators")
-WAVES: Final = {"queued_prefills": "queued_prefills_waves"}
-"""How prompts queue in the measured points."""
+ENGINES: Final = ("vllm", "sglang", "trtllm")
 SCENARIOS: Final = ("Offline", "Server", "Interactive")
 BENCHMARK_LAYOUTS: Final = tuple((float(t), float(r)) for t in (1, 2, 4, 8) for r in (64, 256, 1024))
 """Tensor parallelism and concurrent requests of a replica, of which a submission takes the fastest that fits."""
@@ -54,7 +57,7 @@ def rows_of(points: Sequence[Point]) -> Rows:
 
 
 class Physics(NamedTuple):
-    """What the formulas say of rows, and the features of both residuals."""
+    """Results of the formulas for rows, and the features of both residuals."""
 
     decode: pl.DataFrame
     ttft: np.ndarray
@@ -63,40 +66,41 @@ class Physics(NamedTuple):
     tpot_features: np.ndarray
 
 
-def _log2(values: Any) -> np.ndarray:
+def _queued(rows: Rows) -> pl.DataFrame:
+    """Return the quantities of prefill with the queue and the overhead of a request of each row's engine."""
+    import polars as pl
+
+    known = {name: constants(name) for name in ENGINES}
+    mean = {name: math.prod(each[name] for each in known.values()) ** (1.0 / len(known)) for name in known["vllm"]}
+    engines = [known.get(row["engine"], mean) for row in rows.words]
+    share, overhead = (pl.Series([each[name] for each in engines]) for name in ("queued_share", "serving_request_s"))
+    given = {"queued_prefills": share * rows.prefill["concurrent_requests"], "serving_request_s": overhead}
+    return rows.prefill.with_columns(**{name: each for name, each in given.items() if name not in rows.prefill.columns})
+
+
+def _stacked(features: Callable[..., Any], *frames: pl.DataFrame) -> np.ndarray:
+    """Return features as columns, of quantities of the first frame that has each."""
     import numpy as np
 
-    return np.log2(np.maximum(np.asarray(values, dtype=float), 1e-9))
+    names = arguments(features)
+    found = [next(frame[name] for frame in frames if name in frame.columns).to_numpy() for name in names]
+    return np.column_stack(features(*found))
 
 
 def physics(rows: Rows) -> Physics:
     """Return latencies by the formulas alone."""
-    import numpy as np
+    import polars as pl
 
-    decode, prefill, load = rows.decode, rows.prefill, rows.load
-    decoded, filled = evaluate(decode, DECODE, assume=True), evaluate(prefill, PREFILL, using=WAVES, assume=True)
-    step, prompt = decoded["decode_step_s"].to_numpy(), filled["prefill_s"].to_numpy()
-    first = filled["time_to_first_token_s"].to_numpy()
-    answer, known = decode["output_tokens"].to_numpy(), load["known"].to_numpy()
-    requests, prompts = decode["concurrent_requests"].to_numpy(), prefill["concurrent_requests"].to_numpy()
-    room = np.maximum(decoded["requests_in_memory"].to_numpy(), 1.0)
-    lengths = [_log2(decode["input_tokens"]) - 11.0, _log2(answer) - 10.0]
-    age, drafts = load["month"].to_numpy() / 3.0, decoded["draft_step_tokens"].to_numpy() - 1.0
-    tpot = [
-        *(_log2(requests), *lengths, _log2(decoded["replica_accelerators"]) - 2.0),
-        *(_log2(decode["attention_data_parallel"]), _log2(decode["expert_parallel"]), _log2(step) + 6.0),
-        _log2((requests * prompt + 1e-4) / (answer * step)),
-        _log2(decoded["decode_kv_bytes"] / decoded["decode_weight_bytes"]),
-        *(age, _log2(load["workers"]), known, drafts, _log2(1.0 + load["recipes"])),
-    ]
-    ttft = [
-        *(_log2(prompts), *lengths, _log2(filled["replica_accelerators"]) - 2.0),
-        *(_log2(prefill["attention_data_parallel"]), _log2(prefill["expert_parallel"]), _log2(first) + 1.0),
-        *(_log2(prompts * prompt / (answer * step)), _log2(step) + 6.0, _log2(1.0 + prompts / room)),
-        *(age, _log2(load["workers"]), known, _log2(load["prefill_workers"]), drafts, _log2(1.0 + load["recipes"])),
-    ]
-    per_token = decoded["time_per_output_token_s"].to_numpy()
-    return Physics(decoded, first, per_token, np.column_stack(ttft), np.column_stack(tpot))
+    decode, load, prefill = rows.decode, rows.load, _queued(rows)
+    decoded, filled = evaluate(decode, DECODE, assume=True), evaluate(prefill, PREFILL, assume=True)
+    prompt, per_token = filled["prefill_s"].to_numpy(), decoded["time_per_output_token_s"].to_numpy()
+    requests, answer = prefill["concurrent_requests"].to_numpy(), decode["output_tokens"].to_numpy()
+    waiting = prefill_backlog_s(requests, prompt, answer, per_token)
+    first = filled["time_to_first_token_s"].to_numpy() + decode["prefill_separate"].to_numpy() * waiting
+    step = decoded.select("decode_step_s", "requests_in_memory", "draft_step_tokens")
+    ttft = _stacked(ttft_features, load, pl.DataFrame({"time_to_first_token_s": first}), step, filled, prefill)
+    tpot = _stacked(tpot_features, filled.select("prefill_s"), decode, decoded, load)
+    return Physics(decoded, first, per_token, ttft, tpot)
 
 
 @cache
@@ -117,16 +121,26 @@ def newest() -> float:
     return float(measured()[0].load["month"].max())  # type: ignore[arg-type]
 
 
+def known(target: str) -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]:
+    """Return words, features and residuals of the shipped rows of one target: ``ttft``, ``tpot`` or ``benchmark``."""
+    if target == "benchmark":
+        return benchmark_residuals()
+    rows, found, ttft, tpot = measured()
+    return (rows.words, found.ttft_features, ttft) if target == "ttft" else (rows.words, found.tpot_features, tpot)
+
+
 @cache
 def process(target: str) -> Process:
-    """Return the posterior of one target given the shipped tables: ``ttft``, ``tpot`` or ``benchmark``."""
-    if target == "benchmark":
-        words, features, residual = benchmark_residuals()
-        return Process(target, words, features, residual)
-    rows, found, ttft, tpot = measured()
-    if target == "ttft":
-        return Process(target, rows.words, found.ttft_features, ttft)
-    return Process(target, rows.words, found.tpot_features, tpot)
+    """Return the posterior of one target given the shipped rows."""
+    return Process(target, *known(target))
+
+
+def without(target: str, groups: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return residuals of the shipped rows of a target and half widths, each row without those of its group."""
+    words, features, residual = known(target)
+    values = constants(target)
+    mean, variance = left_out(precision_of(values, words, features), residual, groups)
+    return mean, widened(values, words, variance)
 
 
 def latencies(rows: Rows, *, intervals: bool = True) -> dict[str, np.ndarray]:
@@ -226,11 +240,11 @@ def benchmark_features(submissions: Sequence[Submission]) -> np.ndarray:
     """Return the one feature of a submission: the logarithm of its accelerators."""
     import numpy as np
 
-    return _log2([each.accelerators for each in submissions])[:, np.newaxis] / 3.0 - 1.0
+    return np.log2([each.accelerators for each in submissions])[:, np.newaxis] / 3.0 - 1.0
 
 
-def benchmark_rows() -> tuple[list[Submission], np.ndarray]:
-    """Return the submissions of the table inference_results that can be predicted, and their tokens per second."""
+def benchmark_residuals() -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]:
+    """Return words, features and residuals of the submissions of the table inference_results that can be predicted."""
     import numpy as np
 
     ready, rates = [], []
@@ -240,23 +254,19 @@ def benchmark_rows() -> tuple[list[Submission], np.ndarray]:
         except FactorykitError:
             continue
         rates.append(row["tokens_per_s"])
-    return ready, np.array(rates)
-
-
-def benchmark_residuals() -> tuple[list[dict[str, str]], np.ndarray, np.ndarray]:
-    """Return words, features and residuals of the submissions of the table inference_results."""
-    import numpy as np
-
-    ready, rates = benchmark_rows()
-    residual = np.log(rates / benchmark_tokens_per_s(ready))
+    residual = np.log(np.array(rates) / benchmark_tokens_per_s(ready))
     return [each.words for each in ready], benchmark_features(ready), residual
 
 
-def benchmark_rates(submissions: Sequence[Submission]) -> dict[str, np.ndarray]:
-    """Return output tokens per second of submissions with 90 % intervals."""
+def benchmark_rates(submissions: Sequence[Submission], groups: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    """Return output tokens per second of submissions with 90 % intervals; of the shipped ones without their groups."""
     import numpy as np
 
-    shift, half = process("benchmark").predict([each.words for each in submissions], benchmark_features(submissions))
+    if groups is None:
+        words = [each.words for each in submissions]
+        shift, half = process("benchmark").predict(words, benchmark_features(submissions))
+    else:
+        shift, half = without("benchmark", groups)
     rate = benchmark_tokens_per_s(submissions) * np.exp(shift)
     low, high = rate * np.exp(-half), rate * np.exp(half)
     return {"tokens_per_s": rate, "tokens_per_s_low": low, "tokens_per_s_high": high}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.core import validation
@@ -11,7 +12,6 @@ from factorykit.core.extras import need
 from factorykit.data.tables import table
 from factorykit.model.serving import predict
 from factorykit.model.serving.points import read_point
-from factorykit.model.serving.residual import constants, left_out, widened
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,8 +73,8 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
 
     need("numpy")
     if rows is None:
-        both = [_points(table("serving_points").collect(), True), _results(table("inference_results").collect(), True)]
-        return pl.concat(both)
+        points = _points(table("serving_points").collect(), shipped=True)
+        return pl.concat([points, _results(table("inference_results").collect(), shipped=True)])
     frame = validation.frame("rows", rows)
     if frame.is_empty():
         raise ScenarioError("rows must have at least one row, got none")
@@ -82,10 +82,10 @@ def validate_serving(rows: Any = None) -> pl.DataFrame:
         {old: new for old, new in PUBLISHED.items() if old in frame.columns and new not in frame.columns}
     )
     if "scenario" in frame.columns:
-        return _results(frame, False)
+        return _results(frame, shipped=False)
     if "system" not in frame.columns:
         raise ScenarioError("rows must have the columns of the table serving_points or of inference_results")
-    return _points(frame, False)
+    return _points(frame, shipped=False)
 
 
 def _read(frame: pl.DataFrame, reader: Callable[..., Any]) -> tuple[list[int], list[Any], list[str | None]]:
@@ -107,7 +107,7 @@ def sweep(words: Mapping[str, str], decode: Mapping[str, float]) -> str:
     return " ".join([*words.values(), *(str(decode[name]) for name in layout)])
 
 
-def _points(frame: pl.DataFrame, shipped: bool) -> pl.DataFrame:
+def _points(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
     numbers, ready, reasons = _read(frame, read_point)
     found = {}
     if ready:
@@ -119,33 +119,43 @@ def _points(frame: pl.DataFrame, shipped: bool) -> pl.DataFrame:
     return _table(frame, numbers, found, reasons)
 
 
+@cache
+def measured_points() -> pl.DataFrame:
+    """Return the shipped points beside their predictions without the points of their sweep.
+
+    One row each, in the order of the table: words and load of the point, ``ttft_measured_s``, ``tpot_measured_s``, and
+    the columns of :func:`validate_serving`.
+
+    >>> measured_points().filter(accelerator="h100_sxm", architecture="llama3_8b").height
+    114
+    """
+    import polars as pl
+
+    frame, rows = table("serving_points").collect(), predict.measured()[0]
+    names = {"accelerator": "chip", "architecture": "model", "number_format": "format"}
+    return frame.select(
+        *(pl.Series(name, [row[names.get(name, name)] for row in rows.words]) for name in (*names, "engine", "mode")),
+        *("isl", "osl", rows.load["concurrency"].alias("concurrency")),
+        *((pl.col(f"silicon_{name}_ms") / 1e3).alias(f"{name}_measured_s") for name in ("ttft", "tpot")),
+    ).hstack(_points(frame, shipped=True))
+
+
 def _without(groups: Sequence[str]) -> dict[str, Any]:
     """Return predictions of the shipped points, each without the points of its group."""
     import numpy as np
 
-    rows, found, ttft, tpot = predict.measured()
+    rows, found = predict.measured()[:2]
     latencies = []
-    for name, residual, base in (("ttft", ttft, found.ttft), ("tpot", tpot, found.tpot)):
-        mean, variance = left_out(predict.process(name).precision, residual, groups)
-        latencies += [base * np.exp(mean), widened(constants(name), rows.words, variance)]
+    for name, base in (("ttft", found.ttft), ("tpot", found.tpot)):
+        mean, half = predict.without(name, groups)
+        latencies += [base * np.exp(mean), half]
     return predict.summary(rows, *latencies)
 
 
-def _results(frame: pl.DataFrame, shipped: bool) -> pl.DataFrame:
-    import numpy as np
-
+def _results(frame: pl.DataFrame, *, shipped: bool) -> pl.DataFrame:
     numbers, ready, reasons = _read(frame, predict.read_submission)
-    found = {}
-    if ready and shipped:
-        words, _, residual = predict.benchmark_residuals()
-        groups = [" ".join([each.words["chip"], each.words["engine"], each.words["model"]]) for each in ready]
-        mean, variance = left_out(predict.process("benchmark").precision, residual, groups)
-        half = widened(constants("benchmark"), words, variance)
-        rate = predict.benchmark_tokens_per_s(ready) * np.exp(mean)
-        low, high = rate * np.exp(-half), rate * np.exp(half)
-        found = {"tokens_per_s": rate, "tokens_per_s_low": low, "tokens_per_s_high": high}
-    elif ready:
-        found = predict.benchmark_rates(ready)
+    groups = [" ".join(each.words[word] for word in ("chip", "engine", "model")) for each in ready]
+    found = predict.benchmark_rates(ready, groups if shipped else None) if ready else {}
     return _table(frame, numbers, found, reasons)
 
 

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import factorykit as fk
+from factorykit.data.identifiers import accelerator_in
 from factorykit.engine.providers import frameworks
 from factorykit.model.performance import source_terms
 from factorykit.model.performance.training_runs import prepared
@@ -42,7 +43,7 @@ def test_sharding_is_read_in_the_words_of_each_library(stage, words):
         ),
         ("fp16", "float16; 16-mixed; half; FP16 mixed"),
         ("fp8", "FP8 (E4M3); fp8-delayed; float8; HiF8; FP8-mixed; BF16 attention, fp8"),
-        ("mxfp8", "mxfp8; MXFP8 (bf16 first and last layer)"),
+        ("mxfp8", "mxfp8; MXFP8 (bf16 first and last layer); FP8-MX; FP8_MX"),
         ("nvfp4", "nvfp4; MXFP4; FP4; NVFP4 (fp8 dgrad)"),
         (None, "fp32; TF32; int4; posit"),
     ],
@@ -56,8 +57,12 @@ def test_number_formats_are_read_in_the_words_of_each_library(name, words):
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        (0.0, ["none", "no", "off", "False", "disabled"]),
+        (
+            0.0,
+            ["none", "no", "off", "False", "disabled", "SAC", "per-op selective", "mla_up_proj, moe_act", "core_attn"],
+        ),
         (1.0, ["full", "yes", "uniform 1", "full activation checkpointing", "gradient checkpointing", "every layer"]),
+        (1.0, ["AC: full", "remat: full", "recompute_granularity=full", "activation checkpointing full"]),
         (0.25, ["full, 1 layer of 4", "20 of 80 layers", "block 5", "full (block, 5 layers)", "every 4th layer"]),
     ],
 )
@@ -182,3 +187,53 @@ def test_memory_of_fine_tuning_agrees_with_a_library_that_was_not_fitted():
     assert missed.median() < 0.05
     adam = prepared(pl.DataFrame([three, three | {"note": "8-bit AdamW"}], infer_schema_length=None))[0]
     assert adam["optimizer_bytes_per_parameter"].to_list() == [4.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        (50e9, "400 Gb/s per GPU; 50 GB/s per GPU; 8x400G NDR; 8 x 400 Gbps; 3.2 Tb/s per node; 0.4 TB/s per node"),
+        (None, "400 Gb/s; NVLink5 1.8 TB/s; Quantum-2"),
+    ],
+)
+def test_a_capital_b_is_a_byte(rate, words):
+    assert {word: source_terms.link_bytes_per_s(word) for word in words.split("; ")} == dict.fromkeys(
+        words.split("; "), rate
+    )
+
+
+@pytest.mark.parametrize(
+    ("chip", "words"),
+    [
+        ("tpu_v5e", "v5e-256; TPU v5 lite"),
+        ("trainium2", "trn2; Trn2 UltraServer"),
+        ("ascend_910b", "Atlas 800T A2; Ascend 910B3"),
+        ("h200_sxm", "p5en.48xlarge; a3-ultragpu-8g"),
+        ("gb200", "a4x-highgpu-4g; GB200 NVL72"),
+        ("gh200", "Grace Hopper; GH200 120GB"),
+    ],
+)
+def test_chips_are_known_by_the_names_of_their_servers(chip, words):
+    assert {accelerator_in(word) for word in words.split("; ")} == {chip}
+
+
+@pytest.mark.parametrize(
+    ("name", "billions", "active"),
+    [
+        ("deepseek-ai/DeepSeek-V4-Flash", 284, 13),
+        ("DeepSeek-V4-Pro", 1572, 49),
+        ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16", 120.6, 12.7),
+        ("Nemotron 3 Ultra", 550, 55),
+        ("Qwen3.5-122B-A10B", 122, 10),
+        ("Qwen/Qwen3.5-397B-A17B", 397, 17),
+        ("MiniMax-M2.5", 229, 10),
+    ],
+)
+def test_models_of_2026_are_predicted_by_name(name, billions, active):
+    run = {"model": name, "hardware": "GB300", "accelerator_count": 64, "tp": 1, "pp": 1, "ep": 64, "seq_len": 4096}
+    rows = pl.DataFrame([run | {"global_batch": 512, "micro_batch": 1, "precision": "bf16", "year": 2026}])
+    counts = fk.evaluate(prepared(rows)[0], ["parameters", "active_parameters"])
+    found = counts.select("parameters", "active_parameters").row(0, named=True)
+    assert found["parameters"] / 1e9 == pytest.approx(billions, rel=0.02)
+    assert found["active_parameters"] / 1e9 == pytest.approx(active, rel=0.11)
+    assert fk.validate(rows)["step_s"].is_not_null().all()

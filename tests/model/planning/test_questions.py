@@ -75,7 +75,7 @@ def test_is_tensor_or_pipeline_parallel_faster_within_a_server() -> None:
     pipeline = _best("llama2_7b", **asked, tensor_parallel=1, pipeline_parallel=8)
     assert {tensor["data_parallel"], pipeline["data_parallel"]} == {1.0}
     assert best["step_s"] < 0.95 * min(tensor["step_s"], pipeline["step_s"])
-    assert tensor["step_s"] == pytest.approx(pipeline["step_s"], rel=0.08)
+    assert tensor["step_s"] == pytest.approx(pipeline["step_s"], rel=0.1)
     assert (best["tensor_parallel"], best["pipeline_parallel"]) == (2.0, 1.0)
 
 

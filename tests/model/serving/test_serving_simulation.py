@@ -25,20 +25,21 @@ def step_s(requests: float) -> float:
 def steady_state(load: float, cv: float, percentile: float) -> dict[str, float]:
     """Latencies by the formulas, with the requests in flight by Little's law."""
     requests = 1.0
-    for _ in range(300):
+    for _ in range(600):
         tpot = serving.time_per_output_token_s(step_s(requests), 1.0, PREFILL_S, ANSWER, requests, 0.0)
         busy = serving.prefill_utilization(requests, PREFILL_S, ANSWER, tpot, 1.0)
         queue = serving.queued_prefills(busy, requests, cv)
         ttft = serving.time_to_first_token_s(PREFILL_S, 1.0, queue, 0.0, 0.0)
         requests = max(0.5 * (requests + load * serving.request_latency_s(ttft, tpot, ANSWER)), 1.0)
     tails = (ttft, PREFILL_S, queue, busy, cv, percentile)
-    interrupted = (tpot, PREFILL_S, requests, ANSWER, cv, busy, 0.0, percentile)
+    growing = step_s(requests) - step_s(0.0)
+    share = serving.batch_time_share(tpot, growing, 1.0, PREFILL_S, requests, ANSWER, 0.0)
     return {
         "ttft": ttft,
         "tpot": tpot,
         "step": step_s(requests),
         "ttft_tail": serving.time_to_first_token_tail_s(*tails),
-        "tpot_tail": serving.time_per_output_token_tail_s(*interrupted),
+        "tpot_tail": serving.time_per_output_token_tail_s(tpot, share, requests, cv, cv, percentile),
         "latency_tail": serving.request_latency_tail_s(ttft, tpot, ANSWER, cv, percentile),
     }
 
@@ -58,6 +59,18 @@ def test_formulas_of_queueing_agree_with_the_simulation(load: float, cv: float) 
     assert between.drop_nulls().quantile(0.95) == pytest.approx(tail["tpot_tail"], rel=0.15)
     if cv:
         assert whole.quantile(0.95) == pytest.approx(tail["latency_tail"], rel=0.06)
+
+
+@pytest.mark.parametrize("cv", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("load", [2.0, 5.0, 8.0, 10.0, 12.0])
+def test_tails_of_the_time_per_token_agree_with_the_simulation_near_capacity(load: float, cv: float) -> None:
+    """Up to 84 % of the load that this replica can bear."""
+    requests = Trace.drawn(8000, load, PROMPT, ANSWER, input_tokens_cv=cv, output_tokens_cv=cv, seed=1)
+    found = fk.simulate_serving(requests, prefill_s=lambda n: PREFILL_S * n / PROMPT, decode_step_s=step_s)[500:]
+    between = found["time_per_output_token_s"].drop_nulls()
+    for percentile, error in ((0.95, 0.13), (0.99, 0.17)):
+        tail = steady_state(load, cv, percentile)["tpot_tail"]
+        assert between.quantile(percentile) == pytest.approx(tail, rel=error)
 
 
 def test_a_full_batch_makes_requests_wait() -> None:

@@ -50,7 +50,7 @@ def test_a_plan_has_the_days_and_the_interval_that_are_validated():
     best = fk.plan("smollm3_3b", tokens="11.2T", chips="h100_sxm", **given).best
     assert best["wall_days"].item() == pytest.approx(row["wall_days"], rel=0.01)
     for end in ("wall_days_low", "wall_days_high"):
-        assert best[end].item() == pytest.approx(row[end], rel=0.05)
+        assert best[end].item() == pytest.approx(row[end], rel=0.08)  # draws beside the lognormal law
 
 
 def test_outcomes_of_a_run_are_not_read():
