@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import defaultdict
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from factorykit.charts.embed import script_json
-from factorykit.core.vocabulary import vocabulary
+from factorykit.core.vocabulary import LARGE_NUMBERS, SI_PREFIXES, SUPERSCRIPTS, format_number, vocabulary
 from factorykit.data.entities import BESIDE
 from factorykit.site.page_layout import template
-from factorykit.site.table_data import PAGES, Shelf, Table, label
+from factorykit.site.table_data import PAGES, SI, WORDED, Shelf, Table, label, unit_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +26,12 @@ RARE: Final = 0.2
 """Columns shown initially; the length of text and the share of filled cells at which a column is hidden initially."""
 NAMED_WITHIN: Final = 64
 """Maximum length of the name of a row."""
+CATEGORIES: Final = 24
+"""Maximum number of texts of a column that is filtered by choosing some of them."""
+DATE: Final = r"^\d{4}(-\d\d){0,2}(/.*)?$"
+ROWS: Final = 25
+LETTERS: Final = 120
+"""Rows written into a page for readers without a script, and the letters of a cell in them."""
 
 
 def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
@@ -33,51 +40,83 @@ def browsers(shelf: Shelf, out: Path, words: dict[str, Any]) -> list[list[str]]:
     made = template("browse.html")
     search = []
     for name, table in shelf.tables.items():
-        fields = [
-            {
-                "name": column,
-                "label": label(described),
-                "unit": "" if described.get("unit") in (None, "", "1") else described["unit"],
-            }
-            | {
-                "about": described["description"],
-                "number": described["type"] == "number",
-                "to": table.references.get(column, ""),
-            }
-            for column, described in table.fields.items()
-        ]
-        own = table.key if name in PAGES else ""
-        content = {
-            "table": name,
-            "own": own,
-            "fields": fields,
-            "rows": table.frame.height,
-            "pages": [*PAGES],
-            "shown": _shown(table),
-            "first": _first(table),
-        }
-        content["names"] = _names_used(shelf, table)
-        cited = ((key, shelf.cited[key]["url"]) for key in content["names"].get("sources", ()))
-        content["publishers"] = {key: url for key, url in cited if url}
-        content["credit"] = f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0"
+        fields = [_field(table, column) for column in table.fields]
+        names, shown, order = _names_used(shelf, table), _shown(table), _first(table)
+        cited = ((key, shelf.cited[key]["url"]) for key in names.get("sources", ()))
         first, *others = _parts(table.frame)
-        content |= {"columns": first, "parts": len(others)}
+        content = {
+            "table": name, "own": table.key if name in PAGES else "", "named": table.title, "fields": fields,
+            "rows": table.frame.height, "pages": [*PAGES], "shown": shown, "first": order, "names": names,
+            "publishers": {key: url for key, url in cited if url}, "columns": first, "parts": len(others),
+            "credit": f"factorykit {shelf.version}, table {name}; each row names its source; CC BY 4.0",
+        }  # fmt: skip
         (out / f"{name}.js").write_text(f"window.fkTable={script_json(content)};\n", "utf-8")
         for number, part in enumerate(others, 1):
             (out / f"{name}.{number}.js").write_text(f"window.fkTable.take({script_json(part)});\n", "utf-8")
+        heads = sorted((each for each in fields if each["name"] in shown), key=lambda each: shown.index(each["name"]))
         page = {
-            "name": name,
-            "title": table.resource["title"],
-            "about": table.resource["description"].replace("`", ""),
-            "rows": table.frame.height,
-            "fields": fields,
-            "sql": f'fk.sql("from {name}")',
-            "dataset": _dataset(shelf, table),
-        }
+            "name": name, "title": table.resource["title"], "about": table.resource["description"].replace("`", ""),
+            "rows": table.frame.height, "fields": fields, "labels": [each["label"] for each in fields], "heads": heads,
+            "first": _first_rows(shelf, table, heads, order), "sql": f'fk.sql("from {name}")',
+        }  # fmt: skip
         (out / f"{name}.html").write_text(made.render(words | page), "utf-8")
-        heads = ", ".join(each["label"] for each in fields[:12])
-        search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", heads, name.replace("_", " ")])
+        text = (
+            shorten(page["about"], 2 * LETTERS, placeholder=" …")
+            + " "
+            + ", ".join(each["label"] for each in fields[:12])
+        )
+        search.append([f"tables/{name}.html", f"Table: {table.resource['title']}", "", text, name.replace("_", " ")])
     return search
+
+
+def _field(table: Table, name: str) -> dict[str, Any]:
+    """Return a column for the page: its name, label, meaning, kind of filter, and the unit of its header."""
+    described = table.fields[name]
+    cells, base = table.frame[name].drop_nulls(), described.get("unit") or ""
+    scale, prefix, kind = 1.0, "", "number"
+    if described["type"] != "number":
+        dated = len(cells) and cells.str.contains(DATE).all()
+        few = 0 < cells.n_unique() <= CATEGORIES and (cells.str.len_chars().max() or 0) <= NAMED_WITHIN  # type: ignore[operator]
+        kind = "date" if dated else "category" if few else "text"
+    elif base in SI - {"FLOP"} and len(cells):
+        middle = cells.abs().median() or 1.0
+        scale, prefix = next((each for each in SI_PREFIXES if middle >= each[0]), (1.0, ""))  # type: ignore[operator]
+    return {
+        "name": name, "label": label(described), "about": described["description"].replace("`", ""), "kind": kind,
+        "base": base, "unit": prefix + unit_text(base), "scale": scale, "words": base in WORDED,
+        "to": table.references.get(name, ""),
+    }  # fmt: skip
+
+
+def _first_rows(shelf: Shelf, table: Table, shown: list[dict[str, Any]], order: str) -> list[list[dict[str, Any]]]:
+    """Return the cells of the first rows, as browse.js shows them, for readers without a script."""
+    frame = table.frame.sort(order, descending=True, nulls_last=True) if order else table.frame
+
+    def cell(row: dict[str, Any], field: dict[str, Any]) -> dict[str, Any]:
+        value = row[field["name"]]
+        if field["kind"] == "number" or value is None:
+            return {"text": "" if value is None else _text(field, value), "right": field["kind"] == "number"}
+        found = shelf.shown(table, field["name"], value)
+        own = table.name in PAGES and field["name"] == table.title
+        href = f"../{table.name}/{row[table.key]}.html" if own else found["href"]
+        href = re.sub(r"^\.\./(?=\w+/)", "../things/", href.replace("../../tables/", ""))
+        return {"text": shorten(found["text"], LETTERS, placeholder=" …"), "href": href}
+
+    return [[cell(row, field) for field in shown] for row in frame.head(ROWS).iter_rows(named=True)]
+
+
+def _text(field: dict[str, Any], value: float) -> str:
+    """Format a number in the unit of the header, as browse.js does."""
+    size, scale = abs(value), field["scale"]
+    if field["unit"] == "a":
+        return f"{value:.0f}"
+    for large, word in LARGE_NUMBERS if field["words"] else ():
+        if size >= large * 0.9995:
+            return f"{format_number(value / large, 4)} {word}".strip()
+    if value and not 1e-4 <= size < 1e15 * scale:
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{float(digits):g} × 10{str(int(power)).translate(SUPERSCRIPTS).replace('-', '⁻')}"
+    return f"{value:,.0f}" if scale == 1 and value == int(value) else format_number(value / scale, 4)
 
 
 def _names_used(shelf: Shelf, table: Table) -> dict[str, dict[str, str]]:
@@ -98,14 +137,15 @@ def _shown(table: Table) -> list[str]:
         """Return the sort key of a column: the title first; sparse columns, long texts and unlinked texts last."""
         described, cells = table.fields[name], [str(cell) for cell in table.frame[name].drop_nulls()]
         counts = described["type"] == "number" and described.get("unit") != "degree"
-        leads = counts or name in table.references
+        leads = counts or name in table.references or len({*cells}) <= COLUMNS
         wordy = not leads and sum(map(len, cells)) > WORDY * len(cells)
         return name != table.title, filled[name] <= RARE, wordy, table.name in PAGES and not leads
 
     kept = [name for name in table.fields if filled[name] and name not in BESIDE and not name.endswith("_stated")]
     key = [table.key] if table.name in PAGES and table.title != table.key else []
     picked = {*sorted((name for name in kept if name not in key), key=rank)[:COLUMNS], "source", "as_of"}
-    return [name for name in table.fields if name in picked and filled[name]]
+    shown = [name for name in table.fields if name in picked and filled[name]]
+    return sorted(shown, key=lambda name: (name != table.title, name != "status")) if table.name in PAGES else shown
 
 
 def _first(table: Table) -> str:
@@ -144,26 +184,3 @@ def _column(cells: list[Any]) -> list[Any] | dict[str, list[Any]]:
 
 def _plain(cell: Any) -> Any:
     return int(cell) if isinstance(cell, float) and cell == int(cell) and abs(cell) < 1e15 else cell
-
-
-def _dataset(shelf: Shelf, table: Table) -> str:
-    """Return the schema.org description of a table, for data set search engines."""
-    described = {
-        "@context": "https://schema.org",
-        "@type": "Dataset",
-        "name": f"factorykit: {table.resource['title']}",
-        "description": table.resource["description"],
-        "version": shelf.version,
-        "license": "https://creativecommons.org/licenses/by/4.0/",
-        "isAccessibleForFree": True,
-        "variableMeasured": [label(described) for described in table.fields.values()],
-        "distribution": [
-            {"@type": "DataDownload", "encodingFormat": kind, "contentUrl": f"../report/downloads/{table.name}.{end}"}
-            for end, kind in (
-                ("parquet", "application/vnd.apache.parquet"),
-                ("csv", "text/csv"),
-                ("json", "application/json"),
-            )
-        ],
-    }
-    return script_json(described)

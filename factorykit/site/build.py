@@ -22,7 +22,7 @@ MARKER = ".factorykit-site"
 """File in a published folder that lists the generated files; a folder with any other file is never replaced."""
 RENDERERS = ("auto", "quarto", "embedded")
 COPIED = (
-    "_quarto.yml", "_quarto-published.yml", "index.qmd", "plan.qmd", "404.qmd", "report",
+    "_quarto.yml", "_quarto-published.yml", "index.qmd", "plan.qmd", "serve.qmd", "404.qmd", "report",
     "notebooks", "data", "factorykit/formulas/references.bib",
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ from factorykit.site.table_data import PAGES, Shelf, Table, label, load, number
 
 PACKAGE: Final = Path(__file__).parent.parent
 ALSO: Final = {
-    "accelerators": "chip TDP design power memory bandwidth peak price GPU TPU",
+    "accelerators": "chip TDP design power memory bandwidth peak price rent GPU TPU",
     "clusters": "cluster chips GPUs power",
     "sites": "site data centre power MW",
     "models": "model parameters tokens training how many GPUs cost",
@@ -61,6 +61,7 @@ SUMMARY: Final = {
         ("training_flop", "{} of training compute"),
         ("accelerators", "{} chips"),
         ("wall_days", "{} from start to end"),
+        ("cost_usd", "{} is the stated cost"),
     ),
 }
 """Columns of the key figures with their wording; the first one determines similar entities."""
@@ -69,6 +70,7 @@ LABELS: Final = {
     "peak_fp8_flop_per_s": "FP8 peak, dense",
     "peak_fp4_flop_per_s": "FP4 peak, dense",
     "tdp_w": "Design power (TDP)",
+    "memory_bytes_per_s": "Memory bandwidth",
     "scale_up_both_directions_bytes_per_s": "Scale-up bandwidth, both directions",
     "accelerators_stated": "Basis of the count",
     "accelerator_stated": "Chips as stated",
@@ -169,7 +171,7 @@ def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]
 
 def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
     """Write the page that compares entities of a kind, and return its search entry."""
-    kinds = {}
+    kinds: dict[str, dict[str, Any]] = {}
     for kind, summary in SUMMARY.items():
         if kind not in shelf.tables:
             continue
@@ -191,6 +193,11 @@ def _compare(shelf: Shelf, folder: Path, words: dict[str, Any]) -> list[str]:
                 for row in table.frame.iter_rows(named=True)
             },
         }
+    if "accelerators" in kinds:
+        kinds["accelerators"]["fields"].append("Rent on demand, median")
+        for key, cells in kinds["accelerators"]["rows"].items():
+            rent = _median_rent(shelf, key)
+            cells.append([rent, f"{rent:.2f} USD/h"] if rent else None)
     (folder / "compared.js").write_text(f"window.fkCompared={script_json(kinds)};\n", "utf-8")
     (folder / "compare.html").write_text(template("compare.html").render(words | {"kinds": kinds}), "utf-8")
     return [
@@ -431,18 +438,26 @@ def _history(table: Table, statements: list[dict[str, Any]]) -> list[dict[str, A
 
 
 def _line(name: str, text: Callable[[float], str], days: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the points of a sparkline with its values; empty for fewer than two days."""
+    """Return the points and axes of a history with its values; empty for fewer than two days."""
     if len(days) < 2 or not any(days.values()):
         return []
     ordered = sorted(days.items())
     when = [int(day[:4]) + (int(day[5:7]) - 1) / 12 for day, _ in ordered]
-    top, span = max(*days.values(), 1e-9), max(when[-1] - when[0], 1e-9)
+    most, span = max(*days.values(), 1e-9), max(when[-1] - when[0], 1e-9)
+    decade = 10.0 ** math.floor(math.log10(most))
+    top = next(factor * decade for factor in (1, 2, 4, 6, 8, 10) if factor * decade >= most)
     points = [
         (round(560 * (x - when[0]) / span), round(110 - 100 * y / top)) for x, (_, y) in zip(when, ordered, strict=True)
     ]
+    years = [(560 * (year - when[0]) / span, year) for year in range(int(when[0]) + 1, int(when[-1]) + 1)]
+    axes = {
+        "heights": [(round(110 - 100 * part), text(top * part)) for part in (0.0, 0.5, 1.0)],
+        "years": [(round(x), year) for x, year in years[:: len(years) // 8 + 1] if 70 < x < 490],
+    }
     path = f"M{points[0][0]},{points[0][1]}" + "".join(f"H{x}V{y}" for x, y in points[1:])
     return [
-        {"label": name, "path": path, "first": ordered[0][0], "last": ordered[-1][0], "top": text(top)}
+        {"label": name, "path": path, "first": ordered[0][0], "last": ordered[-1][0], "top": text(most)}
+        | axes
         | {"rows": [(day, text(value)) for day, value in ordered]}
     ]
 
@@ -544,6 +559,7 @@ def _model(name: str) -> str | None:
 def _found(kind: str, page: Mapping[str, Any]) -> list[str]:
     """Return the search entry of an entity: address, name, heading, text and other names."""
     shown = [f"{fact['label']}: {fact['text']}" for fact in page["facts"] if fact["label"] not in ("Note", "Address")]
+    shown += [f"Price: {page['summary'].rpartition('; ')[2]}"] if page["offers"] else []
     words = [*page["also"], page["key"].replace("_", " "), ALSO.get(kind, "")]
     return [
         f"things/{kind}/{page['key']}.html",

@@ -24,6 +24,7 @@ MADE_FROM: Final = {
     "report/python/api": ("factorykit/",),
     "report/python": ("factorykit/site/pages/recipes.py", "data/"),
     "report/data": ("data/",),
+    "report/news": ("data/",),
     "report/audit": ("data/", "factorykit/model/validation"),
 }
 """Generated pages and their sources."""
@@ -31,7 +32,7 @@ AUTHOR: Final = "The factorykit founders"
 FEED: Final = "feed.xml"
 NEWS: Final = 30
 """Maximum number of entries of the feed; an entry holds the changes of a table on one day."""
-TOLD: Final = 20
+MAX_LISTED: Final = 20
 """Maximum number of values listed in an entry."""
 DESCRIBED: Final = 160
 """Maximum length of a description."""
@@ -204,7 +205,7 @@ def _feed(shelf: Shelf, file: Path, around: Around) -> None:
             id=f"urn:factorykit:data:{day}:{name}",
             title=f"{title}: {changes_text(rows)}",
             updated=f"{day}T00:00:00Z",
-            content="\n".join([*lines, *dict.fromkeys(more)][:TOLD]),
+            content="\n".join([*lines, *dict.fromkeys(more)][:MAX_LISTED]),
         )
         Xml.SubElement(entry, "link", href=around.address(f"tables/data_changes.html?q={name}"))
     Xml.indent(feed)

@@ -432,7 +432,7 @@ def _copy_assets(project: Project, out: Path) -> None:
     for pattern in [*named, *_listed(project.html.get("css")), *_listed(project.website.get("favicon"))]:
         for path in glob(project.root, str(pattern)):
             _copy(project.root / path, out / path)
-    for name in ("site.css", "site.js", "bridge.js", "find.js"):
+    for name in ("site.css", "site.js", "bridge.js"):
         (out / "site_libs").mkdir(parents=True, exist_ok=True)
         (out / "site_libs" / name).write_text(REMARKS.sub("", (HERE / "theme" / name).read_text("utf-8")), "utf-8")
 

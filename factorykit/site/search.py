@@ -27,7 +27,8 @@ def entries(project: Project, pages: Mapping[str, LexborHTMLParser]) -> list[lis
         main = read.css_first("main") if read else None
         title = read.css_first("h1.title, title") if read else None
         if main is not None and title is not None and page.meta.get("search") is not False:
-            rows += sections(main, page.href, " ".join(title.text().split()))
+            named = " ".join(title.text().split()).removesuffix(" – factorykit")
+            rows += sections(main, page.href, named, str(page.meta.get("keywords") or ""))
     return rows
 
 
@@ -47,8 +48,8 @@ def write(out: Path, rows: list[list[str]]) -> None:
         (libraries / "search.js").write_text(f"window.siteSearch = {json.dumps(rows, ensure_ascii=False)};\n", "utf-8")
 
 
-def sections(main: LexborNode, href: str, title: str) -> list[list[str]]:
-    """Return the entries of a page, one per heading and named row; a notebook includes the words of its file name."""
+def sections(main: LexborNode, href: str, title: str, keywords: str = "") -> list[list[str]]:
+    """Return the entries of a page, one per heading and named row; a notebook's keywords are those of its file name."""
     tree = LexborHTMLParser(str(main.html))
     tree.strip_tags([*SKIPPED])
     rows, anchor = [[href, title, "", ""]], ""
@@ -61,7 +62,7 @@ def sections(main: LexborNode, href: str, title: str) -> list[list[str]]:
         if _is_heading(node):
             rows.append([f"{href}#{anchor}", title, "", ""])
     rows = [[*row[:2], *(" ".join(text.split())[:MAX_SECTION_LETTERS] for text in row[2:])] for row in rows]
-    name = re.sub(r"^\d+-|-", " ", PurePosixPath(href).stem).strip() if href.startswith("notebooks/") else ""
+    name = re.sub(r"^\d+-|-", " ", PurePosixPath(href).stem).strip() if href.startswith("notebooks/") else keywords
     rows[0].append(name)
     return [row for row in rows if row[2] or row[3]]
 

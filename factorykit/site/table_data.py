@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factorykit.core.vocabulary import Quantity, format_number, vocabulary
+from factorykit.core.vocabulary import LARGE_NUMBERS, SI_PREFIXES, Quantity, format_number, vocabulary
 from factorykit.data.entities import NAMED
 
 if TYPE_CHECKING:
@@ -34,7 +34,10 @@ PRICE: Final = ("name", "kind", "year", "electricity_usd_per_kwh")
 """The table referenced by prices, and the displayed columns of its rows."""
 LONG: Final = re.compile(r"\b\d+\.\d{7,}\b")
 """Numbers in text with more digits than are useful."""
-SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP", "USD", "1", "h", "kWh"}
+SI: Final = {"W", "Wh", "byte", "byte/s", "FLOP/s", "FLOP"}
+"""Units that take prefixes."""
+WORDED: Final = {"USD", "1", "h", "kWh"}
+"""Units whose large values are written in millions, billions and trillions."""
 
 
 @dataclass(frozen=True)
@@ -177,15 +180,21 @@ def number(described: Mapping[str, Any], value: float) -> str:
         return f"{value:.0f}"
     if unit == "1" and value == int(value) and abs(value) < 1e6:
         return f"{value:,.0f}"
-    scales = ((1e24, "Y"), (1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-    words = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
-    spoken = "" if unit == "1" else unit.replace("byte", "B").replace("degree", "°")
-    for scale, prefix in words if unit in ("USD", "1", "h", "kWh") else scales if unit in SI else ():
+    spoken = unit_text(unit)
+    for scale, prefix in LARGE_NUMBERS if unit in WORDED else SI_PREFIXES if unit in SI else ():
         if abs(value) >= scale * 0.9995:
-            text = format_number(value / scale)
-            return f"{text}{prefix} {spoken}".strip() if prefix.startswith(" ") else f"{text} {prefix}{spoken}"
+            return f"{format_number(value / scale)} {prefix}{spoken}".strip()
     digits = 6 if unit == "degree" else 3
     return f"{format_number(value, digits)} {spoken}".strip()
+
+
+def unit_text(unit: str | None) -> str:
+    """Return a unit as readers write it; empty for counts.
+
+    >>> unit_text("byte/s"), unit_text("1")
+    ('B/s', '')
+    """
+    return "" if unit in (None, "1") else unit.replace("byte", "B").replace("degree", "°")
 
 
 def label(described: Mapping[str, Any]) -> str:

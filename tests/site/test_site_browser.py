@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::Deprecati
 PAGES = (
     "index.html",
     "plan.html",
+    "serve.html",
     *(f"notebooks/{file.stem}.html" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
     "report/methods.html",
     *dict.fromkeys(f"report/methods/{dashed(topic(formula))}.html" for formula in catalogue().values()),
@@ -221,6 +222,16 @@ def test_equations_are_set_and_the_skip_link_leads_to_the_text(visit: Callable[.
     assert page.evaluate("document.activeElement.textContent") == "Skip to the text"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "content"
+
+
+def test_code_and_checks_are_behind_one_control_and_a_tick_shows_its_check(visit: Callable[..., Any]):
+    page = visit("notebooks/07-checkpoints.html")
+    folds = page.locator("details.code-fold")
+    assert not any(fold.is_visible() for fold in folds.all())
+    page.locator(".fk-how a").first.click()
+    assert [fold.is_visible() for fold in folds.all()].count(True) == 1
+    page.get_by_role("button", name="Code and checks").click()
+    assert all(fold.is_visible() for fold in folds.all())
 
 
 def test_a_chart_draws_and_follows_the_theme(visit: Callable[..., Any]):

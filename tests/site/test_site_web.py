@@ -32,6 +32,19 @@ def test_the_feed_lists_changes_of_the_tables(site):
         assert (site / address).is_file()
 
 
+def test_the_monthly_note_counts_the_rents_that_moved_and_the_changed_values(site):
+    up, down, chips = fk.sql("""
+        select count(*) filter (now.value / before.value > 1.005), count(*) filter (now.value / before.value < 0.995),
+        count(*)
+        from months before join months now using (of, quantity)
+        where quantity = 'rental_usd_per_accelerator_h' and before.month = '2026-07' and now.month = '2026-08'
+        and before.rows >= 5 and now.rows >= 5""").row(0)
+    page = (site / "report" / "news.html").read_text("utf-8")
+    assert f"Rents in August 2026: {up} of {chips} chips cost more, {down} less" in page
+    changed = fk.sql("select count(*) from data_changes where \"table\" = 'accelerators' and what = 'changed'").item()
+    assert re.search(rf">Accelerators</a>: {changed} values changed", page)
+
+
 def test_every_page_is_described_dated_and_cited(site):
     pages = [
         *({*site.glob("*.html")} - {site / "404.html"}),

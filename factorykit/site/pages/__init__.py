@@ -14,8 +14,10 @@ from factorykit.site.pages.coverage import coverage_page
 from factorykit.site.pages.data import LOCAL_SITE, data_pages
 from factorykit.site.pages.landing import new, notebooks, numbers
 from factorykit.site.pages.methods import methods_pages
+from factorykit.site.pages.news import news_page
 from factorykit.site.pages.recipes import recipe_pages
 from factorykit.site.pages.vocabulary import vocabulary_page
+from factorykit.site.planner import serving
 from factorykit.site.sources import load_project
 
 
@@ -31,7 +33,7 @@ def write(root: Path) -> None:
     site = load_project(root).website.get("site-url") or LOCAL_SITE
     written = methods_pages() | data_pages(root / "data", report / "downloads", site.rstrip("/"))
     written |= recipe_pages() | audit_pages(root / "data")
-    written |= coverage_page(root / "data")
+    written |= coverage_page(root / "data") | news_page(root / "data")
     written |= {"python/api": api_page(), "vocabulary": vocabulary_page()}
     written |= {f"_notebooks-{group}": cards for group, cards in notebooks(root / "notebooks").items()}
     written |= {"_numbers": numbers(), "_new": new(root / "data")}
@@ -44,6 +46,7 @@ def write(root: Path) -> None:
     _write(report / "assets" / "factorykit.js", script())
     _write(report / "assets" / "plan.js", planner.script())
     _write(report / "assets" / "plan-formulas.js", planner.formulas_script())
+    _write(report / "assets" / "serve.js", serving.script())
 
 
 def script() -> str:

@@ -27,7 +27,11 @@ LISTED: Final = ("charts", "formulas", "widgets")
 def api_page() -> str:
     """Return the index of public names by task, each with its first sentence and a link to its page."""
     parts = [
-        front("Python reference", f"Every public name of `import factorykit as fk`, {len(fk.__all__)} of them."),
+        front(
+            "Python reference",
+            f"Every public name of `import factorykit as fk`, {len(fk.__all__)} of them.",
+            keywords="API | library | functions",
+        ),
         'Wherever a number is taken, a text with its unit is too: `"15T"`, `"500 GB/s"`, `"30 min"`. '
         "[How-to guides](/report/guides/how-to.qmd) and [recipes](recipes.qmd) show the calls at work.",
     ]

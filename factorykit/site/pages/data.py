@@ -61,7 +61,8 @@ def data_pages(data: Path, downloads: Path, site: str = LOCAL_SITE) -> dict[str,
 
     Every table is written to ``downloads`` as Parquet, CSV and JSON.
     """
-    head = front("Data", "The tables behind the notebooks: one fact a row, every value with its source.")
+    about = "The tables behind the notebooks: one fact a row, every value with its source."
+    head = front("Data", about, keywords="tables | download CSV, Parquet, JSON | dataset")
     descriptor = data / "datapackage.json"
     if not descriptor.is_file():
         return {"data": f"{head}\nNo table is built yet; `factorykit data build` builds them.\n"}

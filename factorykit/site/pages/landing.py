@@ -79,5 +79,6 @@ def new(data: Path) -> str:
         f"- {day}, [{escaped(titles.get(name, name))}](tables/data_changes.html?q={name}): {changes_text(rows)}"
         for day, name, rows in changed
     ]
-    more = "[All changes of the tables](tables/data_changes.html), also as a [feed](feed.xml)." if changed else ""
+    more = "[The monthly note](report/news.qmd): prices and values that moved. All changes are a [feed](feed.xml)."
+    more = more if changed else ""
     return "\n\n".join(filter(None, ["\n".join(lines), more])) + "\n"

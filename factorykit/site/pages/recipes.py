@@ -185,6 +185,18 @@ drawn = fk.sample(known, {"mfu": fk.Uniform(0.35, 0.45)}, "training_days", n=100
 drawn.select(pl.col("training_days").median()).collect()""",
     ),
     (
+        "Logs larger than memory are a study, too; new files and lines are added by the same call",
+        """
+from pathlib import Path
+
+logs = Path("logs")
+logs.mkdir()
+for node in ("n1", "n2"):
+    _ = (logs / f"{node}.csv").write_text(f"at,kind,node\\n2026-03-01,failure,{node}\\n")
+log = fk.read_log(logs, out="log_study")
+log.scan("events").group_by("node", "kind").len().sort("node").collect()""",
+    ),
+    (
         "Estimated time and disk of a larger grid",
         """
 def paper(rows, cores, bytes_a_row=8, rows_a_core_s=4e6, disk_bytes_s=2e9):
@@ -233,7 +245,7 @@ nothing is lost.
 PAGES: Final = {
     "python/studies": (
         "Studies: more rows than memory holds",
-        "fk.sweep, fk.sample, fk.search and fk.run_cases into a folder that can be stopped, resumed and asked.",
+        "fk.sweep, fk.sample, fk.search, fk.run_cases and fk.read_log into a folder; stopped, resumed and asked.",
         "A study is a folder of Parquet parts. It can be stopped at any moment, and the same call resumes it; "
         "its manifest records the question, the version and the tables. Memory does not grow with rows. "
         "[`fk.study`](api.qmd#fk-study) opens one.",

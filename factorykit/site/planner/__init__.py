@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from factorykit.charts import bundle
 from factorykit.site.planner.controls import formulas, page_data
@@ -15,35 +16,29 @@ __all__ = ["formulas_script", "model_script", "script"]
 
 HERE: Final = Path(__file__).parent
 ENGINE: Final = ("shapes", "draws", "rank", "engine", "serve")
-PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "page")
+PAGE: Final = ("shapes", "values", "link", "share", "config", "form", "pictures", "answer", "pins", "worker", "page")
 FROM_CHARTS: Final = ("dom", "numbers", "bounds", "quoted")
 
 
 @cache
 def script() -> str:
-    """Return the script of the planner, which is the engine in a worker and its client on a page."""
-    page = [bundle.RUNTIME / f"{name}.mjs" for name in FROM_CHARTS] + [HERE / f"{name}.mjs" for name in PAGE]
-    engine = bundle.bundled(HERE / f"{name}.mjs" for name in ENGINE)
+    """Return the script of the planner."""
+    return page_script("Engine", model_script(), ENGINE, page_data(), PAGE)
+
+
+def page_script(name: str, model: str, engine: Iterable[str], data: Mapping[str, Any], page: Iterable[str]) -> str:
+    """Return the script of a page: an engine with its model in a worker, and its client with its data on the page."""
+    client = [bundle.RUNTIME / f"{each}.mjs" for each in FROM_CHARTS] + [HERE / f"{each}.mjs" for each in page]
     style = json.dumps((HERE / "planner.css").read_text(encoding="utf-8"))
-    return bundle.MARGIN.sub(
-        "",
-        "\n".join(
-            [
-                "(() => {",
-                '"use strict";',
-                "function factorykitEngine(port) {",
-                model_script(),
-                engine,
-                "serve(port, MODEL);",
-                "}",
-                'if (typeof document === "undefined") return factorykitEngine(self);',
-                f"const PAGE = {in_json(page_data())};",
-                bundle.bundled(page),
-                f"start(PAGE, {{ address: document.currentScript.src, serve: factorykitEngine }}, {style});",
-                "})();\n",
-            ]
-        ),
-    )
+    lines = [
+        *("(() => {", '"use strict";', f"function factorykit{name}(port) {{", model),
+        *(bundle.bundled(HERE / f"{each}.mjs" for each in engine), "serve(port, MODEL);", "}"),
+        f'if (typeof document === "undefined") return factorykit{name}(self);',
+        *(f"const PAGE = {in_json(data)};", bundle.bundled(client)),
+        f"start(PAGE, {{ address: document.currentScript.src, serve: factorykit{name} }}, {style});",
+        "})();\n",
+    ]
+    return bundle.MARGIN.sub("", "\n".join(lines))
 
 
 def formulas_script() -> str:

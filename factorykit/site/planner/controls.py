@@ -196,7 +196,7 @@ def page_data() -> dict[str, Any]:
     named = dict.fromkeys([*(name for _, names in GROUPS for name in names), *MISSING])
     shaped = {name: quantity(name) for name in shape()}
     unfolded = between()
-    menus = {"model": _models(), "accelerator": _chips(), "site": _sites(), "failures": _failures()}
+    menus = {"model": _models(), "accelerator": chip_menu(), "site": _sites(), "failures": _failures()}
     return {
         "version": max(PRESETS),
         "presets": PRESETS,
@@ -212,7 +212,7 @@ def page_data() -> dict[str, Any]:
             [key, chip["accelerator_memory_bytes"]] for key, chip in chips().items() if chip["accelerator_memory_bytes"]
         ],
         "groups": [{"title": title, "controls": list(names)} for title, names in GROUPS],
-        "controls": {name: _control(name) for name in named if name not in MENUS},
+        "controls": {name: control(name) for name in named if name not in MENUS},
         "words": {part: [*CANDIDATES[part].values] for part in PARTS if quantity(part).is_text}
         | {"network_topology": list(quantity("network_topology").choices)},
         "ways": {"own": list(OWNED), "rent": list(RENTED), "either": [*OWNED, *RENTED]},
@@ -232,7 +232,7 @@ def page_data() -> dict[str, Any]:
         "stepParts": {label: list(names) for label, names in PARTS_OF_A_STEP.items()},
         "costs": {way: list(names) for way, names in COSTS.items()},
         "quantities": {
-            name: [*_words(quantity(name)), *([quantity(name).meaning] if name in named else [])]
+            name: [*words(quantity(name)), *([quantity(name).meaning] if name in named else [])]
             for name in dict.fromkeys([*shown, *shaped, *LIMITS])
             if name not in unfolded
         },
@@ -263,9 +263,9 @@ def formulas() -> dict[str, Any]:
     """
     tiers = {"one": every_step(), "two": _only_of_two_tiers()}
     computed = {name: {each: _formula(step) for each, step in steps.items()} for name, steps in tiers.items()}
-    words = {name: _words(quantity(name)) for name in between()}
+    labels = {name: words(quantity(name)) for name in between()}
     steps = {name: _step(step) for name, step in every_step().items()}
-    return computed | {"quantities": words, "config": _config(), "steps": steps, "publishers": _publishers()}
+    return computed | {"quantities": labels, "config": _config(), "steps": steps, "publishers": _publishers()}
 
 
 def _publishers() -> dict[str, str]:
@@ -306,12 +306,13 @@ MENUS: Final = (
 """Controls that are not a single numeric quantity."""
 
 
-def _control(name: str) -> dict[str, Any]:
+def control(name: str, range_: tuple[float, float] | None = None) -> dict[str, Any]:
+    """Return bounds, slider and units of a quantity; the range of the slider is that of the vocabulary or given."""
     row = quantity(name)
     control: dict[str, Any] = {"bounds": row.bounds, "best": name in BEST}
     if row.is_text:
         return control
-    ends = LIMITS.get(name) or (row.slider_min, row.slider_max)
+    ends = range_ or LIMITS.get(name) or (row.slider_min, row.slider_max)
     low, high = (1.0 if end is None else end for end in ends)
     high = max(high, low * 2.0)
     if name == "accelerators":
@@ -319,7 +320,7 @@ def _control(name: str) -> dict[str, Any]:
     return control | {
         "min": low,
         "max": high,
-        "scale": "doubling" if name in DOUBLING else "log" if name in LIMITS else row.slider_scale,
+        "scale": "doubling" if name in DOUBLING else "log" if range_ or name in LIMITS else row.slider_scale,
         "whole": row.unit == "1" and high > 10,
         "units": _units(row),
         "spread": not row.is_text and name not in (*LIMITS, *PUBLISHED, *PARTS, *BEST),
@@ -387,7 +388,8 @@ def _units(row: Quantity) -> dict[str, float]:
     return found | ({"m": 60.0} if row.unit == "s" else {})
 
 
-def _words(row: Quantity) -> list[Any]:
+def words(row: Quantity) -> list[Any]:
+    """Return label and units of a quantity."""
     return [row.label, row.unit, row.display_unit, row.display_scale]
 
 
@@ -421,14 +423,15 @@ def _formula(step: Step) -> list[Any]:
 
 def _models() -> list[list[Any]]:
     """Return key, name and address of every model supported by the planner."""
-    return sorted(([key, architecture(key).label] for key in architectures()), key=lambda row: _natural(row[1]))
+    return sorted(([key, architecture(key).label] for key in architectures()), key=lambda row: natural(row[1]))
 
 
-def _natural(text: str) -> list[Any]:
+def natural(text: str) -> list[Any]:
+    """Return the key of a text by which numbers in it are in order."""
     return [int(part) if part.isdigit() else part.lower() for part in re.split(r"(\d+)", text)]
 
 
-def _chips() -> list[list[Any]]:
+def chip_menu() -> list[list[Any]]:
     """Return key, name and precisions of every chip whose peak and memory are stated, the newest first."""
     known = [c for c in chips().values() if c["peak_16bit_flop_per_s"] and c["accelerator_memory_bytes"]]
     return [

@@ -22,12 +22,12 @@ const TEXTS = {
   counts: ["4096, 8192, 16384", (text) => text.trim().split(/[\s,;]+/).join(",")],
   offers: ["provider, h100_sxm, 2.1 USD/h, 4096", (text) => text.trim()],
 };
-const NOTHING = { deadline_s: "no deadline", budget_usd: "no budget", facility_power_w: "no limit", accelerators: "as many as suit" };
+const NOTHING = { deadline_s: "no deadline", budget_usd: "no budget", facility_power_w: "no limit", accelerators: "as many as suit", time_to_first_token_s: "no limit", time_per_output_token_s: "no limit", users: "by requests per second" };
 const A_SIZE = "a size";
 const PASTED = "pasted";
 
 export function labelOf(page, name) {
-  return LABELS[name] ?? page.quantities[name][0];
+  return page.names?.[name] ?? LABELS[name] ?? page.quantities[name][0];
 }
 
 // A menu choice or a pasted architecture as text; undefined for a quantity.
@@ -51,7 +51,7 @@ export class Form {
       const best = title === "The layout" ? this.bestButton(controls) : null;
       return make("details", { class: "fkp-group", open: i < 1, "data-group": title }, make("summary", {}, title), best, element);
     });
-    this.element = make("form", { class: "fkp-form", "aria-label": "The run and the plant", onsubmit: (event) => event.preventDefault() }, ...this.groups);
+    this.element = make("form", { class: "fkp-form", "aria-label": page.title ?? "The run and the plant", onsubmit: (event) => event.preventDefault() }, ...this.groups);
   }
 
   control(name) {
@@ -194,7 +194,7 @@ export class Form {
   menu(name) {
     const field = make("select", { name });
     field.addEventListener("change", () => this.chosen(name, field.value));
-    const extra = name === "model" ? this.ownModel() : null;
+    const extra = name === "model" && this.page.unplanned ? this.ownModel() : null;
     const made = this.frame(name, field, extra?.element);
     made.extra = extra;
     made.options = null;
@@ -218,13 +218,15 @@ export class Form {
   options(name, state) {
     const { page } = this;
     const assumed = ["", name === "failures" ? "by the default rate" : name === "offer" ? "median of all providers" : name === "site" ? "no country (0.35 kg CO₂/kWh)" : name === "objective" ? "the default for the limits" : page.best.includes(name) ? "best" : "as usual"];
+    if (page.labels?.[name]) return [["", Object.entries(page.labels[name])]];
+    if (name === "model" && !page.unplanned) return [["Published models", page.menus.model]];
     if (name === "model") return [["", [[A_SIZE, "A size, such as 70B or 1T MoE"], [PASTED, "Paste a config.json"]]], ["Published models", page.menus.model], ["Without a model of their step time", Object.entries(page.unplanned).map(([key, [label, why]]) => [key, label, why])]];
     if (name === "objective") return [["", [assumed, ...Object.entries(page.objectiveNames)]]];
     if (OPTION_LABELS[name]) return [["", Object.entries(OPTION_LABELS[name])]];
     if (name === "precision") return [["", page.menus.accelerator.find(([key]) => key === state.accelerator)[2].map((each) => [each, each])]];
     if (name === "accelerator") {
       const chips = page.menus.accelerator.map(([key, label]) => [key, label]);
-      return [["On offer today", chips.filter(([key]) => page.offers[key])], ["No offer listed", chips.filter(([key]) => !page.offers[key])]];
+      return [["On offer today", chips.filter(([key]) => page.offers[key])], ["No offer listed", chips.filter(([key]) => !page.offers[key])]].filter(([, rows]) => rows.length);
     }
     if (name === "offer") return [["", [assumed, ...(page.offers[state.accelerator] ?? []).map(([key, who, price, day]) => [key, `${who}, ${price} USD/h, ${day}`])]]];
     if (page.words[name]) return [["", [assumed, ...page.words[name].map((each) => [each, each.replaceAll("_", " ")])]]];
@@ -282,7 +284,7 @@ export class Form {
       this.say(name, made, state, values);
       made.element.classList.toggle("fkp-missing", missing.includes(name));
       if (missing.includes(name)) made.element.closest("details")?.setAttribute("open", "");
-      const elsewhere = [[page.ways, state.way], [page.tiers, state.tiers]].some(([words, word]) => !words[word].includes(name) && Object.values(words).flat().includes(name));
+      const elsewhere = [[page.ways, state.way], [page.tiers, state.tiers]].some(([words, word]) => words && !words[word].includes(name) && Object.values(words).flat().includes(name));
       made.element.hidden = elsewhere || (name === "offer" && Boolean(state.chips)) || (name === "counts" && state.accelerators !== undefined);
     }
   }

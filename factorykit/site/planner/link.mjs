@@ -56,6 +56,8 @@ const isNumber = (page, name) => page.controls[name]?.min !== undefined || Objec
 const isOfShape = (page, name) => Object.hasOwn(page.shape, name);
 
 export function refusal(page, name, word) {
+  if (page.inputs && !page.inputs.includes(name)) return `there is no input ${name}`;
+  if (page.labels?.[name]) return Object.hasOwn(page.labels[name], word) ? null : `${name} is one of ${Object.keys(page.labels[name]).join(", ")}`;
   for (const [several, words] of [["way", page.ways], ["tiers", page.tiers]]) {
     if (name === several) return Object.hasOwn(words, word) ? null : `${name} is one of ${Object.keys(words).join(", ")}`;
   }
@@ -75,9 +77,9 @@ export function refusal(page, name, word) {
   if (name === "objective") return page.objectives.includes(word) ? null : `objective is one of ${page.objectives.join(", ")}`;
   if (name === "precision") return page.menus.accelerator.some(([, , precisions]) => precisions.includes(word)) ? null : `there is no precision ${word}`;
   if (name === "offer") return Object.values(page.offers).flat().some(([key]) => key === word) ? null : `there is no offer ${word}`;
-  if (name === "model" && Object.hasOwn(page.unplanned, word)) return `${page.unplanned[word][0]} is not planned: ${page.unplanned[word][1]}`;
+  if (name === "model" && Object.hasOwn(page.unplanned ?? {}, word)) return `${page.unplanned[word][0]} is not planned: ${page.unplanned[word][1]}`;
   if (Object.hasOwn(page.menus, name)) {
-    const listed = page.menus[name].some(([key]) => key === word) || (name === "model" && isSize(word));
+    const listed = page.menus[name].some(([key]) => key === word) || (name === "model" && page.unplanned && isSize(word));
     return listed ? null : `there is no ${name} '${word}'`;
   }
   if (Object.hasOwn(page.constants, name)) return word.trim() && holds(page.constants[name], Number(word)) ? null : `${name} = ${word} is outside ${page.constants[name]}`;

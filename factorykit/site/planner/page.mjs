@@ -5,6 +5,7 @@ import { readConfig } from "./config.mjs";
 import { Form } from "./form.mjs";
 import { asked, listed, pick, recalled, written } from "./link.mjs";
 import { Pins } from "./pins.mjs";
+import { placed, worker } from "./worker.mjs";
 
 const BRIEF = ["model", "accelerator", "accelerators", "tokens"];
 const ANNOUNCED_AFTER_MS = 700;
@@ -23,14 +24,6 @@ const DISPLACES = {
   counts: ["accelerators"],
   accelerators: ["counts"],
 };
-
-// The engine in a worker of the same file. A page opened from a file cannot start one; there the engine runs in the page.
-function worker({ address, serve }) {
-  if (location.protocol !== "file:") return new Worker(address);
-  const { port1, port2 } = new MessageChannel();
-  serve(port1);
-  return port2;
-}
 
 class Planner {
   constructor(place, page, engine, brief) {
@@ -223,8 +216,5 @@ class Planner {
 
 export function start(page, engine, style) {
   const data = { ...page, readConfig: async (text) => readConfig(await formulas(), text) };
-  document.head.append(make("style", {}, style));
-  const place = () => document.querySelectorAll("[data-factorykit-plan]").forEach((each) => new Planner(each, data, engine, each.dataset.factorykitPlan === "brief"));
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", place);
-  else place();
+  placed(style, "[data-factorykit-plan]", (each) => new Planner(each, data, engine, each.dataset.factorykitPlan === "brief"));
 }

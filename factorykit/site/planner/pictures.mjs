@@ -76,7 +76,7 @@ export function line(name, points, xTitle, { saidX = short, saidY = short, mark 
   const y = (value) => y0 - ((y0 - y1) * (value - bottom)) / (top - bottom);
   const svg = frame(name, xTitle);
   grid(svg, ticks(bottom, top, 4), y, saidY);
-  svg.append(node("path", { d: `M${points.map(([a, b]) => `${x(a).toFixed(1)},${y(b).toFixed(1)}`).join("L")}`, fill: "none", stroke: COLORS[0], "stroke-width": 2.2 }));
+  svg.append(node("path", { d: path(points.map(([a, b]) => [x(a), y(b)])), fill: "none", stroke: COLORS[0], "stroke-width": 2.2 }));
   svg.append(node("circle", { cx: x(mark), cy: y(valueOn(points, mark)), r: 5, fill: COLORS[0], class: "fkp-here" }));
   for (const tick of ticksOf(low, high)) svg.append(label(x(tick), y0 + 15, saidX(tick)));
   return svg;
@@ -84,26 +84,35 @@ export function line(name, points, xTitle, { saidX = short, saidY = short, mark 
 
 const decades = (low, high) => Array.from({ length: 40 }, (_, i) => [1, 2, 5].map((part) => part * 10 ** (i - 15))).flat().filter((tick) => low <= tick && tick <= high);
 
-// Plans on logarithmic axes, cost over days: sets [{label, color, rows: [{x, y, title, pick}]}], the cheapest at each time
-// joined, the best one outlined, limits as lines, published runs [{x, y, to, title, href}] as diamonds.
-export function frontier(name, sets, { best, limits, runs, saidY, narrow }) {
+// A picture with logarithmic axes for all points {x, y}: its element, and the place of a value on each axis.
+function logarithmic(name, all, { saidX = rounded, saidY, narrow, titles: [below, above] }) {
   const [width, height] = narrow ? [420, 300] : [860, 380];
-  const [x0, x1, y0, y1] = [62, width - 14, height - 42, 10];
-  const rows = sets.flatMap((set) => set.rows);
-  const all = [...rows, ...runs, ...runs.map(({ to: [a, b] }) => ({ x: a, y: b })), ...(limits.x ? [{ x: limits.x, y: best.y }] : []), ...(limits.y ? [{ x: best.x, y: limits.y }] : [])];
+  const [x0, x1, y0, y1] = [62, width - 14, height - 42, above ? 26 : 10];
   const ends = (axis, pad) => [Math.min(...all.map((row) => row[axis])) / pad, Math.max(...all.map((row) => row[axis])) * pad];
   const [[xl, xh], [yl, yh]] = [ends("x", 1.15), ends("y", 1.12)];
   const x = (value) => x0 + ((x1 - x0) * Math.log(value / xl)) / Math.log(xh / xl);
   const y = (value) => y0 - ((y0 - y1) * Math.log(value / yl)) / Math.log(yh / yl);
-  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" }, label((x0 + x1) / 2, height - 6, "days", "middle", { class: "fkp-axis" }));
+  const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name, class: "fkp-picture" }, label((x0 + x1) / 2, height - 6, below, "middle", { class: "fkp-axis" }));
+  if (above) svg.append(label(4, 13, above, "start", { class: "fkp-axis" }));
   const marks = decades(yl, yh);
   for (const mark of marks.length > 1 ? marks : ticks(yl, yh, 4)) svg.append(node("line", { x1: x0, x2: x1, y1: y(mark), y2: y(mark), class: "fkp-grid" }), label(x0 - 6, y(mark) + 4, saidY(mark), "end"));
-  for (const mark of decades(xl, xh)) svg.append(label(x(mark), y0 + 16, rounded(mark)));
+  for (const mark of decades(xl, xh)) svg.append(label(x(mark), y0 + 16, saidX(mark)));
+  return { svg, x, y, x0, x1, y0, y1 };
+}
+
+const path = (points) => `M${points.map((point) => point.map((each) => each.toFixed(1)).join(",")).join("L")}`;
+
+// Plans on logarithmic axes, cost over days: sets [{label, color, rows: [{x, y, title, pick}]}], the cheapest at each time
+// joined, the best one outlined, limits as lines, published runs [{x, y, to, title, href}] as diamonds.
+export function frontier(name, sets, { best, limits, runs, saidY, narrow }) {
+  const rows = sets.flatMap((set) => set.rows);
+  const all = [...rows, ...runs, ...runs.map(({ to: [a, b] }) => ({ x: a, y: b })), ...(limits.x ? [{ x: limits.x, y: best.y }] : []), ...(limits.y ? [{ x: best.x, y: limits.y }] : [])];
+  const { svg, x, y, x0, x1, y0, y1 } = logarithmic(name, all, { saidY, narrow, titles: ["days"] });
   if (limits.x) svg.append(node("line", { x1: x(limits.x), x2: x(limits.x), y1, y2: y0, class: "fkp-line" }), label(x(limits.x) + 4, y1 + 10, "deadline", "start"));
   if (limits.y) svg.append(node("line", { x1: x0, x2: x1, y1: y(limits.y), y2: y(limits.y), class: "fkp-line" }), label(x1 - 4, y(limits.y) - 5, "budget", "end"));
   let least = Infinity;
   const front = rows.toSorted((a, b) => a.x - b.x || a.y - b.y).filter((row) => row.y < least && ((least = row.y), true));
-  svg.append(node("path", { d: `M${front.map((row) => `${x(row.x).toFixed(1)},${y(row.y).toFixed(1)}`).join("L")}`, class: "fkp-front" }));
+  svg.append(node("path", { d: path(front.map((row) => [x(row.x), y(row.y)])), class: "fkp-front" }));
   for (const { color, rows: of } of sets) {
     for (const row of of) {
       const circle = node("circle", { cx: x(row.x), cy: y(row.y), r: 4, fill: color, opacity: row.faint ? 0.35 : 1, class: "fkp-pick" }, node("title", {}, row.title));
@@ -115,6 +124,19 @@ export function frontier(name, sets, { best, limits, runs, saidY, narrow }) {
     const [cx, cy] = [x(run.x), y(run.y)];
     const link = node("a", { href: run.href }, node("path", { d: `M${cx},${cy - 7}l6,7l-6,7l-6,-7z`, class: "fkp-run" }), node("title", {}, run.title));
     svg.append(node("line", { x1: cx, y1: cy, x2: x(run.to[0]), y2: y(run.to[1]), class: "fkp-miss" }), link, label(cx + 9, cy - 6, run.label, "start"));
+  }
+  svg.append(node("circle", { cx: x(best.x), cy: y(best.y), r: 9, class: "fkp-now" }));
+  return svg;
+}
+
+// Curves on logarithmic axes: sets [{label, color, rows: [{x, y, title}]}], the chosen place, a least value of x as a line.
+export function curves(name, sets, { best, least, titles, narrow }) {
+  const all = [...sets.flatMap((set) => set.rows), best, ...(least ? [{ x: least.x, y: best.y }] : [])];
+  const { svg, x, y, y0, y1 } = logarithmic(name, all, { saidY: short, narrow, titles });
+  if (least) svg.append(node("line", { x1: x(least.x), x2: x(least.x), y1, y2: y0, class: "fkp-line" }), label(x(least.x) + 4, y1 + 10, least.label, "start"));
+  for (const { color, rows } of sets) {
+    svg.append(node("path", { d: path(rows.map((row) => [x(row.x), y(row.y)])), fill: "none", stroke: color, "stroke-width": 2.2 }));
+    for (const row of rows) svg.append(node("circle", { cx: x(row.x), cy: y(row.y), r: 3.2, fill: color }, node("title", {}, row.title)));
   }
   svg.append(node("circle", { cx: x(best.x), cy: y(best.y), r: 9, class: "fkp-now" }));
   return svg;

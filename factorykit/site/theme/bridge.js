@@ -22,6 +22,22 @@
     for (var fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     target.scrollIntoView();
   }
+  /* Code and checks of a notebook are folded behind one control; a link to one of them shows it. */
+  function control() {
+    var folds = document.querySelectorAll("details.code-fold"), title = document.querySelector("main header, #title-block-header");
+    if (!folds.length || !title) return;
+    var button = document.createElement("button");
+    function show(on) {
+      folds.forEach(function (fold) { fold.open = on; });
+      button.setAttribute("aria-pressed", String(on));
+    }
+    button.type = "button";
+    button.className = "fk-code";
+    button.textContent = "Code and checks";
+    button.addEventListener("click", function () { show(button.getAttribute("aria-pressed") !== "true"); });
+    show(false);
+    title.append(button);
+  }
   /* What Quarto's buttons do, which the policy of a page lets no attribute say. */
   var DOES = { scheme: "quartoToggleColorScheme", headroom: "quartoToggleHeadroom" };
   function pressed(event) {
@@ -56,6 +72,7 @@
     if (chart) later(chart);
     else addEventListener("load", still);
     document.addEventListener("click", pressed);
+    control();
     unfold();
     addEventListener("hashchange", unfold);
     new MutationObserver(tell).observe(document.body, { attributes: true, attributeFilter: ["class"] });

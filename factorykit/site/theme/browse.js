@@ -1,189 +1,278 @@
-/* The rows of one table: filter, sort, choose columns, take away what is shown. Works from files. */
+/* The rows of one table: filter by column, sort, choose and pin columns, download the filtered rows. Works from files. */
 (function () {
   "use strict";
   var table = window.fkTable, fields = table.fields, data = [], low = [];
   var one = function (id) { return document.getElementById(id); };
-  var led = fields.map(function (field, place) { return field.to ? place : -1; }).filter(function (place) { return place >= 0; });
-  /* Columns become rows; a column of words that come again holds each once. */
+  var place = function (name) { return fields.findIndex(function (field) { return field.name === name; }); };
+  var every = fields.map(function (_, at) { return at; });
+  var linked = every.filter(function (at) { return fields[at].to; });
+  function make(tag, words, parts) {
+    var node = Object.assign(document.createElement(tag), words);
+    node.append.apply(node, parts || []);
+    return node;
+  }
+  /* Columns become rows; a column of repeated words holds each once. */
   function add(columns) {
     var lists = columns.map(function (column) { return column.words ? column.at.map(function (at) { return column.words[at]; }) : column; });
     lists[0].forEach(function (_, n) {
       var row = lists.map(function (list) { return list[n]; });
-      var names = led.map(function (place) { return (table.names[fields[place].to] || {})[row[place]] || ""; });
       data.push(row);
-      low.push(row.concat(names).join("\u0001").toLowerCase());
+      low.push(row.concat(linked.map(function (at) { return (table.names[fields[at].to] || {})[row[at]] || ""; })).join("\u0001").toLowerCase());
     });
   }
   add(table.columns);
   /* The other parts of a large table are read, in order, once more is asked for than the first holds. */
-  var read = 0, reading = false, asked = [];
+  var read = 0, reading = false, waiting = [];
   table.take = function (columns) {
     add(columns);
     read += 1;
     if (read < table.parts) return;
     draw();
-    asked.splice(0).forEach(function (then) { then(); });
+    waiting.splice(0).forEach(function (then) { then(); });
   };
   function whole(then) {
     if (then && read === table.parts) then();
-    else if (then) asked.push(then);
+    else if (then) waiting.push(then);
     if (reading || !table.parts) return;
     reading = true;
     for (var part = 1; part <= table.parts; part += 1) {
-      var script = document.createElement("script");
-      script.async = false;
-      script.src = table.table + "." + part + ".js";
-      document.head.appendChild(script);
+      document.head.appendChild(make("script", { async: false, src: table.table + "." + part + ".js" }));
     }
   }
-  var PAGE = 100;
-  var state = { q: "", sort: -1, down: false, shown: PAGE, hidden: {} };
-  var beside = { source: 1, locator: 1, as_of: 1, note: 1, statement: 1, preferred: 1, address: 1 };
-  fields.forEach(function (field, place) { state.hidden[place] = table.shown.indexOf(field.name) < 0; });
-  var first = fields.findIndex(function (field) { return field.name === table.first; });
 
-  /* A thing is named by its name, which leads to its page; its key can be shown. */
-  var key = fields.findIndex(function (field) { return field.name === table.own; });
-  var named = key < 0 ? -1 : fields.findIndex(function (field) { return field.name === "name" || field.name === "title"; });
-  if (named >= 0) { state.hidden[key] = true; state.hidden[named] = false; }
-
+  /* The state, which the address keeps: text, order, columns, pinned columns, and a filter per column. */
+  var PAGE = 100, state;
+  var first = place(table.first), key = place(table.own), named = place(table.named);
   function recall() {
+    state = { q: "", sort: -1, down: false, shown: PAGE, columns: table.shown.map(place), pins: key < 0 ? [] : [named], filters: {} };
     new URLSearchParams(location.hash.slice(1) || location.search.slice(1)).forEach(function (value, name) {
+      var listed = value.split(",").map(place).filter(function (at) { return at >= 0; });
       if (name === "q") state.q = value.toLowerCase();
-      if (name === "sort") {
-        state.down = value[0] === "-";
-        state.sort = fields.findIndex(function (field) { return field.name === value.replace(/^-/, ""); });
-      }
+      else if (name === "sort") { state.down = value[0] === "-"; state.sort = place(value.replace(/^-/, "")); }
+      else if (name === "columns") state.columns = listed.length ? listed : state.columns;
+      else if (name === "pins") state.pins = listed;
+      else if (place(name) >= 0) state.filters[place(name)] = value;
     });
     one("q").value = state.q;
   }
   function keep() {
-    var said = new URLSearchParams();
+    var said = new URLSearchParams(), names = function (list) { return list.map(function (at) { return fields[at].name; }).join(","); };
     if (state.q) said.set("q", state.q);
     if (state.sort >= 0) said.set("sort", (state.down ? "-" : "") + fields[state.sort].name);
-    history.replaceState(null, "", said.toString() ? "#" + said : location.pathname + location.search);
+    if (names(state.columns) !== table.shown.join(",")) said.set("columns", names(state.columns));
+    if (names(state.pins) !== (key < 0 ? "" : table.named)) said.set("pins", names(state.pins));
+    Object.keys(state.filters).forEach(function (at) { said.set(fields[at].name, state.filters[at]); });
+    history.replaceState(null, "", location.pathname + (said.toString() ? "#" + said : ""));
+  }
+  /* A filter is text: `100..500` for numbers, `2024..2025-06` for dates, `existing~planned` for categories, else words. */
+  function test(at) {
+    var field = fields[at], said = state.filters[at], ends = said.split(".."), from = ends[0], to = ends.length > 1 ? ends[1] : from;
+    if (field.kind === "number") return function (row) {
+      return row[at] !== null && (from === "" || row[at] >= Number(from)) && (to === "" || row[at] <= Number(to));
+    };
+    if (field.kind === "date") return function (row) {
+      return row[at] !== null && (from === "" || row[at] >= from) && (to === "" || row[at].slice(0, to.length) <= to);
+    };
+    if (field.kind === "category") {
+      var some = said.split("~");
+      return function (row) { return some.indexOf(row[at] === null ? "" : row[at]) >= 0; };
+    }
+    return function (row) { return (row[at] + " " + ((table.names[field.to] || {})[row[at]] || "")).toLowerCase().indexOf(said.toLowerCase()) >= 0; };
   }
   function rows() {
-    var words = state.q.split(/\s+/).filter(Boolean);
-    var found = [];
-    low.forEach(function (text, place) {
-      if (words.every(function (word) { return text.indexOf(word) >= 0; })) found.push(data[place]);
+    var words = state.q.split(/\s+/).filter(Boolean), tests = Object.keys(state.filters).map(function (at) { return test(Number(at)); });
+    var found = data.filter(function (row, n) {
+      return words.every(function (word) { return low[n].indexOf(word) >= 0; }) && tests.every(function (passes) { return passes(row); });
     });
     var at = state.sort >= 0 ? state.sort : first, sign = state.sort < 0 || state.down ? -1 : 1;
-    if (at >= 0) {
-      found = found.slice().sort(function (a, b) {
-        if (a[at] === null || b[at] === null) return (a[at] === null) - (b[at] === null);
-        return sign * (fields[at].number ? a[at] - b[at] : String(a[at]).localeCompare(String(b[at])));
-      });
-    }
+    if (at >= 0) found.sort(function (a, b) {
+      if (a[at] === null || b[at] === null) return (a[at] === null) - (b[at] === null);
+      return sign * (fields[at].kind === "number" ? a[at] - b[at] : String(a[at]).localeCompare(String(b[at])));
+    });
     return found;
   }
-  function places() { return fields.map(function (_, place) { return place; }).filter(function (place) { return !state.hidden[place]; }); }
-  var LETTERS = [[1e24, "Y"], [1e21, "Z"], [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"]];
-  var WORDS = [[1e12, "trillion"], [1e9, "billion"], [1e6, "million"]];
-  function number(value, unit) {
-    var size = Math.abs(value);
-    var step = (/^(|USD|h|kWh)$/.test(unit) ? WORDS : LETTERS).find(function (pair) { return size >= pair[0] * 0.99995; });
-    if (step) return Number((value / step[0]).toPrecision(4)).toLocaleString("en") + " " + step[1];
-    if (size > 0 && size < 1e-3) return value.toExponential(2);
-    return Number(value.toPrecision(6)).toLocaleString("en");
+  /* Pinned columns come first. */
+  function places() {
+    return state.pins.concat(state.columns.filter(function (at) { return state.pins.indexOf(at) < 0; }));
   }
-  function cell(row, place) {
-    var field = fields[place], value = row[place], td = document.createElement("td");
-    if (field.number) td.className = "right";
+
+  var WORDS = [[1e12, " trillion"], [1e9, " billion"], [1e6, " million"]];
+  function number(value, field) {
+    var size = Math.abs(value), word = field.words && WORDS.find(function (pair) { return size >= pair[0] * 0.9995; });
+    var digits = function (shown) {
+      var decimals = Math.max(0, 3 - Math.floor(Math.log10(Math.abs(shown) || 1)));
+      return Number(shown.toFixed(decimals)).toLocaleString("en", { maximumFractionDigits: decimals });
+    };
+    if (field.unit === "a") return String(value);
+    if (word) return digits(value / word[0]) + word[1];
+    if (value && (size >= 1e15 * field.scale || size < 1e-4)) {
+      var parts = value.toExponential(2).split("e");
+      return Number(parts[0]) + " × 10" + parts[1].replace("+", "").replace(/./g, function (digit) { return digit === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]; });
+    }
+    return Number.isInteger(value) && field.scale === 1 ? value.toLocaleString("en") : digits(value / field.scale);
+  }
+  /* A number as people write it, in the unit of the header or with its own: 100, 2.5 k, 700 W, 1e25, 3 billion. */
+  var SIZES = { k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 };
+  function typed(text, field) {
+    var found = /^\s*(-?[\d.,]+(?:e[+-]?\d+)?)\s*(.*?)\s*$/i.exec(text), rest = found && found[2];
+    if (!found) return "";
+    var size = rest === "" || rest === field.unit ? field.scale : rest === field.base ? 1 : SIZES[rest.split(" ")[0]] || SIZES[rest[0]] || 1;
+    var value = Number((Number(found[1].replace(/,/g, "")) * size).toPrecision(12));
+    return isNaN(value) ? "" : String(value);
+  }
+  function cell(row, at) {
+    var field = fields[at], value = row[at], td = make("td", { className: field.kind === "number" ? "right" : "" });
     if (value === null) return td;
-    var text = field.number ? number(value, field.unit) : String(value);
+    var text = field.kind === "number" ? number(value, field) : String(value);
     var href = field.to ? (table.pages.indexOf(field.to) < 0 ? field.to + ".html?q=" + encodeURIComponent(value) : "../things/" + field.to + "/" + encodeURIComponent(value) + ".html")
-      : place === key || place === named ? "../things/" + table.table + "/" + encodeURIComponent(row[key]) + ".html"
+      : at === key || at === named && key >= 0 ? "../things/" + table.table + "/" + encodeURIComponent(row[key]) + ".html"
         : /^https?:\/\/\S+$/.test(text) ? text : "";
     if (href && !(field.to && /; /.test(text))) {
-      var link = document.createElement("a");
-      link.href = href;
-      link.textContent = (field.to && (table.names[field.to] || {})[value]) || text;
-      td.appendChild(link);
+      var parts = [make("a", { href: href, textContent: (field.to && (table.names[field.to] || {})[value]) || text })];
       var publisher = field.to === "sources" && table.publishers[value];
       if (publisher) {
-        link = document.createElement("a");
-        link.href = publisher;
-        link.rel = "external";
-        link.textContent = "page";
+        var link = make("a", { href: publisher, rel: "external", textContent: "page" });
         link.setAttribute("aria-label", "Page of " + (table.names.sources[value] || value));
-        td.append(" (", link, ")");
+        parts.push(" (", link, ")");
       }
-    } else td.textContent = text;
+      td.append(make("div", {}, parts));
+    } else td.append(field.kind === "number" ? text : make("div", { textContent: text }));
     return td;
   }
+  function title(field) { return field.label + (field.unit ? " [" + field.unit + "]" : ""); }
+
   function draw() {
-    if (state.q || state.sort >= 0 || state.shown > data.length) whole();
-    var waits = reading && read < table.parts;
-    var found = rows(), shown = places(), count = state.q || !table.parts || read === table.parts ? found.length : table.rows;
-    var head = document.createElement("tr");
-    shown.forEach(function (place) {
-      var field = fields[place], th = document.createElement("th"), button = document.createElement("button");
-      th.scope = "col";
-      if (field.number) th.className = "right";
-      th.setAttribute("aria-sort", state.sort !== place ? "none" : state.down ? "descending" : "ascending");
-      button.type = "button";
-      button.title = field.about;
-      button.textContent = field.label + (field.unit ? " [" + field.unit + "]" : "") + (state.sort === place ? (state.down ? " ↓" : " ↑") : "");
-      button.addEventListener("click", function () {
-        state.down = state.sort === place ? !state.down : field.number;
-        state.sort = place;
-        keep();
-        draw();
-      });
-      th.appendChild(button);
-      head.appendChild(th);
+    var filtered = state.q || Object.keys(state.filters).length;
+    if (filtered || state.sort >= 0 || state.shown > data.length) whole();
+    var found = rows(), shown = places(), count = filtered || !table.parts || read === table.parts ? found.length : table.rows;
+    one("head").replaceChildren(make("tr", {}, shown.map(function (at) {
+      var field = fields[at], sorted = state.sort === at, th = make("th", { scope: "col", className: field.kind === "number" ? "right" : "" });
+      th.setAttribute("aria-sort", !sorted ? "none" : state.down ? "descending" : "ascending");
+      var sort = make("button", { type: "button", title: field.about, textContent: title(field) + (sorted ? (state.down ? " ↓" : " ↑") : "") });
+      sort.addEventListener("click", function () { order(at, sorted ? !state.down : field.kind === "number"); changed(); });
+      var menu = make("button", { type: "button", className: "filter", textContent: state.filters[at] === undefined ? "⋯" : "▼" });
+      menu.setAttribute("aria-label", "Filter " + field.label);
+      menu.addEventListener("click", function () { open(at); });
+      th.append(sort, "\u00a0", menu);
+      return th;
+    })));
+    one("body").replaceChildren.apply(one("body"), found.slice(0, state.shown).map(function (row) {
+      return make("tr", {}, shown.map(function (at) { return cell(row, at); }));
+    }));
+    var chips = Object.keys(state.filters).map(function (at) {
+      var button = make("button", { type: "button", textContent: fields[at].label + ": " + described(Number(at)) + " ×" });
+      button.setAttribute("aria-label", "Remove the filter of " + fields[at].label);
+      button.addEventListener("click", function () { delete state.filters[at]; changed(); });
+      return button;
     });
-    one("head").replaceChildren(head);
-    var body = document.createDocumentFragment();
-    found.slice(0, state.shown).forEach(function (row) {
-      var tr = document.createElement("tr");
-      shown.forEach(function (place) { tr.appendChild(cell(row, place)); });
-      body.appendChild(tr);
-    });
-    one("body").replaceChildren(body);
-    one("count").textContent = count.toLocaleString("en") + (count === 1 ? " row" : " rows") + (waits ? " so far" : "") + ", " + Math.min(found.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
+    one("filters").replaceChildren.apply(one("filters"), chips);
+    one("count").textContent = count.toLocaleString("en") + (count === 1 ? " row" : " rows") + (reading && read < table.parts ? " so far" : "") + ", " + Math.min(found.length, state.shown) + " shown; " + shown.length + " of " + fields.length + " columns";
     one("more").hidden = count <= state.shown;
+    pin();
     window.dispatchEvent(new Event("resize"));
   }
+  function pin() {
+    var left = 0, heads = one("head").rows[0].cells;
+    state.pins.forEach(function (_, n) {
+      [heads[n]].concat(Array.from(one("body").rows, function (row) { return row.cells[n]; })).forEach(function (node) {
+        node.classList.add("pinned");
+        node.style.left = left + "px";
+      });
+      left += heads[n].offsetWidth;
+    });
+  }
+  function described(at) {
+    var field = fields[at], said = state.filters[at];
+    if (field.kind === "category") return said.split("~").map(function (name) { return name || "empty"; }).join(", ");
+    if (field.kind !== "number") return said;
+    var ends = said.split("..").map(function (end) { return end && number(Number(end), field) + (field.unit ? " " + field.unit : ""); });
+    return ends.length < 2 ? ends[0] : ends[0] && ends[1] ? ends.join(" to ") : ends[0] ? "at least " + ends[0] : "at most " + ends[1];
+  }
+  function changed() { state.shown = PAGE; keep(); draw(); }
+  function order(at, down) { state.sort = at; state.down = down; }
+  function remove(list, at) { if (list.indexOf(at) >= 0) list.splice(list.indexOf(at), 1); }
+
+  /* The dialog of one column: order, pin, hide, and a filter that fits its kind. */
+  var dialog = one("column");
+  function open(at) {
+    var field = fields[at], pinned = state.pins.indexOf(at) >= 0, shown = places().indexOf(at) >= 0, button = function (text, act) {
+      var node = make("button", { type: "button", textContent: text });
+      node.addEventListener("click", function () { act(); changed(); dialog.close(); });
+      return node;
+    };
+    var filter = function (value) { if (value === "" || value === "..") delete state.filters[at]; else state.filters[at] = value; changed(); };
+    var tools = make("p", { className: "tools" }, [
+      button(field.kind === "number" ? "Smallest first" : "A to Z", function () { order(at, false); }),
+      button(field.kind === "number" ? "Largest first" : "Z to A", function () { order(at, true); }),
+      pinned ? button("Unpin", function () { remove(state.pins, at); }) : button("Pin", function () { state.pins.push(at); }),
+      shown ? button("Hide", function () { remove(state.pins, at); remove(state.columns, at); }) : button("Show", function () { state.columns.push(at); }),
+    ]);
+    whole(function () {
+      var values = data.map(function (row) { return row[at]; }).filter(function (value) { return value !== null; }), controls;
+      if (field.kind === "category") {
+        var counts = {}, kept = (state.filters[at] === undefined ? "" : state.filters[at]).split("~"), any = state.filters[at] !== undefined;
+        data.forEach(function (row) { var name = row[at] === null ? "" : row[at]; counts[name] = (counts[name] || 0) + 1; });
+        controls = Object.keys(counts).sort(function (a, b) { return counts[b] - counts[a]; }).map(function (name) {
+          var box = make("input", { type: "checkbox", value: name, checked: any && kept.indexOf(name) >= 0 });
+          box.addEventListener("change", function () {
+            var chosen = Array.from(dialog.querySelectorAll("input:checked"), function (each) { return each.value; });
+            if (chosen.length) { state.filters[at] = chosen.join("~"); changed(); } else filter("");
+          });
+          return make("label", {}, [box, " " + ((table.names[field.to] || {})[name] || name || "empty") + " (" + counts[name].toLocaleString("en") + ")"]);
+        });
+      } else if (field.kind === "text") {
+        var words = make("input", { type: "text", value: state.filters[at] || "" });
+        words.addEventListener("input", function () { filter(words.value.trim()); });
+        controls = [make("label", {}, ["Contains ", words])];
+      } else {
+        values.sort(field.kind === "number" ? function (a, b) { return a - b; } : undefined);
+        var ends = (state.filters[at] || "..").split(".."), show = function (value) { return !value && value !== 0 ? "" : field.kind === "number" ? String(Number((value / field.scale).toPrecision(6))) : value; };
+        var inputs = ["From", "To"].map(function (_, n) {
+          var input = make("input", { type: "text", value: show(ends[n]), placeholder: field.kind === "number" ? number(values[n ? values.length - 1 : 0] || 0, field) : values[n ? values.length - 1 : 0] || "" });
+          input.addEventListener("input", function () {
+            var bounds = inputs.map(function (each) { return field.kind === "number" ? typed(each.value, field) : each.value.trim(); });
+            filter(bounds.join(".."));
+          });
+          return input;
+        });
+        controls = inputs.map(function (input, n) { return make("label", {}, [n ? "To " : "From ", input]); });
+      }
+      one("column-filter").replaceChildren.apply(one("column-filter"), controls);
+    });
+    one("column-name").textContent = title(field);
+    one("column-about").textContent = field.about;
+    one("column-tools").replaceChildren(tools);
+    dialog.showModal();
+  }
+  dialog.addEventListener("click", function (event) { if (event.target === dialog) dialog.close(); });
+
   function save(text, kind, end) {
-    var link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: kind }));
-    link.download = table.table + "." + end;
+    var link = make("a", { href: URL.createObjectURL(new Blob([text], { type: kind })), download: table.table + "." + end });
     link.click();
     setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
   }
-  function headed(place) { return fields[place].name + (fields[place].unit ? " [" + fields[place].unit + "]" : ""); }
   function csv() {
     var shown = places();
     var quoted = function (value) { return value === null ? "" : /[",\r\n]|^#/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value); };
-    var lines = [shown.map(headed).concat("credit").map(quoted).join(",")];
-    rows().forEach(function (row) { lines.push(shown.map(function (place) { return quoted(row[place]); }).concat(quoted(table.credit)).join(",")); });
+    var lines = [shown.map(function (at) { return fields[at].name + (fields[at].base ? " [" + fields[at].base + "]" : ""); }).concat("credit").map(quoted).join(",")];
+    rows().forEach(function (row) { lines.push(shown.map(function (at) { return quoted(row[at]); }).concat(quoted(table.credit)).join(",")); });
     save(lines.join("\n") + "\n", "text/csv", "csv");
   }
   function json() {
     var shown = places();
-    var content = { table: table.table, credit: table.credit, address: location.href, fields: shown.map(function (place) { return { name: fields[place].name, unit: fields[place].unit, meaning: fields[place].about }; }) };
-    content.rows = rows().map(function (row) { return Object.fromEntries(shown.map(function (place) { return [fields[place].name, row[place]]; })); });
+    var content = { table: table.table, credit: table.credit, address: location.href, fields: shown.map(function (at) { return { name: fields[at].name, unit: fields[at].base, meaning: fields[at].about }; }) };
+    content.rows = rows().map(function (row) { return Object.fromEntries(shown.map(function (at) { return [fields[at].name, row[at]]; })); });
     save(JSON.stringify(content, null, 1), "application/json", "json");
   }
   one("csv").addEventListener("click", function () { whole(csv); });
   one("json").addEventListener("click", function () { whole(json); });
-  fields.forEach(function (field, place) {
-    var box = document.createElement("label"), input = document.createElement("input");
-    input.type = "checkbox";
-    input.checked = !state.hidden[place];
-    input.addEventListener("change", function () { state.hidden[place] = !input.checked; draw(); });
-    box.append(input, " " + field.label + (beside[field.name] ? " (of the row)" : ""));
-    one("columns").appendChild(box);
-  });
-  one("q").addEventListener("input", function () {
-    state.q = one("q").value.toLowerCase();
-    state.shown = PAGE;
-    keep();
-    draw();
-  });
+  one("columns").append.apply(one("columns"), fields.map(function (field, at) {
+    var button = make("button", { type: "button", textContent: field.label, title: field.about });
+    button.addEventListener("click", function () { open(at); });
+    return button;
+  }));
+  one("body").addEventListener("click", function (event) { if (!event.target.closest("a")) event.target.closest("tr").classList.toggle("whole"); });
+  one("q").addEventListener("input", function () { state.q = one("q").value.toLowerCase(); changed(); });
   one("more").addEventListener("click", function () { state.shown += 5 * PAGE; draw(); });
   window.addEventListener("hashchange", function () { recall(); draw(); });
   recall();

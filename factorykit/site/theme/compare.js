@@ -38,7 +38,7 @@
     table.replaceChildren();
     if (!chosen.length) return;
     var head = made("tr", "", made("thead", "", table));
-    made("th", "", head);
+    made("td", "", head);
     chosen.forEach(function (key) { var link = made("a", known[key][0], made("th", "", head)); link.href = kind + "/" + encodeURIComponent(key) + ".html"; });
     var body = made("tbody", "", table);
     data[kind].fields.forEach(function (label, place) {

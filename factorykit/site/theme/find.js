@@ -9,8 +9,11 @@
     carbon: ["emissions", "co2"], co2: ["carbon"], bibtex: ["cite"], citation: ["cite"], cite: ["citation"],
     crash: ["failure"], failure: ["failures"], failures: ["failure"], spare: ["spares"], mtbf: ["time between failures"], pue: ["power usage effectiveness"],
     mfu: ["model flop utilization"], footprint: ["emissions", "carbon", "tco2"], interval: ["often"], goodput: ["progress"], corruption: ["corruption", "sdc"],
-    save: ["checkpoint"], checkpoint: ["save", "checkpoints"], snapshot: ["checkpoint"], datacenter: ["data centre", "site"], center: ["centre"], tokens: ["token"], train: ["training"],
-    xai: ["colossus"], watt: ["power"], watts: ["power"], energy: ["power"], speed: ["rate"], layout: ["parallelism"], utilisation: ["utilization"]
+    save: ["checkpoint"], checkpoint: ["save", "checkpoints"], snapshot: ["checkpoint"], datacenter: ["data centre", "site", "facility"], center: ["centre"], tokens: ["token"], train: ["training"],
+    xai: ["colossus"], watt: ["power"], watts: ["power"], energy: ["power"], speed: ["rate"], layout: ["parallelism"], utilisation: ["utilization"],
+    frequency: ["interval", "often"], nvlink: ["scale-up"], infiniband: ["scale-out"], chinchilla: ["compute-optimal", "scaling law"], monte: ["draws", "uncertainty"],
+    carlo: ["draws", "uncertainty"], fewest: ["plan"], deadline: ["plan"], budget: ["plan"], csv: ["downloads"], changed: ["changes"], "10^25": ["10²⁵"], "1e25": ["10²⁵"],
+    "10^26": ["10²⁶"], "10^23": ["10²³"], ai: ["artificial intelligence"], latency: ["time to first token"], ttft: ["time to first token"], tpot: ["time per output token"]
   };
   function prepared(rows) {
     if (rows.prepared) return rows.prepared;
@@ -19,7 +22,8 @@
       var names = (row[4] || "").toLowerCase().split(" | ");
       var parts = [row[1], row[2], row[3], row[4] || ""].map(function (part) { return part.toLowerCase(); });
       parts.forEach(function (part) { (part.match(/[a-z0-9][a-z0-9.+-]*/g) || []).forEach(function (word) { known.add(word); }); });
-      return { row: row, parts: parts, exact: [parts[0], parts[1]].concat(names), weight: weight(row) };
+      var own = row[0].startsWith("things/") ? parts[0] + " " + names.slice(0, -1).join(" ") : "";
+      return { row: row, parts: parts, exact: [parts[0], parts[1]].concat(names), weight: weight(row), own: own };
     });
     rows.known = Array.from(known);
     return rows.prepared;
@@ -35,7 +39,8 @@
     if (address.startsWith("tables/")) return 0.8;
     if (address.startsWith("report/methods/")) return 1.25;
     if (address.startsWith("report/vocabulary")) return 1.1;
-    if (/decisions/.test(address)) return 0.6;
+    if (/coverage/.test(address)) return 0.2;
+    if (/decisions/.test(address)) return 0.4;
     if (address.startsWith("report/cite")) return 1.2;
     return 1;
   }
@@ -78,21 +83,21 @@
     while (at >= 0) {
       var starts = at === 0 || !/[a-z0-9]/.test(part[at - 1]), end = part[at + word.length];
       var ends = end === undefined || !/[a-z0-9]/.test(end);
-      best = Math.max(best, starts && ends ? 2.4 : starts ? 1.6 : 0.6);
+      best = Math.max(best, starts && ends ? 2.4 : starts ? 1.6 : word.length > 3 ? 0.6 : 0);
       if (best > 2) break;
       at = part.indexOf(word, at + 1);
     }
     return best;
   }
   into.words = function (query) {
-    var said = query.toLowerCase().split(/[\s,;:?!/()"]+/).filter(Boolean);
+    var said = query.toLowerCase().replace(/data cent(re|er)s?/g, "datacenter").split(/[\s,;:?!/()"]+/).filter(Boolean);
     var kept = said.filter(function (word) { return !STOP.test(word); });
     return kept.length ? kept : said;
   };
   var KINDS = [
     [/^things\/accelerators/, "Chip"], [/^things\/clusters/, "Cluster"], [/^things\/sites/, "Site"], [/^things\/models/, "Model"], [/^things\/runs/, "Run"],
     [/^things\/organisations/, "Organisation"], [/^things\/sources/, "Source"], [/^tables/, "Table"], [/^charts/, "Chart"], [/^notebooks/, "Notebook"],
-    [/^report\/(methods|vocabulary)/, "Formula"], [/^report\/data/, "Table"], [/^report\/audit/, "Claim"], [/^report\/python/, "Python"], [/^plan/, "Planner"]
+    [/^report\/(methods|vocabulary)/, "Formula"], [/^report\/data/, "Table"], [/^report\/audit/, "Claim"], [/^report\/python/, "Python"], [/^(plan|serve)\./, "Planner"]
   ];
   /* The kind of place that an address is. */
   into.kind = function (address) {
@@ -138,14 +143,23 @@
       else if (same.some(function (other) { return one.exact.indexOf(other) >= 0; })) total += 30;
       else if (words.length > 1 && (one.parts[0].indexOf(whole) >= 0 || one.parts[1].indexOf(whole) >= 0)) total += 14;
       else if (words.length > 1 && named === words.length && /^notebooks\/[^#]*$/.test(one.row[0])) total += 30; /* pages before formulas */
-      total *= Math.pow(met / words.length, 3) * one.weight;
+      /* The entity that bears a name of the query before others that contain it: H100 SXM for "H100 price". */
+      if (one.own && one.exact.some(function (name) { return name.length > 2 && (" " + whole + " ").indexOf(" " + name + " ") >= 0; })) total += 15;
+      total *= Math.pow(met / words.length, 2) * one.weight;
+      /* Words that all entities of a kind share, such as "power", name none of them. */
+      if (one.own && !words.some(function (word) { return hit(one.own, word) > 1; })) total *= 0.4;
       total /= 1 + Math.log(1 + (one.row[2] || one.row[1]).length / 40) / 4;
       found.push([total, one.row]);
     });
     found.sort(function (a, b) { return b[0] - a[0]; });
     var seen = {}, first = [], rest = [];
     found.forEach(function (pair) {
-      var place = pair[1][0].split("#"), page = place[0];
+      var place = pair[1][0].split("#"), page = place[0], entity = /^things\/\w+\//.exec(page);
+      /* Two entities of a kind, then other kinds of answers. */
+      if (entity) {
+        seen[entity[0]] = (seen[entity[0]] || 0) + 1;
+        if (seen[entity[0]] > 2) { rest.push(pair); return; }
+      }
       if (/^report\/(methods\/|vocabulary)/.test(page) && place[1]) {
         /* A formula and its entry in the vocabulary are one answer. */
         if (seen["#" + place[1]]) return;

@@ -105,15 +105,11 @@
   var dialog = one("dialog.search"), input = one("input", dialog), list = one("#found"), status = one(".found-count");
   var chosen = -1, loading = null;
   function load() {
-    loading = loading || new Promise(function (done, fail) {
-      var script = document.createElement("script");
-      script.src = root + "site_libs/search.js";
-      script.onload = function () {
-        done(window.siteSearch);
-      };
-      script.onerror = fail;
-      document.head.appendChild(script);
-    });
+    loading = loading || Promise.all(["things/assets/find.js", "site_libs/search.js"].map(function (file) {
+      return new Promise(function (done, fail) {
+        document.head.appendChild(Object.assign(document.createElement("script"), { src: root + file, onload: done, onerror: fail }));
+      });
+    })).then(function () { return window.siteSearch; });
     return loading;
   }
   function marked(element, text, words) {

@@ -1,0 +1,153 @@
+"""Page *Serve*: computes :func:`factorykit.serve` in the browser, with generated formulas and the measured rows."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, Final
+
+from factorykit.core.errors import FactorykitError
+from factorykit.core.vocabulary import quantity
+from factorykit.data.tables import table
+from factorykit.engine.emit.javascript import brief, tables
+from factorykit.engine.providers.accelerators import chips
+from factorykit.engine.question import Chain, Question
+from factorykit.formulas import arguments
+from factorykit.formulas.expressions import Symbol, as_javascript
+from factorykit.formulas.serving import prefill_backlog_s
+from factorykit.model.scenario.architectures import architecture
+from factorykit.model.serving import plan, predict, residual
+from factorykit.model.serving.features import tpot_features, ttft_features
+from factorykit.model.serving.points import WEIGHT_BYTES, chip, hardware
+from factorykit.site.planner import controls, page_script
+from factorykit.site.planner.model import in_json
+
+ENGINE: Final = ("serving_process", "serving_engine")
+PAGE: Final = ("shapes", "values", "link", "form", "pictures", "worker", "serving")
+LIMITS: Final = {"time_to_first_token_s": (0.05, 60.0), "time_per_output_token_s": (0.002, 0.5)}
+"""Limits and the ranges of their sliders."""
+CONTROLS: Final = (
+    *("requests_per_s", "input_tokens", "output_tokens", *LIMITS, "rental_usd_per_accelerator_h"),
+    *("cached_input_share", "draft_tokens", "serving_load_share", "user_think_s", "pue"),
+)
+PARTS: Final = (*plan.STEP, "prefill_separate", "prefill_accelerators", "replica_accelerators")
+LOADED: Final = ("prefill_s", "prefill_workers", "concurrent_requests")
+"""Quantities that the answers of a candidate need besides prices and latencies: its own, and those of its load."""
+PROCESS: Final = ("WORDS", "FAMILY", "CALIBRATED", "LEFT_OUT", "JITTER", "JOINING")
+
+
+@cache
+def script() -> str:
+    """Return the script of the page."""
+    return page_script("Serving", model_script(), ENGINE, page_data(), PAGE)
+
+
+@cache
+def shapes() -> dict[str, dict[str, float]]:
+    """Return the quantities of the known models by architecture."""
+    names = table("architectures").select("architecture").collect()["architecture"]
+    return {name: {each: float(value) for each, value in architecture(name).items()} for name in names}
+
+
+@cache
+def machines() -> dict[str, dict[str, Any]]:
+    """Return what the formulas need of every chip with a price, by number format of the weights."""
+    found = {}
+    for name in chips():
+        try:
+            Question({"accelerator": name}, {}, plan.PRICES, assume=True).resolve()
+            found[name] = {each: hardware(chip(name), each) for each in WEIGHT_BYTES}
+        except (FactorykitError, TypeError):
+            continue
+    return found
+
+
+def _chain(outputs: Iterable[str], given: Iterable[str]) -> Chain:
+    return Question({}, {}, tuple(outputs), assume=True).over(given).resolve()
+
+
+def model_script() -> str:
+    """Return JavaScript that defines ``MODEL``: the functions, the tables and the measured rows of the engine."""
+    rows = predict.measured()[0]
+    shape = tuple(dict.fromkeys(name for each in shapes().values() for name in each))
+    side = [name for name in rows.decode.columns if name != "draft_tokens"]
+    asked = (*plan.PRICES, *PARTS, *LOADED, *LIMITS, *plan.SHAPE, *(name for name in shape if name in side))
+    chains = {
+        "decode": _chain([*plan.MEMORY, *predict.DECODE], side),
+        "prefill": _chain([*plan.MEMORY, *predict.PREFILL], [*side, "queued_prefills", "serving_request_s"]),
+        "answers": _chain(plan.ANSWERS, asked),
+        "prices": _chain(plan.PRICES, ["accelerator"]),
+    }
+    printed = {"backlog": prefill_backlog_s, "ttftFeatures": ttft_features, "tpotFeatures": tpot_features}
+    data = {
+        "shapes": [shape, {name: [it.get(each) for each in shape] for name, it in shapes().items()}],
+        "chips": machines(),
+        "kv": {name: 1.0 if name in ("fp8", "fp4") else 2.0 for name in WEIGHT_BYTES},
+        "engines": {name: residual.constants(name) for name in predict.ENGINES},
+        "month": predict.newest(),
+        "priceNames": plan.PRICES,
+        "parts": PARTS,
+        "answerNames": plan.ANSWERS,
+        **{name.lower(): getattr(plan, name) for name in ("SIZES", "REQUESTS", "WORKERS", "LIMITS")},
+        **{name.lower(): getattr(residual, name) for name in PROCESS},
+        "constants": {name: residual.constants(name) for name in plan.LIMITS},
+        "weights": {name: _weights(predict.process(name)) for name in plan.LIMITS},
+        "rows": _rows(rows),
+    }
+    lookups = {name: dict(values) for name, values in tables(chains["prices"].steps).items()}
+    functions = brief([chain.to_javascript(name) for name, chain in chains.items()])
+    functions += [f"const {name} = (g) => {_printed(function)};" for name, function in printed.items()]
+    parts = f"{', '.join([*chains, *printed])}, ...{in_json(data)}"
+    head = ["const MODEL = (() => {", f"const TABLES = {in_json(lookups)};"]
+    return "\n".join([*head, *functions, f"return {{{parts}}};", "})();"])
+
+
+def _printed(function: Callable[..., Any]) -> str:
+    """Return the expression of an arithmetic function over the properties of ``g``; a tuple becomes an array."""
+    found = function(*(Symbol(f"g.{name}") for name in arguments(function)))
+    return f"[{', '.join(map(as_javascript, found))}]" if isinstance(found, tuple) else as_javascript(found)
+
+
+def _weights(process: residual.Process) -> dict[str, str]:
+    """Return what the means of a process multiply, of the joining and of all rows, as 64-bit numbers in base 64."""
+    import numpy as np
+
+    own = np.empty(len(process.words))
+    for block in process.blocks.values():
+        own[block.rows] = block.weights
+    parts = {"joining": process.weights, "rows": own}
+    return {name: b64encode(np.ascontiguousarray(each, "<f8").tobytes()).decode() for name, each in parts.items()}
+
+
+def _rows(rows: predict.Rows) -> dict[str, Any]:
+    """Return the measured rows by column: numbers of words in their lists, and what no model or chip determines."""
+    words = {name: list(dict.fromkeys(row[name] for row in rows.words)) for name in residual.WORDS}
+    cells = {name: [words[name].index(row[name]) for row in rows.words] for name in residual.WORDS}
+    machine = [*hardware(chip(rows.words[0]["chip"]), rows.words[0]["format"])]
+    values = rows.decode.select(machine).rows()
+    devices = {f"{row['chip']} {row['format']}": cell for row, cell in zip(rows.words, values, strict=True)}
+    decode, prefill, load = (
+        {name: cells.to_list() for name, cells in frame.to_dict().items() if name not in {*shape, *machine}}
+        for shape in [shapes()[rows.words[0]["model"]]]
+        for frame in (rows.decode, rows.prefill, rows.load.drop("concurrency"))
+    )
+    own = {name: cells for name, cells in prefill.items() if decode[name] != cells}
+    found = {"words": words, "cells": cells, "machine": machine, "devices": devices}
+    return found | {"decode": decode, "prefill": own, "load": load}
+
+
+def page_data() -> dict[str, Any]:
+    """Return the controls, menus and labels of the page as plain values."""
+    models = ([name, architecture(name).label] for name in shapes())
+    return {
+        "limitNames": plan.LIMITS,
+        "limits": [*LIMITS, "users"],
+        "controls": {name: controls.control(name, LIMITS.get(name)) | {"spread": False} for name in CONTROLS},
+        "menus": {
+            "model": sorted(models, key=lambda row: controls.natural(row[1])),
+            "accelerator": [row for row in controls.chip_menu() if row[0] in machines()],
+        },
+        "offers": {name: [] for name in machines()},
+        "quantities": {name: controls.words(quantity(name)) for name in CONTROLS},
+    }

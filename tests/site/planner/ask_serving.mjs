@@ -1,0 +1,18 @@
+// Answers questions as the page does: node ask_serving.mjs MODEL.js QUESTIONS.json.
+import { readFileSync } from "node:fs";
+import { Serving } from "../../../factorykit/site/planner/serving_engine.mjs";
+
+const [script, file] = process.argv.slice(2);
+const engine = new Serving(new Function(`${readFileSync(script, "utf8")}; return MODEL;`)()); // eslint-disable-line no-new-func
+const answered = (question) => {
+  try {
+    const answer = engine.answer(question);
+    const steps = engine.intervals(question, answer);
+    let step = steps.next();
+    while (!step.done) step = steps.next();
+    return { ...answer, ...step.value, rows: null };
+  } catch (error) {
+    return { refused: error.message };
+  }
+};
+process.stdout.write(JSON.stringify(JSON.parse(readFileSync(file, "utf8")).map(answered)));
