@@ -65,7 +65,7 @@ def test_a_prediction_does_not_use_its_measurement():
     ("change", "reason"),
     [
         ({"generation_mean_sequence_length": None}, "generation_mean_sequence_length must be given"),
-        ({"model": "Atlantis 7B"}, "no row in the table architectures"),
+        ({"model": "Atlantis 7B"}, "no architecture"),
         ({"gpus": -8.0}, "gpus must be a finite number above 0"),
     ],
 )
