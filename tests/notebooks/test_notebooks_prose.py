@@ -85,13 +85,14 @@ def uncomputed(notebook: dict[str, Any], elsewhere: str = "") -> list[str]:
     def printed_numbers(cells: list[dict[str, Any]]) -> set[float]:
         return literals("\n".join(printed(cell) for cell in cells if cell["cell_type"] == "code"))
 
-    prose = [("finding", about["finding"], printed_numbers(cells))]
+    everything = printed_numbers(cells)
+    prose = [("finding", about["finding"], everything), (cells[0]["id"], text(cells[0]), everything)]
     for section in sections:
         numbers = printed_numbers(section)
         prose += [
             (cell["id"], text(cell), numbers)
             for cell in section
-            if cell["cell_type"] == "markdown" and cell["id"] != elsewhere
+            if cell["cell_type"] == "markdown" and cell["id"] not in (elsewhere, cells[0]["id"])
         ]
     missing = []
     for place, sentences, numbers in prose:

@@ -62,6 +62,11 @@ class TestStored:
         assert title.startswith("# ")
         assert title.endswith("?")
 
+    def test_it_opens_with_its_answer(self, path: Path) -> None:
+        _, answer, *_ = words(read(path)).split("\n\n")
+        assert re.match(r"\*\*[^*]*(\d|half)[^*]*\*\*", answer, re.IGNORECASE)
+        assert len(answer.split()) <= 60
+
     def test_a_picture_comes_first_and_the_limits_last(self, path: Path) -> None:
         notebook = read(path)
         first = next(cell for cell in code(notebook) if "parameters" not in cell["metadata"].get("tags", []))
