@@ -73,7 +73,10 @@ def _changes(shelf: Shelf, changes: list[tuple[str, list[dict[str, Any]]]]) -> I
         for row in rows:
             described = shelf.tables[name].fields.get(row["column"] or "") if name in shelf.tables else None
             if row["what"] == "changed" and described and described["type"] == "number" and row["was"] and row["now"]:
-                was, now = float(row["was"]), float(row["now"])
+                try:
+                    was, now = float(row["was"]), float(row["now"])
+                except ValueError:  # text of a publisher
+                    continue
                 size = abs(math.log(now / was)) if was * now > 0 else math.inf
                 cells = (browser(row["row"], name, row["row"]), label(described), number(described, was))
                 found.append((size, (*cells, number(described, now), _source(shelf, row["source"]))))
