@@ -147,7 +147,7 @@ def write(data: Path, out: Path, around: Around | None = None) -> list[list[str]
     shelf = load(data)
     if shelf is None:
         return []
-    shelf.measured = _measured(shelf)
+    shelf.measured, shelf.served = _measured(shelf), _served(shelf)
     made = template("thing.html")
     assets(out)
     search: list[list[str]] = []
@@ -269,6 +269,7 @@ def _things(shelf: Shelf, kind: str) -> Iterator[dict[str, Any]]:
             "history": [*_history(table, statements), *(_rent(shelf, row) if kind == "accelerators" else ())],
             "computed": computed.get(key, []),
             "measured": shelf.measured.get(key, []) if kind in ("models", "runs") else [],
+            "served": shelf.served.get(key, []) if kind == "accelerators" else [],
             "links": _links(shelf, kind, key),
             "also": sorted({*shelf.aliases.get((kind, key), [])}),
             "sql": f"fk.sql(\"from {kind} where {table.key} = '{key}'\")",
@@ -545,6 +546,26 @@ def _measured(shelf: Shelf) -> dict[str, list[dict[str, str]]]:
             }
         )
     return found
+
+
+def _served(shelf: Shelf) -> dict[str, list[dict[str, Any]]]:
+    """Return medians of measured serving points and of their predictions by chip, one row a model and engine."""
+    import polars as pl
+
+    from factorykit.model.serving.validate import measured_points
+
+    if "serving_points" not in shelf.tables:
+        return {}
+    tpot = pl.col("tpot_measured_s")
+    rows = measured_points().group_by("accelerator", "architecture", "engine", maintain_order=True)
+    medians = rows.agg(
+        pl.col("tpot_measured_s", "tpot_s", "ttft_measured_s", "ttft_s").median(),
+        points=pl.len(),
+        error=pl.col("tpot_error").abs().median(),
+        inside=tpot.is_between("tpot_low_s", "tpot_high_s").mean(),
+    )
+    parts = medians.sort("points", descending=True).partition_by("accelerator", as_dict=True)
+    return {str(key): part.to_dicts() for (key,), part in parts.items()}
 
 
 def _model(name: str) -> str | None:

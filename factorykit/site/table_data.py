@@ -82,6 +82,7 @@ class Shelf:
     tables: dict[str, Table]
     version: str
     measured: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    served: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> dict[str, dict[str, str]]:

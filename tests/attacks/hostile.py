@@ -184,7 +184,7 @@ def render(folder: Path, requested: str = "") -> dict[str, int]:
     if not whole:
         all_things = entity_pages._things
         entity_pages._things = lambda shelf, kind: itertools.islice(all_things(shelf, kind), 1 if few else THINGS)
-        entity_pages._measured = lambda _: {}  # needs every measured layout predicted
+        entity_pages._measured = entity_pages._served = lambda _: {}  # need every measured row predicted
 
     if few:
         pages.recipe_pages = dict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +34,8 @@ OBJECTIVES: Final = ("cost_usd_per_h", "accelerators", "j_per_token")
 LIMITS: Final = {"ttft": "time_to_first_token_s", "tpot": "time_per_output_token_s"}
 LONG: Final = {"ttft": 60.0, "tpot": 1.0}
 """Limits above which a number without a unit is probably in milliseconds [s]."""
+ENDS: Final = (("", ""), ("_low", ""), ("_high", ""), ("", "_low"), ("", "_high"))
+"""Time to first token and per output token: both medians, then one of them at either end of its interval."""
 LAYOUT: Final = ("tensor_parallel", "attention_data_parallel", "expert_parallel")
 CHOSEN: Final = (*LAYOUT, "concurrent_requests", "prefill_separate")
 """Quantities of a candidate that a caller may fix."""
@@ -182,7 +184,7 @@ def serve(
     -----
     Prompts and decode share accelerators or have workers of their own. Workers of at most eight accelerators. Latency
     at the concurrency of a saturated replica; the load share keeps the replicas below it. The interval of the time of a
-    prompt is that of the first token.
+    prompt is that of the first token, and the two latencies are taken as independent.
 
     Examples
     --------
@@ -362,18 +364,17 @@ def _answers(
     frame = memory.hstack(found.drop(cs.starts_with("tokens_per_s"))).join(
         prices, on="accelerator", how="left", maintain_order="left"
     )
-    bands = ("", "_low", "_high") if "tpot_low_s" in frame.columns else ("",)
-    opposite = {"": "", "_low": "_high", "_high": "_low"}
+    bands = ENDS if "tpot_low_s" in frame.columns else ENDS[:1]
     asked = pl.concat(
         frame.select(
             *(*PRICES, *STEP, "prefill_separate", "prefill_accelerators", "replica_accelerators"),
-            pl.col("prefill_s") * pl.col(f"ttft{opposite[band]}_s") / pl.col("ttft_s"),
+            pl.col("prefill_s") * pl.col(f"ttft{first}_s") / pl.col("ttft_s"),
             pl.max_horizontal("prefill_workers", 1.0).alias("prefill_workers"),
             (pl.col("concurrent_requests") * pl.col("decode_workers")).alias("concurrent_requests"),
-            pl.col(f"ttft{opposite[band]}_s").alias("time_to_first_token_s"),
-            pl.col(f"tpot{opposite[band]}_s").alias("time_per_output_token_s"),
+            pl.col(f"ttft{first}_s").alias("time_to_first_token_s"),
+            pl.col(f"tpot{following}_s").alias("time_per_output_token_s"),
         )
-        for band in bands
+        for first, following in bands
     )
     chain = question.without(*asked.columns, *LAYOUT).asking(*ANSWERS).on(asked).resolve()
     scales = {name: 1e6 if "_usd_per_" in name else 1.0 for name in ANSWERS}
@@ -389,9 +390,19 @@ def _answers(
     middle, *ends = (answers.slice(part * frame.height, frame.height) for part in range(len(bands)))
     columns = list(middle.get_columns())
     for name in middle.columns if ends else ():
-        three = pl.DataFrame({str(part): each[name] for part, each in enumerate((middle, *ends))})
-        columns += [three.min_horizontal().alias(f"{name}_low"), three.max_horizontal().alias(f"{name}_high")]
+        low, high = _interval(middle[name], [each[name] for each in ends])
+        columns += [low.alias(f"{name}_low"), high.alias(f"{name}_high")]
     return frame.drop("worker", "other", "prompts_fit", *STEP, *SPECIFICATIONS).hstack(columns), chain
+
+
+def _interval(value: pl.Series, moved: Sequence[pl.Series]) -> tuple[pl.Series, pl.Series]:
+    """Return the ends of a result, from its values at both ends of each latency; deviations add in quadrature."""
+    import numpy as np
+
+    ratios = np.array([np.where(value > 0.0, each / value, 1.0) for each in moved]).reshape(2, 2, -1)
+    down = np.hypot(*np.log(np.minimum(ratios.min(axis=1), 1.0)))
+    up = np.hypot(*np.log(np.maximum(ratios.max(axis=1), 1.0)))
+    return value * np.exp(-down), value * np.exp(up)
 
 
 def _ranked(frame: pl.DataFrame, limits: Mapping[str, Any], objective: str) -> pl.DataFrame:

@@ -138,11 +138,11 @@ JITTER: Final = 1e-6
 
 
 class Block(NamedTuple):
-    """Rows of one family: covariance with the joining rows, inverse of the rest of their own, and weights."""
+    """Rows of one family: whitened covariance with the joining rows, factor of the rest of their own, and weights."""
 
     rows: list[int]
     cross: np.ndarray
-    inverse: np.ndarray
+    factor: np.ndarray
     weights: np.ndarray
 
 
@@ -151,6 +151,7 @@ class Process:
 
     Rows of one family determine each other exactly, those of others through the joining rows (Snelson and Ghahramani,
     2007, partially independent conditional), which is within a percent of the exact posterior and a tenth of its work.
+    Covariances with the joining rows are whitened by their Cholesky factor: no ill-conditioned matrix is inverted.
     """
 
     def __init__(self, target: str, words: Sequence[Mapping[str, str]], features: np.ndarray, residual: np.ndarray):
@@ -159,21 +160,24 @@ class Process:
 
         self.values, self.words, self.features = constants(target), words, features
         self.joining = list(range(0, len(words), max(len(words) // JOINING, 1)))
-        self.joint = np.linalg.inv(self._covariance(self.joining, self.joining) + JITTER * np.eye(len(self.joining)))
+        identity = np.eye(len(self.joining))
+        self.joint = np.linalg.cholesky(self._covariance(self.joining, self.joining) + JITTER * identity)
         noise, blocks = noise_variance(self.values, words), {}
-        total, vector = np.linalg.inv(self.joint), np.zeros(len(self.joining))
+        total, vector = identity.copy(), np.zeros(len(self.joining))
         for family, rows in _families(words, FAMILY).items():
-            cross = self._covariance(rows, self.joining)
-            own = self._covariance(rows, rows) - cross @ self.joint @ cross.T
-            inverse = np.linalg.inv(own + np.diag(noise[rows] + JITTER))
-            total += cross.T @ inverse @ cross
-            vector += cross.T @ (inverse @ residual[rows])
-            blocks[family] = rows, cross, inverse
-        self.spread = np.linalg.inv(total)
-        self.weights = self.spread @ vector
+            cross = np.linalg.solve(self.joint, self._covariance(self.joining, rows))
+            own = self._covariance(rows, rows) - cross.T @ cross + np.diag(noise[rows] + JITTER)
+            factor = np.linalg.cholesky(own)
+            scaled = np.linalg.solve(factor, np.column_stack([cross.T, residual[rows]]))
+            total += scaled[:, :-1].T @ scaled[:, :-1]
+            vector += scaled[:, :-1].T @ scaled[:, -1]
+            blocks[family] = rows, cross, factor, own
+        self.spread = np.linalg.cholesky(total)
+        mean = np.linalg.solve(total, vector)
+        self.weights = np.linalg.solve(self.joint.T, mean)
         self.blocks = {
-            family: Block(rows, cross, inverse, inverse @ (residual[rows] - cross @ self.weights))
-            for family, (rows, cross, inverse) in blocks.items()
+            family: Block(rows, cross, factor, np.linalg.solve(own, residual[rows] - cross.T @ mean))
+            for family, (rows, cross, factor, own) in blocks.items()
         }
 
     def _covariance(self, first: list[int], second: list[int]) -> np.ndarray:
@@ -195,15 +199,18 @@ class Process:
             both = covariance(self.values, new, self.features[known], same)
             cross, own = np.split(both, [len(self.joining)], axis=1)
             mean[rows] = cross @ self.weights
-            explained = ((cross @ self.joint) * cross).sum(axis=1)
+            if block.rows or intervals:
+                cross = np.linalg.solve(self.joint, cross.T)
+            unknown = own_variance(self.values, new) - (cross**2).sum(axis=0) if intervals else variance[rows]
             if block.rows:
-                own = own - cross @ self.joint @ block.cross.T
+                own = own - cross.T @ block.cross
                 mean[rows] += own @ block.weights
                 if intervals:
-                    explained += ((own @ block.inverse) * own).sum(axis=1)
-                    cross = cross - own @ block.inverse @ block.cross
+                    scaled = np.linalg.solve(block.factor, own.T)
+                    unknown -= (scaled**2).sum(axis=0)
+                    cross = cross - np.linalg.solve(block.factor, block.cross.T).T @ scaled
             if intervals:
-                unknown = own_variance(self.values, new) - explained + ((cross @ self.spread) * cross).sum(axis=1)
+                unknown += (np.linalg.solve(self.spread, cross) ** 2).sum(axis=0)
                 variance[rows] = np.maximum(unknown, 0.0)
         if not intervals:
             return mean, variance

@@ -221,10 +221,12 @@ export class Serving {
       ends[name] = [it[name] * Math.exp(-half), it[name] * Math.exp(half)];
       Object.assign(found, { [`${name}_low_s`]: ends[name][0], [`${name}_high_s`]: ends[name][1] });
     }
-    const others = [1, 0].map((at) => this.answers(question, it, price, ends.ttft[at], ends.tpot[at]));
-    for (const name of Object.keys(others[0])) {
-      const three = [row[name], others[0][name], others[1][name]];
-      Object.assign(found, { [`${name}_low`]: Math.min(...three), [`${name}_high`]: Math.max(...three) });
+    // The latencies are independent: what each changes adds in quadrature.
+    const moved = [ends.ttft.map((time) => this.answers(question, it, price, time, it.tpot)), ends.tpot.map((time) => this.answers(question, it, price, it.ttft, time))];
+    for (const name of Object.keys(moved[0][0])) {
+      const ratios = moved.map((pair) => pair.map((each) => (row[name] > 0 ? each[name] / row[name] : 1)));
+      const spread = (extreme) => Math.exp(Math.hypot(...ratios.map((pair) => Math.log(extreme(1, ...pair)))));
+      Object.assign(found, { [`${name}_low`]: row[name] / spread(Math.min), [`${name}_high`]: row[name] * spread(Math.max) });
     }
     return found;
   }
