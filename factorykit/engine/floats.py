@@ -140,10 +140,10 @@ def _short(value: float | str) -> str:
 
 
 def _check_infinite(name: str, value: float, resolution: Resolution, results: Results) -> None:
-    reason = _reason(name, resolution.steps, results)
     row = quantity(name)
     if not math.isnan(value) and row.reaches(value):
         return
+    reason = _reason(name, resolution.steps, results)
     if math.isnan(value):
         raise ScenarioError(f"{name} is undefined for these inputs: {reason}; change the inputs it is computed from")
     raise ScenarioError(

@@ -556,13 +556,12 @@ def _served(shelf: Shelf) -> dict[str, list[dict[str, Any]]]:
 
     if "serving_points" not in shelf.tables:
         return {}
-    tpot = pl.col("tpot_measured_s")
     rows = measured_points().group_by("accelerator", "architecture", "engine", maintain_order=True)
     medians = rows.agg(
         pl.col("tpot_measured_s", "tpot_s", "ttft_measured_s", "ttft_s").median(),
         points=pl.len(),
         error=pl.col("tpot_error").abs().median(),
-        inside=tpot.is_between("tpot_low_s", "tpot_high_s").mean(),
+        inside=pl.col("tpot_measured_s").is_between("tpot_low_s", "tpot_high_s").mean(),
     )
     parts = medians.sort("points", descending=True).partition_by("accelerator", as_dict=True)
     return {str(key): part.to_dicts() for (key,), part in parts.items()}

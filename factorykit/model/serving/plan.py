@@ -15,7 +15,7 @@ from factorykit.engine.floats import warn_of_idle
 from factorykit.engine.question import Chain, Question
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import predict
-from factorykit.model.serving.points import WEIGHT_BYTES, architecture_of, chip, hardware
+from factorykit.model.serving.points import KV_BYTES, WEIGHT_BYTES, architecture_of, chip, hardware
 from factorykit.model.serving.trace import Trace
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ WORKERS: Final = ((1, 1), (1, 2), (1, 4), (2, 1), (4, 1))
 """Prefill and decode workers of a replica with separate prefill."""
 KEPT: Final = 200
 """Candidates with an interval: the best ones."""
-ENGINES: Final = ("vllm", "sglang", "trtllm")
 OBJECTIVES: Final = ("cost_usd_per_h", "accelerators", "j_per_token")
 LIMITS: Final = {"ttft": "time_to_first_token_s", "tpot": "time_per_output_token_s"}
 LONG: Final = {"ttft": 60.0, "tpot": 1.0}
@@ -196,7 +195,7 @@ def serve(
 
     need("numpy")
     one_of("precision", precision, WEIGHT_BYTES)
-    one_of("engine", engine, ENGINES)
+    one_of("engine", engine, predict.ENGINES)
     one_of("objective", objective, OBJECTIVES)
     names = [identify("accelerator", name) for name in strings("chips", chips)]
     key = architecture_of(model)
@@ -264,9 +263,8 @@ def _candidates(question: Question, names: Iterable[str], precision: str) -> lis
     ).cast(pl.Float64)
     if not question.values.get("experts"):
         layouts = layouts.filter(pl.col("attention_data_parallel") == 1)
-    bytes_per_element = 1.0 if precision in ("fp8", "fp4") else 2.0
     chips = [{"accelerator": name, **hardware(chip(name), precision)} for name in dict.fromkeys(names)]
-    chosen = pl.DataFrame(chips).with_columns(kv_bytes_per_element=bytes_per_element, pipeline_parallel=1.0)
+    chosen = pl.DataFrame(chips).with_columns(kv_bytes_per_element=KV_BYTES[precision], pipeline_parallel=1.0)
     alone = chosen.join(layouts, how="cross").join(
         pl.DataFrame({"concurrent_requests": REQUESTS}).cast(pl.Float64), how="cross"
     )

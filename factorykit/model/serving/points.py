@@ -25,6 +25,8 @@ RENAMED: Final = (
 """Spellings of models that share an architecture of the tables."""
 WEIGHT_BYTES: Final = {"bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5625, "int4": 0.5625}
 """Bytes of a stored weight with its scales, by number format."""
+KV_BYTES: Final = {name: 1.0 if name in ("fp8", "fp4") else 2.0 for name in WEIGHT_BYTES}
+"""Bytes of a cached element, by number format of the weights."""
 SERVER: Final = 8.0
 """Accelerators of one server, the most of a worker that shares them between prompts and decode."""
 TRIAL_DAYS: Final = 14
@@ -277,7 +279,7 @@ def read_point(row: Mapping[str, Any]) -> Point:
     )
     common = {**_shape(model), **hardware(specification, width)}
     common |= {"input_tokens": float(row["isl"]), "output_tokens": float(row["osl"])}
-    common |= {"kv_bytes_per_element": 1.0 if width in ("fp8", "fp4") else 2.0, "draft_tokens": row["draft_tokens"]}
+    common |= {"kv_bytes_per_element": KV_BYTES[width], "draft_tokens": row["draft_tokens"]}
     decode = {**common, **_layout(row, "decode_" if separate else "")}
     prefill = {**common, **_layout(row, "prefill_" if separate else "")}
     decode |= {"concurrent_requests": max(concurrency / workers, 1.0), "prefill_separate": float(separate)}

@@ -19,7 +19,7 @@ from factorykit.formulas.serving import prefill_backlog_s
 from factorykit.model.scenario.architectures import architecture
 from factorykit.model.serving import plan, predict, residual
 from factorykit.model.serving.features import tpot_features, ttft_features
-from factorykit.model.serving.points import WEIGHT_BYTES, chip, hardware
+from factorykit.model.serving.points import KV_BYTES, WEIGHT_BYTES, chip, hardware
 from factorykit.site.planner import controls, page_script
 from factorykit.site.planner.model import in_json
 
@@ -83,7 +83,7 @@ def model_script() -> str:
     data = {
         "shapes": [shape, {name: [it.get(each) for each in shape] for name, it in shapes().items()}],
         "chips": machines(),
-        "kv": {name: 1.0 if name in ("fp8", "fp4") else 2.0 for name in WEIGHT_BYTES},
+        "kv": KV_BYTES,
         "engines": {name: residual.constants(name) for name in predict.ENGINES},
         "month": predict.newest(),
         "priceNames": plan.PRICES,
