@@ -7,6 +7,7 @@ STAMP := $(VENV)/.setup-done
 SHELL := /bin/bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export JUPYTER_PLATFORM_DIRS := 1
+unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode each notebook and test process compiles every package anew
 
 .DEFAULT_GOAL := help
 .PHONY: help setup uv quarto audit data site serve lab quick changed test stored cells test-long check lock bench clean
